@@ -15,6 +15,7 @@ static int64_t cpu_work = 61;
 static int64_t interactive = 2;
 static int64_t sleeps = 1;
 static int64_t delay;
+static int64_t begin;
 static int64_t offset = 10;
 static int64_t tick_work = 100000;
 
@@ -105,16 +106,41 @@ static int run_trace(void)
     return report(workload_finish(), "", 0);
 }
 
-/* The files stay until all have ended: to remove them is not what is measured. */
-static int run_mixed(void)
+static void start_mixed(void)
 {
-    workload_begin();
     start(interact, interactive, pids[INTERACTIVE]);
     start(compute, cpu_bound, pids[CPU_BOUND]);
-    int status = workload_finish();
+}
+
+/* The files stay until all have ended: to remove them is not what is measured. */
+static int report_mixed(int status)
+{
     for (int64_t i = 0; i < interactive && status == 0; i++)
         workload_remove_file_of(pids[INTERACTIVE][i]);
     return report(status, "interactive: finished", interactive);
+}
+
+static int run_mixed(void)
+{
+    if (begin > 0)
+        workload_sleep((int64_t)workload_random((uint64_t)begin));
+    workload_begin();
+    start_mixed();
+    return report_mixed(workload_finish());
+}
+
+/* As the study ran it: beside 2 CPU-bound processes, then beside 4, and so on, in one boot. */
+static int run_rounds(void)
+{
+    int64_t most = cpu_bound;
+    int status = 0;
+    workload_begin();
+    for (cpu_bound = 2; cpu_bound <= most && status == 0; cpu_bound += 2) {
+        workload_tell("round", cpu_bound);
+        start_mixed();
+        status = report_mixed(workload_wait_all() > 0);
+    }
+    return workload_finish() || status;
 }
 
 static int run_sleeper(void)
@@ -129,11 +155,12 @@ static int run_sleeper(void)
 
 int main(int argc, char *argv[])
 {
-    enum { TRACE };
-    static const char *const names[] = {"trace", "mixed", "sleeper"};
-    static int (*const run[])(void) = {run_trace, run_mixed, run_sleeper};
+    enum { TRACE, ROUNDS = 3 };
+    static const char *const names[] = {"trace", "mixed", "sleeper", "rounds"};
+    static int (*const run[])(void) = {run_trace, run_mixed, run_sleeper, run_rounds};
     const struct workload_option options[] = {
-        {'c', "CPU-bound processes; trace: 3", &cpu_bound, 0, PROCESSES_MAX},
+        {'c', "CPU-bound processes; trace: 3; rounds: 40, the most", &cpu_bound, 0, PROCESSES_MAX},
+        {'b', "mixed: ticks within which it begins, drawn by the seed", &begin, 0, 1000000},
         {'i', "work of each, in ticks; trace: 350", &cpu_work, 0, 1000000},
         {'n', "mixed: interactive processes", &interactive, 0, PROCESSES_MAX},
         {'r', "sleeper: how often it sleeps", &sleeps, 1, PROCESSES_MAX},
@@ -147,9 +174,12 @@ int main(int argc, char *argv[])
         cpu_bound = 3;
         cpu_work = 350;
     }
-    workload_init(argc, argv,
-                  "One of study 4's experiments, which comes first: 1 trace, 2 mixed, 3 sleeper.",
-                  options, sizeof(options) / sizeof(options[0]));
+    if (chosen == ROUNDS)
+        cpu_bound = 40;
+    workload_init(
+        argc, argv,
+        "One of study 4's experiments, which comes first: 1 trace, 2 mixed, 3 sleeper, 4 rounds.",
+        options, sizeof(options) / sizeof(options[0]));
     if (chosen < 0)
         workload_wrong_usage(argv[0], "no experiment", "name one first");
     for (int kind = 0; kind < KINDS; kind++)

@@ -347,6 +347,31 @@ def test_experiments_of_study_4(tmp_path: Path, cpus: int) -> None:
 
 
 @pytest.mark.spike
+def test_rounds_of_study_4_in_one_boot(tmp_path: Path) -> None:
+    """Beside 2 and beside 4, one after the other."""
+    ran = run(tmp_path, f"study4 rounds -c 4 -i 5 {WORK}", 1)
+    check_group(ran, "cpu", Members(2 + 4, 5))
+    check_group(ran, "inter", Members(2 * 2, sleeps=20, ticks=5))
+    assert ran.told("round") == [2, 4]
+    assert len(ran.told("finished", "cpu")) == 6
+    computing = ran.processes.filter(pl.col("group") == "cpu").sort("fork_ns")
+    first_round = ran.processes.filter(pl.col("group") == "inter").sort("fork_ns")[:2]
+    assert computing["fork_ns"][2] > max(*first_round["exit_ns"], *computing["exit_ns"][:2])
+
+
+@pytest.mark.spike
+def test_the_mixed_benchmark_of_study_4_begins_when_the_seed_says(tmp_path: Path) -> None:
+    found = []
+    for seed in (1, 2, 3):
+        place = tmp_path / str(seed)
+        place.mkdir()
+        ran = run(place, f"study4 mixed -c 2 -i 1 -b 100 {WORK}", 1, f"seed={seed}")
+        found.append(min(ran.processes["fork_ns"].to_list()) // TICK_NS)
+    assert len(set(found)) == 3
+    assert max(found) - min(found) < 100
+
+
+@pytest.mark.spike
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_the_sleeper_of_study_4(tmp_path: Path, cpus: int) -> None:
     """Under round-robin it sleeps until all others have had their turn: 20 ticks of one CPU."""

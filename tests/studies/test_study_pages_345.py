@@ -24,6 +24,7 @@ from schedlab.report.studies.study_3 import in_order_of_arrival
 from schedlab.runs import results
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
+from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.ideal import ideal_batch, ideal_mixed_benchmark
 from schedlab.studies.pack import study_numbered
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
@@ -348,20 +349,74 @@ def test_study_4_shows_the_sleepers(tmp_path: Path) -> None:
     assert "39.0" in numbers(texts_of(page))
 
 
-def test_study_4_says_when_the_sleep_comes_out(tmp_path: Path) -> None:
-    """As the runs have it, not as is expected."""
-    right_after, later = study_4.Queries.sleepers.values()
-    for number, (early, late) in enumerate(((44, 5), (5, 5), (44, 9))):
-        place = tmp_path / str(number)
-        keep_sleeper(place, "s4-sleeper", STUDY_4["MLFQ"], early)
-        keep_sleeper(place, "s4-sleeper-late", STUDY_4["MLFQ"], late)
-        queries = study_4.Queries(study_numbered(4), read([place]))
-        came_out = [right_after] if early == 5 else []
-        came_out += [later] if late == 5 else []
-        assert queries.sleeps_that_come_out() == came_out
-        assert queries.sleep_comes_out() is bool(came_out)
-        told = texts_of(made(page_maker(4)(read([place]))))
-        assert {str(early), str(late)} <= numbers(told)
+def test_study_4s_slow_forks_explain_the_sleep(tmp_path: Path) -> None:
+    """As the runs have it: theirs is 5."""
+    for slow, tone in ((6.0, "good"), (44.0, "bad")):
+        place = tmp_path / str(slow)
+        keep_sleeper(place, "s4-sleeper", STUDY_4["MLFQ"], 43)
+        keep_sleeper(place, "s4-sleeper-late", STUDY_4["MLFQ"], 5)
+        keep_sleeper(place, on_their_costs("s4-sleeper"), STUDY_4["MLFQ"], slow)
+        page = made(page_maker(4)(read([place])))
+        cells = cells_of(tables_of(page)["study-4-sleeper"], labels=2)
+        cell = cells["right after the others", "MLFQ", "slept, ticks", "here, on their costs"]
+        assert (cell.text, cell.tone) == (f"{slow:.0f}", tone)
+        assert {f"{slow:.0f}", "43", "7.6"} <= numbers(texts_of(page))
+
+
+def keep_rounds(place: Path, experiment: str, policy: str, times: dict[int, list[int]]) -> None:
+    """Of each round, what one interactive process and the CPU-bound ones told."""
+    values = []
+    for size, (inter, *computing) in times.items():
+        told = [("root", "round", size), ("inter", "finished", inter)]
+        told += [("cpu", "finished", each) for each in computing]
+        values += [
+            {"pid": 2, "group": group, "time_ns": 0, "name": name, "value": value}
+            for group, name, value in told
+        ]
+    keep_run(place, experiment, policy, tables={"summary": [{"elapsed_ns": 1}], "values": values})
+
+
+def test_study_4s_rounds_in_one_boot_stand_beside_theirs(tmp_path: Path) -> None:
+    keep_study_4(tmp_path)
+    rounds = {2: [190, 124, 128], 40: [2500, 2000, 2400]}
+    keep_rounds(tmp_path, "s4-rounds", STUDY_4["RR"], rounds)
+    slow = {2: [191, 120], 40: [2501, 3000]}
+    keep_rounds(tmp_path, on_their_costs("s4-rounds"), STUDY_4["RR"], slow)
+    page = made(page_maker(4)(read([tmp_path])))
+    cells = cells_of(tables_of(page)["study-4-figure-9-table"])
+    found = {
+        (size, kind): [cells[size, kind, title] for title in ("here", "here, on their costs")]
+        for size in ("2", "40")
+        for kind in ("interactive", "CPU-bound")
+    }
+    assert {where: [cell.text for cell in both] for where, both in found.items()} == {
+        ("2", "interactive"): ["190.0", "191.0"],
+        ("2", "CPU-bound"): ["126.0", "120.0"],
+        ("40", "interactive"): ["2,500.0", "2,501.0"],
+        ("40", "CPU-bound"): ["2,200.0", "3,000.0"],
+    }
+    assert found["40", "interactive"][1].tone == "good"
+    assert found["40", "CPU-bound"][1].tone == "bad"
+    feedback = cells_of(tables_of(page)["study-4-figure-10-table"])
+    assert feedback["40", "interactive", "here"].text.startswith("221.5")
+
+
+@pytest.mark.parametrize(("times", "within"), [((400, 700), True), ((400, 600), False)])
+def test_study_4_says_what_the_moment_of_the_boost_makes(
+    tmp_path: Path, times: tuple[int, int], within: bool
+) -> None:
+    """Theirs are 638.5."""
+    for seed, time in enumerate(times, start=1):
+        groups = [{"group": "inter", "turnaround_mean_ns": time * TICK_NS}]
+        tables: dict[str, Any] = {"summary": [{"elapsed_ns": 1}], "groups": groups}
+        keep_run(tmp_path, "s4-phases", STUDY_4["MLFQ"], seed, tables=tables)
+    keep_study_4(tmp_path)
+    queries = study_4.Queries(study_numbered(4), read([tmp_path]))
+    assert (queries.moments().least, queries.moments().most) == times
+    assert queries.within_moments() is within
+    assert not queries.began_at_moments(their_costs=True)
+    told = texts_of(made(page_maker(4)(read([tmp_path]))))
+    assert f"638.5 {'lie' if within else 'do not lie'} within that" in told
 
 
 def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:

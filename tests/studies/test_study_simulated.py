@@ -24,26 +24,33 @@ from schedlab.studies.planning import plan
 
 def who(run: Run) -> tuple[object, ...]:
     """All but the machine and what it is told."""
-    return (run.name, run.label, run.policy, run.settings, run.cpus, run.seed, run.tick_ns)
+    setup = (run.label, run.policy, run.settings, run.cpus, run.delays)
+    return (run.name, *setup, run.seed, run.tick_ns)
+
+
+def described(run: Run) -> str:
+    """The experiment that its file is of."""
+    return experiments.EXPERIMENTS[run.label].repeats or run.label
 
 
 @pytest.mark.parametrize("depth", ["quick", "full"])
 def test_what_is_run_is_what_the_kernel_runs(tmp_path: Path, depth: Depth) -> None:
-    kernel = [run for run in plan(tmp_path, depth).runs if run.label not in WITHOUT]
+    kernel = [run for run in plan(tmp_path, depth).runs if described(run) not in WITHOUT]
     simulator = plan(tmp_path, depth, memory_mib=0, machine="sim")
     simulator.check()
     assert [who(run) for run in simulator.runs] == [who(run) for run in kernel]
     assert {run.machine for run in simulator.runs} == {"sim"}
     for run in simulator.runs:
         assert run.file
-        assert run.changes == run.file.changes == FILES[run.label].changed(depth, run.cpus)
-        assert run.workload == FILES[run.label].workload
+        file = FILES[described(run)]
+        assert run.changes == run.file.changes == file.changed(depth, run.cpus)
+        assert run.workload == file.workload
 
 
 def test_quick_changes_go_before_the_files_own() -> None:
-    described = Described("x", (("a", "1"), ("b", "2")), quick=(("b", "3"),))
-    assert described.changed() == (("a", "1"), ("b", "2"))
-    assert described.changed("quick") == (("a", "1"), ("b", "3"))
+    file = Described("x", (("a", "1"), ("b", "2")), quick=(("b", "3"),))
+    assert file.changed() == (("a", "1"), ("b", "2"))
+    assert file.changed("quick") == (("a", "1"), ("b", "3"))
 
 
 def test_a_study_is_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

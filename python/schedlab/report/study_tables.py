@@ -88,8 +88,17 @@ def _failures(failed: Iterable[Kept]) -> str:
     return "; ".join(sorted(told))
 
 
-Kind = Literal["expected", "study", "rerun", "here", "difference", "ideal"]
-_KINDS: tuple[Kind, ...] = ("expected", "study", "rerun", "here", "difference", "ideal")
+Kind = Literal["expected", "study", "rerun", "here", "difference", "on_costs", "ideal"]
+_TITLES: Mapping[Kind, str] = {
+    "expected": "expected",
+    "study": "study",
+    "rerun": "rerun",
+    "here": "here",
+    "difference": "difference",
+    "on_costs": "here, on their costs",
+    "ideal": "ideal",
+}
+"""The columns' titles, in their order."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,8 @@ class Comparison:
     study: Figure | None = None
     here: Measured | None = None
     """None: there is no such measurement. A measurement that was not made is a Measured."""
+    on_costs: Measured | None = None
+    """The same with operations as slow as they were on the study's machine."""
     ideal: float | None = None
     expected: Figure | None = None
     """What the study holds to be fair."""
@@ -108,6 +119,8 @@ class Comparison:
     """Decimals of our figures and of the ideal; published figures are as they were printed."""
     near: float | None = None
     """Up to this far from the ideal, ours is called good, and beyond it bad; None: neither."""
+    near_theirs: float | None = None
+    """The same of ours on their costs: how far it may be from theirs."""
     shows_ideal: bool = True
     """False: the ideal decides what ours is called, and stands in another column."""
     differs: Literal["", "percent", "points"] = ""
@@ -125,7 +138,9 @@ class Comparison:
         """Returns what stands in that column."""
         why = self.notes.get(kind, "")
         if kind == "here":
-            return self._measured(why)
+            return self._measured(self.here, self.ideal, self.near, why)
+        if kind == "on_costs":
+            return self._measured(self.on_costs, _value(self.study), self.near_theirs, why)
         if kind == "difference":
             return Cell(self._difference(), "muted", why)
         if kind == "ideal":
@@ -144,20 +159,19 @@ class Comparison:
             return _signed(100 * (mean / theirs - 1), 0) + " %" if theirs else NOTHING
         return _signed(mean - theirs, self.decimals)
 
-    def _measured(self, why: str) -> Cell:
-        if self.here is None:
+    def _measured(
+        self, ours: Measured | None, aim: float | None, near: float | None, why: str
+    ) -> Cell:
+        if ours is None:
             return Cell(NOTHING, "muted", why)
-        text = self.here.text(self.decimals)
-        if self.here.failed:
-            return Cell(text, "failed", self.here.why)
-        if self.here.mean is None:
-            return Cell(text, "muted", self.here.why)
-        return Cell(text, self._tone(self.here.mean), why)
-
-    def _tone(self, mean: float) -> Tone:
-        if self.ideal is None or self.near is None:
-            return "plain"
-        return "good" if abs(mean - self.ideal) <= self.near else "bad"
+        text = ours.text(self.decimals)
+        if ours.failed:
+            return Cell(text, "failed", ours.why)
+        if ours.mean is None:
+            return Cell(text, "muted", ours.why)
+        if aim is None or near is None:
+            return Cell(text, "plain", why)
+        return Cell(text, "good" if abs(ours.mean - aim) <= near else "bad", why)
 
     def record(self) -> dict[str, float | int | str | None]:
         """Returns the columns of the data behind a table."""
@@ -171,6 +185,7 @@ class Comparison:
             "high": mean.high if mean else None,
             "seeds": mean.count if mean else None,
             "missing": self.here.missing if self.here and not mean else None,
+            "on_their_costs": self.on_costs.mean if self.on_costs else None,
             "ideal": self.ideal,
         }
 
@@ -207,7 +222,7 @@ def compared_table(
     kinds = {part: _kinds(lines, part) for part in dict.fromkeys(_parts(lines))}
     columns = [
         *(Column(label, align="left") for label in labels),
-        *(Column(kind, part) for part, each in kinds.items() for kind in each),
+        *(Column(_TITLES[kind], part) for part, each in kinds.items() for kind in each),
     ]
     shown, sections = label_cells([line.labels for line in lines])
     rows = [
@@ -246,7 +261,7 @@ def _parts(lines: Sequence[Line]) -> Iterable[str]:
 def _kinds(lines: Sequence[Line], part: str) -> list[Kind]:
     return [
         kind
-        for kind in _KINDS
+        for kind in _TITLES
         if any(part in line.parts and line.parts[part].has(kind) for line in lines)
     ]
 
@@ -254,7 +269,16 @@ def _kinds(lines: Sequence[Line], part: str) -> list[Kind]:
 def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
     import polars as pl
 
-    numbers = ("expected", "published", "rerun", "measured", "low", "high", "ideal")
+    numbers = (
+        "expected",
+        "published",
+        "rerun",
+        "measured",
+        "low",
+        "high",
+        "on_their_costs",
+        "ideal",
+    )
     return pl.DataFrame(
         [
             {**dict(zip(labels, line.labels, strict=True)), "quantity": part, **each.record()}

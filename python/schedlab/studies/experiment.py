@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Depth = Literal["quick", "full"]
@@ -55,6 +55,9 @@ class Experiment:
     """The only one that can run it. None: our kernel, and mostly the simulator."""
     options_on: tuple[tuple[int, str], ...] = ()
     """Options that hold on that many CPUs, after all others: what is calibrated for each number."""
+    repeats: str = ""
+    """The experiment that it runs once more, with operations as slow as they were on the study's
+    machine (schedlab.studies.costs); "": none."""
 
     def policies(self, depth: Depth) -> dict[str, Share]:
         """How much is run under each policy. Those of the study come first."""
@@ -71,3 +74,22 @@ class Experiment:
         if not self.scaled or tick_ns == TICK_NS:
             return command
         return f"{command} -w {tick_ns // WORK_NS}"
+
+    def on_their_costs(self, quick: Share, full: Share, *policies: str) -> Experiment:
+        """The same once more, with operations as slow as they were on the study's machine. Under
+        its own policies, if no others are named."""
+        own = policies or self.own
+        return replace(
+            self,
+            name=on_their_costs(self.name),
+            title=f"{self.title}, on their costs",
+            own=own,
+            quick=(Part(own, quick),),
+            full=(Part(own, full),),
+            repeats=self.name,
+        )
+
+
+def on_their_costs(name: str) -> str:
+    """The name of the experiment that repeats another with the study's costs."""
+    return f"{name}-on-their-costs"

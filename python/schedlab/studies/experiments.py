@@ -50,6 +50,10 @@ _MIXED_SIZES_QUICK = (2, 6, 20, 40)
 _MIXED_SIZES_OTHERS = (6, 20, 40)
 
 
+_ON_THEIR_COSTS = (Share(ALL_CPUS, 1), Share(ALL_CPUS, 5))
+"""How much of a test of study 1 is run with its machine's costs, quick and in full."""
+
+
 def _study_1() -> Iterable[Experiment]:
     """Five runs of each test on one to five CPUs."""
     yield from _timing_suite()
@@ -61,7 +65,7 @@ def _study_1() -> Iterable[Experiment]:
 def _timing_suite() -> Iterable[Experiment]:
     own = ("rr:table-scan",)
     for test, title in TIMING_TESTS.items():
-        yield Experiment(
+        each = Experiment(
             f"s1-timing-{test}",
             1,
             title,
@@ -70,6 +74,8 @@ def _timing_suite() -> Iterable[Experiment]:
             quick=(Part(own, Share(ALL_CPUS, 3)), Part(OTHERS, Share((2,), 3))),
             full=(Part(own, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
         )
+        yield each
+        yield each.on_their_costs(*_ON_THEIR_COSTS)
 
 
 def _priority_suite() -> Iterable[Experiment]:
@@ -78,7 +84,7 @@ def _priority_suite() -> Iterable[Experiment]:
     own = ("priority:thesis",)
     for test, title in TIMING_TESTS.items():
         compared = ("priority:proposed", *OTHERS) if test in PRIORITY_TESTS else ()
-        yield Experiment(
+        each = Experiment(
             f"s1-priority-{test}",
             1,
             title,
@@ -87,6 +93,8 @@ def _priority_suite() -> Iterable[Experiment]:
             quick=(Part(own, Share(ALL_CPUS, 3)), Part(compared, Share((2,), 3))),
             full=(Part(own, Share(ALL_CPUS, 5)), Part(compared, Share((1, 2, 4), 5))),
         )
+        yield each
+        yield each.on_their_costs(*_ON_THEIR_COSTS)
     yield Experiment(
         "s1-priority-suite",
         1,
@@ -120,7 +128,7 @@ def _lottery_test(test: str) -> Iterable[Experiment]:
         full=(Part(own, Share(ALL_CPUS, 5)), Part(OTHERS, Share((1, 2, 4), 5))),
         quick_options=" -t 50 -u 20",
     )
-    yield Experiment(
+    original = Experiment(
         f"s1-lottery-original-{test}",
         1,
         f"lottery, {test}, as the study's program has it",
@@ -135,6 +143,8 @@ def _lottery_test(test: str) -> Iterable[Experiment]:
         tick_ns=_STUDY_TICK_NS,
         options_on=tuple((count, f" -y {burst}") for count, burst in bursts.items()),
     )
+    yield original
+    yield original.on_their_costs(Share((1, 2, 5), 1), Share(ALL_CPUS, 5))
 
 
 def _study_2() -> Iterable[Experiment]:
@@ -144,7 +154,7 @@ def _study_2() -> Iterable[Experiment]:
         ("priority", "prioritytest", ("priority aging_interval=0",)),
     ):
         for test, title in TIMING_TESTS.items():
-            yield Experiment(
+            each = Experiment(
                 f"s2-{suite}-{test}",
                 2,
                 title,
@@ -153,6 +163,8 @@ def _study_2() -> Iterable[Experiment]:
                 quick=(Part(own, Share((2,), 3)),),
                 full=(Part(own, Share((1, 2), 5)),),
             )
+            yield each
+            yield each.on_their_costs(Share((2,), 1), Share((1, 2), 5))
 
 
 def _study_3() -> Iterable[Experiment]:
@@ -189,11 +201,12 @@ def _study_4() -> Iterable[Experiment]:
     )
     for size in MIXED_SIZES:
         yield _mixed_benchmark(size, own)
+    yield from _mixed_benchmark_as_theirs(own)
     for name, title, options in (
         ("s4-sleeper", "the sleeper, right after the others", ""),
         ("s4-sleeper-late", "the sleeper, 200 ticks later", " -d 200"),
     ):
-        yield Experiment(
+        each = Experiment(
             name,
             4,
             title,
@@ -203,6 +216,38 @@ def _study_4() -> Iterable[Experiment]:
             full=(Part((*own, *OTHERS), Share((1,), 5)),),
             quick_options=" -i 20",
         )
+        yield each
+        yield each.on_their_costs(Share((1,), 3), Share((1,), 5))
+
+
+def _mixed_benchmark_as_theirs(own: tuple[str, ...]) -> Iterable[Experiment]:
+    """All sizes in one boot, as the study ran them, so that each round begins where in the time
+    from one boost to the next the rounds before it have ended; and the largest, begun anywhere in
+    that time."""
+    one, five, eight = (Share((1,), seeds) for seeds in (1, 5, 8))
+    rounds = Experiment(
+        "s4-rounds",
+        4,
+        "mixed benchmark, all rounds in one boot",
+        "study4 rounds",
+        own,
+        quick=(Part(own, one),),
+        full=(Part(own, five),),
+    )
+    feedback = own[1:]
+    phases = Experiment(
+        "s4-phases",
+        4,
+        "mixed benchmark, 40 CPU-bound, begun at eight moments",
+        "study4 mixed -c 40 -b 480",
+        feedback,
+        quick=(Part(feedback, eight),),
+        full=(Part(feedback, eight),),
+    )
+    yield rounds
+    yield rounds.on_their_costs(one, five)
+    yield phases
+    yield phases.on_their_costs(eight, eight)
 
 
 def _mixed_benchmark(size: int, own: tuple[str, ...]) -> Experiment:

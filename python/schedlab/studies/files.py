@@ -165,6 +165,8 @@ FILES: dict[str, Described] = {
 """Workload files by the experiment's name (schedlab.studies.experiments)."""
 
 WITHOUT: dict[str, str] = {
+    "s4-rounds": "A file has processes of a kind as often as it says, and not more in each round.",
+    "s4-phases": "Its begin is drawn, and a file's workload begins at once.",
     "s5-wakeups": "Rounds begin until a time is over, and a file has no loop that the clock ends.",
     **{
         name: "It is run on Linux, most of it by programs that are not ours."

@@ -2,8 +2,8 @@
 """The folders of the studies, which hold what is known of each as data and as a page.
 
 study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
-in it; page.md, notes.md and tables.yaml are what its page of a report says. All values of YAML are
-texts, as they were printed.
+in it; page.md, notes.md and tables.yaml are what its page of a report says; costs.yaml is what took
+longer on its machine (schedlab.studies.costs). All values of YAML are texts, as they were printed.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Study:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """All that study.yaml says. Raises FileRefused."""
-        facts = _read(self.folder / "study.yaml")
+        facts = read_yaml(self.folder / "study.yaml")
         if not isinstance(facts, dict) or not isinstance(facts.get("citation"), str):
             raise FileRefused(f"{self.folder / 'study.yaml'}: expected a citation, as a text")
         return facts
@@ -104,7 +104,7 @@ class Study:
         """What tables.yaml says, by the tables' names; none, if there is no such file. What is `like`
         another has all from there that it does not say itself."""
         path = self.folder / "tables.yaml"
-        tables = _read(path) if path.exists() else {}
+        tables = read_yaml(path) if path.exists() else {}
         if not isinstance(tables, dict) or not all(
             isinstance(each, dict) for each in tables.values()
         ):
@@ -118,7 +118,7 @@ class Study:
         if not path.exists():
             return ()
         try:
-            return tuple(_contradiction(each) for each in _read(path))
+            return tuple(_contradiction(each) for each in read_yaml(path))
         except (TypeError, KeyError, ValueError) as error:
             raise FileRefused(
                 f"{path}: expected a list of contradictions, each with name, sort, statements and"
@@ -145,7 +145,8 @@ def study_numbered(number: int, folder: Path = STUDIES) -> Study:
     raise KeyError(f"there is no study {number}")
 
 
-def _read(path: Path) -> Any:
+def read_yaml(path: Path) -> Any:
+    """All that a file says; every value is a text. Raises FileRefused."""
     import yaml
 
     try:

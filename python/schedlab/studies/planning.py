@@ -11,6 +11,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.run import Run
 from schedlab.runs.plan import Plan
+from schedlab.studies.costs import costs_of
 from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
@@ -45,6 +46,7 @@ def plan(
             policy=_policy(policy)[0],
             settings=_policy(policy)[1],
             seed=seed + repeat,
+            delays=costs_of(each.study).of(policy, cpus, base.tick_ns) if each.repeats else (),
         )
         for each in EXPERIMENTS.values()
         if not wanted or each.study in wanted
@@ -90,7 +92,7 @@ def _bases(
     if machine != SIMULATOR:
         yield base
         return
-    if described := FILES.get(each.name):
+    if described := FILES.get(each.repeats or each.name):
         yield replace(
             base,
             workload=described.workload,

@@ -40,6 +40,8 @@ _STANDARD_LIMIT_NS = 60_000_000_000
 _STANDARD_TICK_NS = 1_000_000
 _STANDARD_MEMORY_MIB = 512
 _WORKLOAD_KINDS = ("file", "experiment", "command")
+_EXPERIMENTS = [name for name, each in EXPERIMENTS.items() if not each.repeats]
+"""Those whose runs a sweep makes alike: none with the costs of a study's machine."""
 _WORKLOAD = (
     "a workload file, an experiment of the studies, a command of the kernel; or an object such as"
     " {file: mixed.json, with: {tasks.cpu.instance: [10, 20]}}"
@@ -186,7 +188,7 @@ class _Reader:
         text = text_of(node, _WORKLOAD)
         if is_workload_file(text):
             return self.workload_of("file", node, machines, None)
-        kind = "experiment" if text in EXPERIMENTS else "command"
+        kind = "experiment" if text in _EXPERIMENTS else "command"
         return self.workload_of(kind, node, machines, None)
 
     def workload_of(
@@ -207,8 +209,8 @@ class _Reader:
                 f"a workload file, since it is to run on {SIMULATOR}; programs run on"
                 f" {' and '.join(KERNEL_MACHINES)} (machines: [spike])",
             )
-        if kind == "experiment" and text not in EXPERIMENTS:
-            raise wrong(node, unknown("experiment", text, EXPERIMENTS))
+        if kind == "experiment" and text not in _EXPERIMENTS:
+            raise wrong(node, unknown("experiment", text, _EXPERIMENTS))
         own = EXPERIMENTS[text].machine if kind == "experiment" else None
         if own and set(machines) != {own}:
             raise wrong(node, f"another experiment: {text} runs on {own} alone (machines: [{own}])")

@@ -14,7 +14,17 @@ from schedlab.report.studies.texts import MeasuredCell, cell, measured_table
 from schedlab.report.study_tables import NOTHING, Comparison, Line, Measured, compared_table
 from schedlab.studies import Figure
 
-_COMPARED = ("study", "here", "ideal", "expected", "rerun", "near", "shows_ideal")
+_COMPARED = (
+    "study",
+    "here",
+    "on_costs",
+    "ideal",
+    "expected",
+    "rerun",
+    "near",
+    "near_theirs",
+    "shows_ideal",
+)
 
 
 class DescribedTable(Described):

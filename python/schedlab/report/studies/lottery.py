@@ -16,6 +16,7 @@ from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import cpus as cpus_text
+from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import ALL_CPUS, COUNTED
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.ideal import LOTTERY_GROUPS, ideal_group_shares, unmeetable
@@ -23,20 +24,18 @@ from schedlab.studies.shares import BOUND, TESTS
 
 THESIS, SHIPPED = "lottery:thesis", "lottery"
 _PERCENT: Within = (0, 100)
-_OFF_POINTS = 2.0
-"""If their share and ours differ by this much or more, a reason is given."""
 _IDLE_POINTS = 10
 """So much more idle than need be is told of."""
 _LEAST_POINTS = 0.1
 """A share so near to its ideal is near, whatever chance allows."""
-_LAYOUT, _NO_WORK, _FEW_FIRST, _PROGRAM = "low", "starve", "grouped", "mixed"
+_LAYOUT, _NO_WORK, _PROGRAM = "low", "starve", "mixed"
 """Tests with a reason of their own."""
 Why = Literal[
     "",
-    "unknown",
+    "not_explained",
+    "slow_forks",
     "waiting_for_tickets",
     "chance",
-    "forked_first",
     "laid_out",
     "places",
     "work_had_ended",
@@ -49,15 +48,19 @@ class LotteryQueries(queries.Queries):
     """A test is named as our program names it; a group, as in our runs; shares are in percent."""
 
     lotteries: ClassVar = {test.name: test for test in TESTS}
+    near_printed_points = 2.0
+    """A share that is off theirs by less is near it; where it is not, the page says why."""
     counts = ALL_CPUS
 
     def competition(self, test: str) -> str:
         """The experiment in which all processes compete from one moment on."""
         return f"s1-lottery-{test}"
 
-    def original(self, test: str) -> str:
-        """The experiment that does what the study's program does."""
-        return f"s1-lottery-original-{test}"
+    def original(self, test: str, their_costs: bool = False) -> str:
+        """The experiment that does what the study's program does; `their_costs`: with the costs of
+        the study's machine."""
+        name = f"s1-lottery-original-{test}"
+        return on_their_costs(name) if their_costs else name
 
     def lottery_ran(self) -> bool:
         """Any of the tests?"""
@@ -113,20 +116,23 @@ class LotteryQueries(queries.Queries):
 
     # --- what was measured
 
-    def picked(self, test: str, group: str, count: int) -> Measured:
+    def picked(self, test: str, group: str, count: int, their_costs: bool = False) -> Measured:
         """The share of the selections, by the study's own program under its own lottery."""
-        return self._picked(test, group, THESIS, count)
+        return self._picked(test, group, THESIS, count, their_costs)
 
     def picked_if_counted(self, group: str, count: int) -> Measured:
         """The same in the test of three processes, where one that runs counts at the next one's
         fork."""
         return self._picked(_LAYOUT, group, COUNTED, count)
 
-    def _picked(self, test: str, group: str, policy: str, count: int) -> Measured:
+    def _picked(
+        self, test: str, group: str, policy: str, count: int, their_costs: bool = False
+    ) -> Measured:
         selections = pl.col("selections")
         own = selections.filter(pl.col("group") == group).first()
         value, rows = 100 * own / selections.sum(), self.collection.groups
-        return self.of(self.original(test), policy, value, rows, _PERCENT, count)
+        experiment = self.original(test, their_costs)
+        return self.of(experiment, policy, value, rows, _PERCENT, count)
 
     def share(self, test: str, group: str, policy: str, count: int) -> Measured:
         """The share of the CPU time, while all compete."""
@@ -190,10 +196,10 @@ class LotteryQueries(queries.Queries):
         value, rows = pl.col("share_error_points").abs().mean(), self.collection.groups
         return self.of(self.competition(test), policy, value, rows, cpus=count)
 
-    def off_printed_shares(self, test: str, count: int) -> Measured:
+    def off_printed_shares(self, test: str, count: int, their_costs: bool = False) -> Measured:
         """How many points our shares of selections are off the study's: mean over the groups."""
         pairs = [
-            (self.picked(test, group, count), self.share_printed(test, group, count))
+            (self.picked(test, group, count, their_costs), self.share_printed(test, group, count))
             for group in self.lotteries[test].rows
         ]
         missing = next((ours for ours, _ in pairs if ours.mean is None), None)
@@ -246,27 +252,39 @@ class LotteryQueries(queries.Queries):
         """True if policies as shipped were run, with a result."""
         return bool(self.worst_of_shipped(test))
 
+    def off_printed(
+        self, test: str, group: str, count: int, their_costs: bool = False
+    ) -> bool | None:
+        """Is our share of the selections off theirs? None: it is not known."""
+        ours = self.picked(test, group, count, their_costs).mean
+        theirs = self.share_printed(test, group, count)
+        if ours is None or theirs is None:
+            return None
+        return abs(ours - theirs.value) >= self.near_printed_points
+
     def why_off(self, test: str, group: str, count: int) -> Why:
         """The note that explains a share that is off theirs; none if it is not."""
-        ours, theirs = self.picked(test, group, count).mean, self.share_printed(test, group, count)
-        if ours is None or theirs is None or abs(ours - theirs.value) < _OFF_POINTS:
+        if not self.off_printed(test, group, count):
             return ""
+        if self.off_printed(test, group, count, their_costs=True) is False:
+            return "slow_forks"
         if test == _NO_WORK:
-            return "work_had_ended" if self.ended(test, count) else "unknown"
+            return "work_had_ended" if self.ended(test, count) else "not_explained"
         if test == _PROGRAM:
-            return "sleepers_picked" if self.picked_there(group, count) else "unknown"
+            return "sleepers_picked" if self.picked_there(group, count) else "not_explained"
         if count == 1:
             if self.never_picked(test, count):
                 return "waiting_for_tickets"
             if self.off_by_chance(test, group):
                 return "chance"
-            return "forked_first" if test == _FEW_FIRST else "unknown"
+            return "not_explained"
         return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else "places"
 
     def printed_as_counted(self, count: int) -> bool:
         """Are A and C picked as printed, if a process that runs counts at the next one's fork?"""
         return all(
-            abs(printed - counted) < _OFF_POINTS for printed, _, counted in self._layouts(count)
+            abs(printed - counted) < self.near_printed_points
+            for printed, _, counted in self._layouts(count)
         )
 
     def printed_between_layouts(self, count: int) -> bool:
@@ -304,11 +322,6 @@ class LotteryQueries(queries.Queries):
             )
         missing = [each for each in found if each.missing > 0]
         return missing if sum(each.missing for each in missing) >= 1 else []
-
-    def forks_there(self, test: str) -> float:
-        """How many ticks they take on one CPU, by table 1."""
-        created = self.figure("table 1", "Process Creation", "1 CPU", quantity="completion")
-        return self.members(test) * created.value / _CREATED if created else math.nan
 
     def chance_of_share(self, test: str, group: str) -> SimpleNamespace | None:
         """The points that chance allows on one CPU, with as many draws as ours had."""
@@ -366,10 +379,6 @@ def _number(of: Figure | Measured | None) -> float:
     """Not a number if there is none."""
     value = of.mean if isinstance(of, Measured) else of.value if of else None
     return math.nan if value is None else value
-
-
-_CREATED = 50
-"""Processes of Process Creation."""
 
 
 def _bound(part: float, draws: float) -> float:

@@ -21,12 +21,16 @@ from schedlab.report.studies.texts import combined, in_order, of_rows
 from schedlab.report.study_tables import Measured, measure
 from schedlab.report.wording import counted
 from schedlab.runs.collection import Collection, Repeated
+from schedlab.studies.costs import StudyCosts, costs_of
+from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.pack import Study
 from schedlab.trace import Trace, TraceError
 
 POSITIVE: Within = (0, float("inf"))
+NEAR_THEIRS, NEAR_THEIRS_TICKS = 0.15, 2.0
+"""A time is near theirs if it is off by this part of it at most, or by so many ticks."""
 
 
 def first(column: str) -> pl.Expr:
@@ -37,6 +41,10 @@ def first(column: str) -> pl.Expr:
 def in_ticks(time: pl.Expr) -> pl.Expr:
     """The value in ticks of a column in ns."""
     return time / first("tick_ns")
+
+
+_WHOLE = 1_000_000_000
+"""A tick of which parts are told."""
 
 
 class Queries:
@@ -72,7 +80,26 @@ class Queries:
         )
         return next(found, None)
 
+    def nearness(self, theirs: Figure | None) -> float | None:
+        """How far from a time of theirs ours may be; None where they have none."""
+        if theirs is None or not theirs.finished:
+            return None
+        return max(NEAR_THEIRS_TICKS, NEAR_THEIRS * theirs.value)
+
     # --- what was run
+
+    def on_their_costs(self, experiment: str) -> str:
+        """The experiment that repeats another with the costs of the study's machine."""
+        return on_their_costs(experiment)
+
+    def longer(self, operation: str, policy: str, count: int = 1) -> float:
+        """By how many ticks an operation took longer on the study's machine."""
+        own = self.schedulers.get(policy, policy)
+        return dict(self._costs.of(own, count, _WHOLE)).get(operation, 0) / _WHOLE
+
+    @cached_property
+    def _costs(self) -> StudyCosts:
+        return costs_of(self.study.number)
 
     def setup(self, experiment: str, policy: str, cpus: int = 0) -> Repeated | None:
         """All seeds of an experiment under a policy; None if it was not run."""
@@ -167,6 +194,13 @@ class Queries:
     def _group(self, name: str) -> pl.DataFrame:
         """The row of a group of processes, of all runs."""
         return _only(self.collection.groups, "group", name)
+
+    def _told_since(self, name: str) -> pl.DataFrame:
+        """What programs told, of all runs, with what was told last under a name in a column of that
+        name."""
+        rows = self.collection.values
+        last = pl.when(pl.col("name") == name).then(pl.col("value")).forward_fill()
+        return rows.with_columns(last.over("run").alias(name)) if len(rows) else rows
 
     def _told(self, name: str) -> pl.DataFrame:
         """What programs told under a name, of all runs, as `value`."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from statistics import fmean
 from types import SimpleNamespace
 from typing import ClassVar, Literal
@@ -12,7 +11,7 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
-from schedlab.report.studies.timing import FORKING, NEAR, SLEEPERS, Suite, TimingQueries, Why
+from schedlab.report.studies.timing import NEAR, SLEEPERS, Suite, TimingQueries, Why
 from schedlab.report.study_tables import NOTHING, Measured
 from schedlab.report.wording import cpus as cpus_text
 from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS, OTHERS, TIMING_TESTS
@@ -29,7 +28,7 @@ _SETTING = ("io-bound", "mixed", "starvation")
 _MORE_THAN_ITS_PART = 1.1
 _NOTABLE = 0.05
 """A change of a time by more than this part is told of."""
-WhyTime = Literal[Why, "sleepers_wait_first", "not_the_same_work", "stays", "several_cpus"]
+WhyTime = Literal[Why, "sleepers_wait_first", "not_the_same_work", "stays"]
 
 
 class Queries(TimingQueries, LotteryQueries):
@@ -67,33 +66,15 @@ class Queries(TimingQueries, LotteryQueries):
         found = [each.value for n in self.counts if (each := self.printed(suite, test, n))]
         return [min(found), max(found)]
 
-    def picks(self, suite: str, test: str, count: int) -> Measured:
+    def picks(self, suite: str, test: str, count: int, their_costs: bool = False) -> Measured:
         """How often a process was picked, even if it ran before: what the study's kernel counts."""
-        return self._of(
-            pl.col("selections").sum(), suite, test, count, rows=self.collection.processes
-        )
+        value, rows = pl.col("selections").sum(), self.collection.processes
+        return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
 
     def _parents_picks(self, suite: str, test: str) -> Measured:
         """The picks of the program that starts the processes."""
         own = pl.col("selections").filter(pl.col("role") == "root").sum()
         return self._of(own, suite, test, 1, rows=self.collection.processes)
-
-    def off_where_forking(self) -> int:
-        """How many that are not near are of tests that fork, and at most sleep."""
-        return sum(
-            self.off_study(suite, test, count)
-            for suite, test, count in self._compared()
-            if test in FORKING or (suite, test) == ("timing", "io-bound")
-        )
-
-    def does_more_than_create(self, test: str) -> bool:
-        """Is it another test than the one by which a fork is measured?"""
-        return test != "creation"
-
-    def rerun_ended(self, suite: str, test: str, count: int) -> bool:
-        """Did the study's program end when it was run again?"""
-        again = self.printed(suite, test, count, source="rerun")
-        return again is not None and again.finished
 
     def why_time_off(self, suite: str, test: str, count: int, whole: bool) -> WhyTime:
         """The note that explains a time that is off theirs, or off the ideal; none if it needs
@@ -105,14 +86,9 @@ class Queries(TimingQueries, LotteryQueries):
             return "constant"
         if (suite, test) == ("priority", "io-bound"):
             return "not_the_same_work"
-        why = self._why_off_study(suite, test, count)
-        if why == "few_forks" and count > 1:
-            return "several_cpus"
-        return why or ("stays" if off_ideal and self.staying(suite, test) else "")
-
-    def fork_known(self, suite: str) -> bool:
-        """Is it known what one takes here?"""
-        return self.us_for_each(suite, "creation", 1).mean is not None
+        if off_ideal and self.staying(suite, test):
+            return "stays"
+        return self.why_off_study(suite, test, count)
 
     def waits_of_sleepers(self, suite: str) -> list[SimpleNamespace]:
         """A tick or more, for which the sleepers of Mixed Load wait under priorities."""
@@ -162,16 +138,9 @@ class Queries(TimingQueries, LotteryQueries):
                 found.append(SimpleNamespace(policy=policy, zero=zero, five=five))
         return found
 
-    @cached_property
-    def _tests_in_a_row(self) -> pl.DataFrame:
-        """What was told, with the number of the test that it is told of."""
-        rows = self.collection.values
-        number = pl.when(pl.col("name") == "test").then(pl.col("value")).forward_fill()
-        return rows.with_columns(number.over("run").alias("test")) if len(rows) else rows
-
     def in_a_row(self, test: str, count: int, name: str = "ticks") -> Measured:
         """What is told of a test if all seven are run in a row: `ticks`, or when all had ended."""
-        rows = self._tests_in_a_row
+        rows = self._told_since("test")
         if len(rows):
             own = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
             rows = rows.filter(own)
@@ -256,7 +225,9 @@ class Queries(TimingQueries, LotteryQueries):
 
     def ticks_here(self, of_program: bool = False) -> list[str]:
         """Lengths, in all runs of the study's own lottery program, or in all others."""
-        programs = {self.original(test) for test in self.lotteries}
+        programs = {
+            self.original(test, costs) for test in self.lotteries for costs in (False, True)
+        }
         own = (name for name, each in EXPERIMENTS.items() if each.study == self.study.number)
         return self.tick_lengths(name for name in own if (name in programs) == of_program)
 

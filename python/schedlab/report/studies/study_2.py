@@ -10,8 +10,6 @@ from schedlab.report.studies.timing import Suite, TimingQueries, Why
 from schedlab.studies.figures import Figure
 
 _UNCHANGED = ("cpu-heavy", "io-bound", "short", "starvation")
-_CREATED = 50
-"""Processes of Process creation (section 2)."""
 
 
 class Queries(TimingQueries):
@@ -46,16 +44,7 @@ class Queries(TimingQueries):
         """The note that explains a time that is off theirs; none if it is not."""
         if self._tells_sleepers(suite, test, False):
             return "constant"
-        return self._why_off_study(suite, test, count)
-
-    def starts_programs(self, suite: str, test: str) -> bool:
-        """Does each process start one, before it ends?"""
-        return (suite, test) == ("before", "creation")
-
-    def fork_there(self) -> float:
-        """The time of one fork in the notes, in ticks."""
-        created = self.printed("after", "creation")
-        return created.value / _CREATED if created else float("nan")
+        return self.why_off_study(suite, test, count)
 
     # --- what comes out
 

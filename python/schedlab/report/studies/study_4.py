@@ -15,8 +15,8 @@ from schedlab.comparison.statistics import ANYWHERE
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, latencies
 from schedlab.report.model import Block, Cell, Column, Table
-from schedlab.report.studies import queries
-from schedlab.report.studies.queries import first, in_ticks
+from schedlab.report.studies.mixed_benchmark import MixedBenchmark
+from schedlab.report.studies.queries import in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
 from schedlab.report.study_tables import NOTHING, Measured, measure
@@ -32,13 +32,10 @@ _SHOWN_TICKS = 60
 _SEVERAL = 2
 
 
-class Queries(queries.Queries):
+class Queries(MixedBenchmark):
     """Times are in ticks."""
 
     schedulers: ClassVar = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
-    kinds: ClassVar = {"interactive": "inter", "CPU-bound": "cpu"}
-    """The processes of the mixed benchmark, and their groups in our runs."""
-    sizes = MIXED_SIZES
     trace_experiment = TRACE
     experiments = tuple(f"s4-mixed-{size}" for size in MIXED_SIZES)
     work = STUDY_4_WORK
@@ -148,17 +145,6 @@ class Queries(queries.Queries):
 
     # --- figures 9 and 10
 
-    def turnaround(self, kind: str, scheduler: str, size: int) -> Measured:
-        """Mean of the processes of one kind, in ticks."""
-        value, rows = in_ticks(first("turnaround_mean_ns")), self._group(self.kinds[kind])
-        return self.of(f"s4-mixed-{size}", scheduler, value, rows)
-
-    def authors(
-        self, kind: str, scheduler: str, size: int, source: Source = "authors"
-    ) -> Figure | None:
-        """What the authors' output, or the rerun, has for it."""
-        return self.figure("section 4.2", f"{size} CPU-bound", f"{scheduler} {kind}", source)
-
     def ideal(self, kind: str, size: int) -> float:
         """The ideal in ticks."""
         return dict(zip(self.kinds, ideal_mixed_benchmark(size), strict=True))[kind]
@@ -174,8 +160,9 @@ class Queries(queries.Queries):
     def _by_seed(self, scheduler: str, kind: str) -> dict[int, tuple[float, ...]]:
         """A value by size, for each of the seeds that all sizes have."""
         found = {
-            size: self.turnaround(kind, scheduler, size).values
-            for size in self._sizes_run(scheduler)
+            size: values
+            for size in self.sizes
+            if (values := self.here(kind, scheduler, size).values)
         }
         seeds = min((len(values) for values in found.values()), default=0)
         return {size: values[:seeds] for size, values in found.items()} if seeds else {}
@@ -352,21 +339,6 @@ class Queries(queries.Queries):
     def rerun_of_sleeper(self, scheduler: str) -> Figure | None:
         """The rerun's time from the sleeper's fork to its end."""
         return self.figure("section 4.3", "sleeper", scheduler, "rerun")
-
-    def sleeps_that_come_out(self) -> list[str]:
-        """When it starts in those experiments in which it sleeps as many ticks under MLFQ as the
-        study says."""
-        asked = self.figure("section 4.3", "sleeper", "MLFQ")
-        means = {name: self.slept(name, "MLFQ").mean for name in self.sleepers}
-        return [
-            self.sleepers[name]
-            for name, mean in means.items()
-            if mean is not None and asked and f"{mean:.0f}" == asked.text
-        ]
-
-    def sleep_comes_out(self) -> bool:
-        """True if the study's sleep comes out in one of the experiments."""
-        return bool(self.sleeps_that_come_out())
 
 
 def _pids(run: Kept, group: str) -> list[int]:

@@ -10,20 +10,19 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from schedlab.report.studies import queries
-from schedlab.report.studies.queries import first, in_ticks
+from schedlab.report.studies.queries import NEAR_THEIRS, NEAR_THEIRS_TICKS, first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.studies import select
+from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import ideal_completion, ideal_told
 
 NEAR = 0.05
-"""A time is near another if it is off by a twentieth of it at most, or by a tick."""
-FORKING = ("switch", "creation", "short")
-"""Tests in which processes do next to nothing."""
+"""A time is near the ideal if it is off by a twentieth of it at most, or by a tick."""
 SLEEPERS = "mixed"
 """The test whose figure may be the least time of a sleeper, instead of when all have ended."""
-Why = Literal["", "constant", "forks", "sleeps_and_forks", "few_forks"]
+Why = Literal["", "constant", "slow_forks", "not_explained"]
 """A macro of notes.md."""
 
 
@@ -53,10 +52,13 @@ class TimingQueries(queries.Queries):
     figures_on: ClassVar[tuple[int, ...]]
     """Numbers of CPUs of which the study has figures."""
     near_percent = 100 * NEAR
+    near_theirs_percent = 100 * NEAR_THEIRS
+    near_theirs_ticks = NEAR_THEIRS_TICKS
 
-    def experiment(self, suite: str, test: str) -> str:
-        """The label of its runs."""
-        return f"s{self.study.number}-{self.suites[suite].name}-{test}"
+    def experiment(self, suite: str, test: str, their_costs: bool = False) -> str:
+        """The label of its runs; `their_costs`: of those with the costs of the study's machine."""
+        name = f"s{self.study.number}-{self.suites[suite].name}-{test}"
+        return on_their_costs(name) if their_costs else name
 
     def experiments(self, suite: str) -> list[str]:
         """The experiments of all its tests."""
@@ -80,28 +82,35 @@ class TimingQueries(queries.Queries):
         count: int,
         policy: str = "",
         rows: pl.DataFrame | None = None,
+        their_costs: bool = False,
     ) -> Measured:
         own = policy or self.suites[suite].policy
-        return self.of(self.experiment(suite, test), own, value, rows, cpus=count)
+        return self.of(self.experiment(suite, test, their_costs), own, value, rows, cpus=count)
 
     def number(self, column: str, suite: str, test: str, count: int) -> Measured:
         """A column of the runs' summary; a time, in ticks."""
         return self._of(_in_ticks(column), suite, test, count)
 
-    def completion(self, suite: str, test: str, count: int, policy: str = "") -> Measured:
+    def completion(
+        self, suite: str, test: str, count: int, policy: str = "", their_costs: bool = False
+    ) -> Measured:
         """The time from the first fork of the workload to its last exit."""
-        return self._of(_in_ticks("completion_ns"), suite, test, count, policy)
+        value = _in_ticks("completion_ns")
+        return self._of(value, suite, test, count, policy, their_costs=their_costs)
 
     def processes(self, suite: str, test: str, count: int) -> Measured:
         """How many there were."""
         return self.number("processes", suite, test, count)
 
-    def told(self, suite: str, test: str, count: int, whole: bool = False) -> Measured:
+    def told(
+        self, suite: str, test: str, count: int, whole: bool = False, their_costs: bool = False
+    ) -> Measured:
         """What the study tells: by the trace, unless the program alone knows it. `whole`: until all
         have ended, in any case."""
         if not self._tells_sleepers(suite, test, whole):
-            return self.completion(suite, test, count)
-        return self._of(pl.col("value").mean(), suite, test, count, rows=self._told("ticks"))
+            return self.completion(suite, test, count, their_costs=their_costs)
+        value, rows = pl.col("value").mean(), self._told("ticks")
+        return self._of(value, suite, test, count, rows=rows, their_costs=their_costs)
 
     def _tells_sleepers(self, suite: str, test: str, whole: bool) -> bool:
         return test == SLEEPERS and self.suites[suite].tells_sleepers and not whole
@@ -132,12 +141,22 @@ class TimingQueries(queries.Queries):
         """How far from it a time may be; None where less than a tick is ideal."""
         return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
-    def off_study(self, suite: str, test: str, count: int) -> bool:
+    def how_near_theirs(self, suite: str, test: str, count: int) -> float | None:
+        """How far from theirs a time may be; None where they have none."""
+        return self.nearness(self.printed(suite, test, count))
+
+    def off_study(self, suite: str, test: str, count: int, their_costs: bool = False) -> bool:
         """Is ours not near theirs?"""
-        mean, theirs = self.told(suite, test, count).mean, self.printed(suite, test, count)
-        if mean is None or theirs is None or not theirs.finished:
+        mean = self.told(suite, test, count, their_costs=their_costs).mean
+        theirs, near = self.printed(suite, test, count), self.how_near_theirs(suite, test, count)
+        if mean is None or theirs is None or near is None:
             return False
-        return abs(mean - theirs.value) > max(1.0, NEAR * theirs.value)
+        return abs(mean - theirs.value) > near
+
+    def gave_a_constant(self, suite: str, test: str, count: int) -> bool:
+        """Is it one of the figures that the costs of the study's machine are from?"""
+        theirs = self.printed(suite, test, count)
+        return theirs is not None and self._costs.gave(theirs.place, theirs.row, theirs.column)
 
     def off_ideal(self, suite: str, test: str, count: int, whole: bool) -> bool:
         """Is ours not near what is ideal?"""
@@ -148,35 +167,44 @@ class TimingQueries(queries.Queries):
         near = self.near(ideal)
         return mean is not None and near is not None and abs(mean - ideal) > near
 
-    def _why_off_study(self, suite: str, test: str, count: int) -> Why:
-        """The note that explains a time that is off theirs; none if it is not."""
+    def why_off_study(self, suite: str, test: str, count: int) -> Why:
+        """The note on a time that is off theirs; none if it is not."""
         if not self.off_study(suite, test, count):
             return ""
-        if test in FORKING:
-            return "forks"
-        return "sleeps_and_forks" if test == "io-bound" else "few_forks"
+        if self.told(suite, test, count, their_costs=True).mean is None:
+            return "not_explained"
+        return "slow_forks"
 
-    def _compared(self) -> list[tuple[str, str, int]]:
-        """Times of which there is a figure and a measurement."""
+    def why_off_on_their_costs(self, suite: str, test: str, count: int) -> Why:
+        """The note on a time that is off theirs with their costs, too; none if it is not."""
+        return "not_explained" if self.off_study(suite, test, count, True) else ""
+
+    def _compared(self, their_costs: bool) -> list[tuple[str, str, int]]:
+        """Times of which there are a figure and a measurement, except those that gave a constant."""
         return [
             (suite, test, count)
             for suite in self.suites
             for test in self.tests
             for count in self.figures_on
-            if self.told(suite, test, count).mean is not None
+            if self.told(suite, test, count, their_costs=their_costs).mean is not None
+            and not self.gave_a_constant(suite, test, count)
         ]
 
-    def compared(self) -> int:
+    def compared(self, their_costs: bool = False) -> int:
         """How many there are."""
-        return len(self._compared())
+        return len(self._compared(their_costs))
 
-    def some_compared(self) -> bool:
+    def some_compared(self, their_costs: bool = False) -> bool:
         """Is there any?"""
-        return bool(self._compared())
+        return bool(self._compared(their_costs))
 
-    def near_theirs(self) -> int:
+    def near_theirs(self, their_costs: bool = False) -> int:
         """How many of them are near theirs."""
-        return sum(not self.off_study(*each) for each in self._compared())
+        return sum(not self.off_study(*each, their_costs) for each in self._compared(their_costs))
+
+    def calibrated(self) -> int:
+        """How many figures gave a constant."""
+        return len(self._costs.calibrated)
 
     # --- ticks
 
@@ -184,11 +212,6 @@ class TimingQueries(queries.Queries):
         """The tick of the studies' machine, by their own account."""
         (tick,) = select(study=2, place="section 2", quantity="tick")
         return tick.value
-
-    def us_for_each(self, suite: str, test: str, count: int, less: float = 0) -> Measured:
-        """Completion, less so many ticks, for each process, in µs."""
-        own = first("completion_ns") - less * first("tick_ns")
-        return self._of(own / first("processes") / 1000, suite, test, count)
 
 
 def _in_ticks(column: str) -> pl.Expr:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""What took longer on a study's machine than here: costs.yaml in the study's folder.
+
+A few constants, found from a few of the study's cells; the other cells show what they explain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import FileRefused
+from schedlab.paths import STUDIES
+from schedlab.studies.pack import read_yaml
+from schedlab.workload.delays import OPERATIONS, Delay
+
+COSTS = "costs.yaml"
+"""The file's name in each study's folder; it need not be there."""
+_STEP_NS = 1000
+"""Delays are whole numbers of these."""
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A figure of the study that gave a constant, and so agrees by definition."""
+
+    place: str
+    row: str
+    column: str
+    gives: str
+
+
+@dataclass(frozen=True)
+class Longer:
+    """An operation of the kernels with these policies."""
+
+    operation: str
+    policies: tuple[str, ...]
+    """Policies of ours that are like the kernels' schedulers."""
+    ticks: Mapping[int, float]
+    """By how many ticks it takes longer, by the number of CPUs; in between it is in proportion."""
+
+    def on(self, cpus: int) -> float:
+        """Ticks on so many CPUs. Beyond those of the file it is as on the nearest."""
+        known = sorted(self.ticks)
+        below = max((each for each in known if each <= cpus), default=known[0])
+        above = min((each for each in known if each >= cpus), default=known[-1])
+        if below == above:
+            return self.ticks[below]
+        part = (cpus - below) / (above - below)
+        return self.ticks[below] + part * (self.ticks[above] - self.ticks[below])
+
+
+@dataclass(frozen=True)
+class StudyCosts:
+    """All that a study's file says."""
+
+    calibrated: tuple[Calibrated, ...] = ()
+    delays: tuple[Longer, ...] = ()
+
+    def of(self, policy: str, cpus: int, tick_ns: int) -> tuple[Delay, ...]:
+        """The delays of a run under this policy, in ns."""
+        return tuple(
+            (each.operation, _STEP_NS * round(each.on(cpus) * tick_ns / _STEP_NS))
+            for each in self.delays
+            if policy in each.policies
+        )
+
+    def gave(self, place: str, row: str, column: str) -> bool:
+        """Is this a figure that gave a constant?"""
+        return any((place, row, column) == (c.place, c.row, c.column) for c in self.calibrated)
+
+
+@cache
+def costs_of(study: int, folder: Path = STUDIES) -> StudyCosts:
+    """Nothing, if the study has no such file. Raises FileRefused."""
+    path = folder / str(study) / COSTS
+    if not path.exists():
+        return StudyCosts()
+    try:
+        said = read_yaml(path)
+        calibrated = tuple(Calibrated(**each) for each in said.get("calibrated", ()))
+        return StudyCosts(calibrated, tuple(_longer(each) for each in said["delays"]))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FileRefused(
+            f"{path}: expected calibrated, a list of place, row, column and gives, and delays, a list"
+            f" of operation, policies and ticks: {error}"
+        ) from None
+
+
+def _longer(said: Mapping[str, Any]) -> Longer:
+    if said["operation"] not in OPERATIONS:
+        raise ValueError(f"{said['operation']}: expected one of {', '.join(OPERATIONS)}")
+    policies: Sequence[str] = said["policies"]
+    ticks = {int(cpus): float(longer) for cpus, longer in said["ticks"].items()}
+    if not ticks or min(ticks.values()) < 0:
+        raise ValueError("ticks: expected a number from 0 on for one number of CPUs or more")
+    return Longer(said["operation"], tuple(policies), ticks)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""What took longer on the studies' machines: the files, and which runs have it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import FileRefused
+from schedlab.studies import select
+from schedlab.studies.costs import COSTS, costs_of
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.pack import studies
+from schedlab.studies.planning import plan
+
+WITH_COSTS = [each.number for each in studies() if (each.folder / COSTS).exists()]
+CONSTANTS_MAX = 6
+TICK_NS = 1_000_000
+
+
+def test_delays_are_in_proportion_between_the_numbers_of_cpus(tmp_path: Path) -> None:
+    written(tmp_path, "delays: [{operation: fork, policies: [rr], ticks: {1: 0.2, 5: 0.6}}]")
+    found = costs_of(1, tmp_path)
+    for cpus, ticks in ((1, 0.2), (3, 0.4), (5, 0.6), (8, 0.6)):
+        assert found.of("rr", cpus, TICK_NS) == (("fork", round(ticks * TICK_NS)),)
+    assert found.of("rr", 2, 10 * TICK_NS) == (("fork", 3_000_000),)
+    assert found.of("mlfq", 2, TICK_NS) == ()
+    assert costs_of(2, tmp_path).of("rr", 1, TICK_NS) == ()
+
+
+def written(folder: Path, text: str) -> None:
+    (folder / "1").mkdir()
+    (folder / "1" / COSTS).write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "NoneType"),
+        ("calibrated: []", "delays"),
+        ("delays: [{operation: frok, policies: [rr], ticks: {1: 1}}]", "frok: expected one of"),
+        ("delays: [{operation: fork, policies: [rr], ticks: {}}]", "ticks: expected a number"),
+        ("delays: [{operation: fork, policies: [rr], ticks: {1: -1}}]", "ticks: expected a number"),
+        ("delays: [{operation: fork, policies: [rr], ticks: {1: x}}]", "could not convert"),
+        ("delays: []\ncalibrated: [{place: table 1}]", "row"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    written(tmp_path, text)
+    with pytest.raises(FileRefused, match=message):
+        costs_of(1, tmp_path)
+
+
+@pytest.mark.parametrize("study", WITH_COSTS)
+def test_constants_are_few_and_from_figures_of_the_study(study: int) -> None:
+    found = costs_of(study)
+    assert len(found.calibrated) <= CONSTANTS_MAX
+    places = {(each.place, each.row, each.column) for each in select(study=study)}
+    assert {(each.place, each.row, each.column) for each in found.calibrated} <= places
+    if found.calibrated:
+        assert sum(len(each.ticks) for each in found.delays) <= len(found.calibrated)
+
+
+@pytest.mark.parametrize("study", WITH_COSTS)
+def test_experiments_on_their_costs_have_delays_and_no_others_have(
+    tmp_path: Path, study: int
+) -> None:
+    runs = plan(tmp_path, "full", (study,)).runs
+    for run in runs:
+        assert bool(run.delays) == bool(EXPERIMENTS[run.label].repeats), run.name
+    assert any(run.delays for run in runs)
+    for each in (EXPERIMENTS[run.label] for run in runs):
+        if each.repeats:
+            assert each.command == EXPERIMENTS[each.repeats].command
