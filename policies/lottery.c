@@ -106,6 +106,7 @@ POLICY_DEFINITION policy_lottery = {
     .tunables = lottery_tunables,
     .tunable_count = sizeof(lottery_tunables) / sizeof(lottery_tunables[0]),
     .presets = lottery_presets,
+    .by_number = "linux",
     .preset_count = sizeof(lottery_presets) / sizeof(lottery_presets[0]),
     .task_bytes = sizeof(struct drawing_task),
     .enqueue = lottery_enqueue,

@@ -227,6 +227,7 @@ struct policy {
     uint32_t tunable_count;
     const struct preset *presets;
     uint32_t preset_count;
+    const char *by_number; /* the preset that the policy's number chooses; null: none */
     /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
      * POLICY_TASK_BYTES. */
     uint32_t task_bytes;

@@ -62,8 +62,8 @@ uint32_t policy_source(const struct policy *source);
 const struct policy *policy_next_source(const struct policy *source);
 
 /*
- * Reads "NAME", "NAME:PRESET" or a policy's number. After an error `*choice` is
- * unchanged. POLICY_ERROR_POLICY or _PRESET.
+ * Reads "NAME", "NAME:PRESET" or a policy's number, which chooses the preset that says so. After
+ * an error `*choice` is unchanged. POLICY_ERROR_POLICY or _PRESET.
  */
 enum policy_error policy_choose(const char *text, size_t length, struct policy_choice *choice);
 

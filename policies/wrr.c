@@ -229,6 +229,7 @@ POLICY_DEFINITION policy_wrr = {
     .tunables = wrr_tunables,
     .tunable_count = sizeof(wrr_tunables) / sizeof(wrr_tunables[0]),
     .presets = wrr_presets,
+    .by_number = "linux",
     .preset_count = sizeof(wrr_presets) / sizeof(wrr_presets[0]),
     .task_bytes = sizeof(struct wrr_task),
     .enqueue = wrr_enqueue,

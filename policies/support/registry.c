@@ -141,13 +141,17 @@ enum policy_error policy_choose(const char *text, size_t length, struct policy_c
         name_end++;
 
     const struct policy *policy = policy_find(text, name_end);
+    const struct preset *preset = NULL;
     int64_t number;
-    if (!policy && parse_number(text, name_end, &number) && number >= 0 && number < policies_count)
+    if (!policy && parse_number(text, name_end, &number) && number >= 0 &&
+        number < policies_count) {
         policy = policies[number];
+        if (policy->by_number)
+            preset = preset_find(policy, policy->by_number, name_length(policy->by_number));
+    }
     if (!policy)
         return POLICY_ERROR_POLICY;
 
-    const struct preset *preset = NULL;
     if (name_end < length) {
         preset = find_preset(&policy, text + name_end + 1, length - name_end - 1);
         if (!preset)

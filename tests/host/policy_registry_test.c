@@ -61,6 +61,7 @@ static const struct policy policy_long = {
     .tunable_count = 2,
     .presets = long_presets,
     .preset_count = 2,
+    .by_number = "odd",
     REQUIRED_HOOKS,
 };
 
@@ -103,6 +104,8 @@ static void names_choose_policies_and_presets(void)
     check(choice.policy == &policy_long && choice.preset == &long_presets[1]);
     check(choose("0", &choice) == POLICY_OK && choice.policy == &policy_plain);
     check(choose("1:quick", &choice) == POLICY_OK && choice.preset == &long_presets[0]);
+    check(choose("1", &choice) == POLICY_OK && choice.preset == &long_presets[1]);
+    check(choose("0", &choice) == POLICY_OK && choice.preset == NULL);
     check(policy_choose("long:quicker", 10, &choice) == POLICY_OK);
     check(policy_number(&policy_plain) == 0 && policy_number(&policy_long) == 1);
 }

@@ -282,6 +282,30 @@ def test_attributes_policies_and_tunables() -> None:
         assert simulator.counts().switches - begin <= 12
 
 
+@pytest.mark.parametrize(
+    ("number", "policy", "slices", "tickets"),
+    [(1, "wrr:linux", ("50", "90"), ("1", "1")), (2, "lottery:linux", ("1", "1"), ("5", "9"))],
+)
+def test_commands_of_study_5(
+    number: int, policy: str, slices: tuple[str, str], tickets: tuple[str, str]
+) -> None:
+    """Its control file takes a policy's number, and a PID with the priority that slices are ten
+    times as long as, in ms, and tickets as many as; 5 unless told otherwise."""
+    with machine() as simulator:
+        pids = [simulator.fork("worker") for _ in range(2)]
+        simulator.command("sched_status", str(number))
+        simulator.command("sched_status", f"{pids[1]} 9")
+        simulator.run(400 * MS)
+        lines = simulator.status().splitlines()
+        assert lines[1] == f"Policy: {policy}"
+        rows = {int(line.split()[1]): line.split()[3:] for line in lines if line[:6] == "worker"}
+        found = [tuple(rows[pid]) for pid in pids]
+        assert found == [
+            (priority, each, own)
+            for priority, each, own in zip(("5", "9"), slices, tickets, strict=True)
+        ]
+
+
 def test_texts_and_commands() -> None:
     with machine(policy="lottery:thesis", processes=3000) as simulator:
         pids = [simulator.fork("sleeper") for _ in range(1000)]
