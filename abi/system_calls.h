@@ -77,7 +77,8 @@ enum give_to {
 
 /* kind of SYSTEM_CALL_MARK */
 enum mark_kind {
-    MARK_BEGIN = 1, /* the window that is measured begins */
+    MARK_BEGIN = 1, /* the window that is measured begins. value: the PID of the root, whose
+                     * children are measured; 0: the caller is it */
     MARK_END = 2,   /* … and ends */
     MARK_GROUP = 3, /* value: up to 8 characters, the caller's group in the tables */
     MARK_NOTE = 4,  /* value: anything; shown on the time line */

@@ -286,7 +286,10 @@ static void act(const struct workload_step *step)
         end_player(step->target);
         break;
     case STEP_MARK:
-        host_mark((enum mark_kind)step->detail, step->value);
+        if (step->detail == MARK_BEGIN && host_process() != board->root)
+            host_mark(MARK_BEGIN, (uint64_t)board->root);
+        else
+            host_mark((enum mark_kind)step->detail, step->value);
         break;
     case STEP_SET_POLICY:
         set_policy(text_at(workload.texts[step->target]));

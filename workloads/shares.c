@@ -74,6 +74,7 @@ int main(int argc, char *argv[])
     };
     workload_init(argc, argv, "Processes that compete, each with more of an attribute.", options,
                   sizeof(options) / sizeof(options[0]));
+    workload_window(ticks);
     workload_gate_make();
     for (int64_t i = 0; i < processes; i++)
         competitors[i] = workload_start(compete, i);

@@ -67,6 +67,18 @@ static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t prog
         kill_process(simulator, cpu->id, process, cpu->current);
 }
 
+/* The workload's first process is the root of what is measured, whichever process opens the window.
+ */
+static void act_mark(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct process *process = cpu->current;
+    uint64_t value = step->value;
+    if (step->detail == MARK_BEGIN && process->task.pid != simulator->first_pid)
+        value = (uint64_t)simulator->first_pid;
+    record(simulator, cpu->id, TRACE_MARK, process, step->detail, value);
+    advance(simulator, process);
+}
+
 /* The CPU's process does what it was about to do. */
 static void act(struct simulator *simulator, struct cpu *cpu)
 {
@@ -117,8 +129,7 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         act_attribute(simulator, cpu, step);
         break;
     case STEP_MARK:
-        record(simulator, cpu->id, TRACE_MARK, process, step->detail, step->value);
-        advance(simulator, process);
+        act_mark(simulator, cpu, step);
         break;
     case STEP_SET_POLICY:
         advance(simulator, process);

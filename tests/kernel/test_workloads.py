@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -96,6 +97,7 @@ class Ran:
     events: trace.Trace
     processes: pl.DataFrame
     values: pl.DataFrame
+    summary: dict[str, Any]
 
     def told(self, name: str, group: str = "root") -> list[int]:
         """The figures of this name that processes of a group told, in order."""
@@ -114,7 +116,13 @@ def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
     assert processes["pid"].is_unique().all()
     assert (processes["status"] == 0).all()
     lines = guest.console.split("policy ", 1)[1].splitlines()[1:]
-    return Ran([line for line in lines if line], events, processes, measured.values)
+    return Ran(
+        [line for line in lines if line],
+        events,
+        processes,
+        measured.values,
+        measured.summary.to_dicts()[0],
+    )
 
 
 def most_at_once(members: pl.DataFrame) -> int:
@@ -386,6 +394,19 @@ def test_the_sleeper_of_study_4(tmp_path: Path, cpus: int) -> None:
 
 
 @pytest.mark.spike
+@pytest.mark.parametrize("policy", ["wrr", "priority", "rr"])
+@pytest.mark.parametrize("test", ["basic", "starve", "mixed"])
+def test_a_lottery_tests_window_is_as_long_as_it_says(
+    tmp_path: Path, test: str, policy: str
+) -> None:
+    """Also under policies that starve the parent, whose turn comes after the window."""
+    ran = run(tmp_path, f"lotterytest {test} -t 50 -u 20 -w {TICK_NS // 10}", 2, f"policy={policy}")
+    summary = ran.summary
+    assert ran.told("window") == [50 * TICK_NS]
+    assert summary["elapsed_ns"] == pytest.approx(50 * TICK_NS, abs=TICK_NS / 2)
+    assert summary["processes"] == (20 if test == "mixed" else 8)
+
+
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_the_cpu_benchmark(tmp_path: Path, cpus: int) -> None:
     """Three processes share the CPUs: as many events as there is CPU time for."""

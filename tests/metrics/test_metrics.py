@@ -20,7 +20,14 @@ from rich.console import Console
 import naive_metrics
 from naive_metrics import Naive
 from schedlab import metrics
-from schedlab.metrics import compute, ideal_shares, interquartile_range, jain_index
+from schedlab.metrics import (
+    NoResult,
+    compute,
+    ideal_shares,
+    interquartile_range,
+    jain_index,
+    measure,
+)
 from schedlab.metrics.tables import duration
 from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
 from trace_simulator import PATIENT, Record, Script, load, simulate, write
@@ -330,6 +337,46 @@ def by_hand(end_ns: int = 1100) -> tuple[list[Record], Script]:
         (1200, Kind.END, 0, 0, 34),
     ]
     return recorded(story), Script(cpus=1)
+
+
+def test_a_child_may_open_the_window_of_the_root() -> None:
+    """2 opens it at 131, and says that 1 is the root: figures are those of the root's children."""
+    records, script = by_hand()
+    own = [
+        record._replace(process=2, second=1, time=131)
+        if (record.kind, record.first) == (Kind.MARK, MarkKind.BEGIN)
+        else record
+        for record in records
+    ]
+    own.sort(key=lambda record: record.time)
+    again = recorded([(r.time, Kind(r.kind), r.process, r.first, r.second) for r in own])
+    found = compute(load(again, script))
+    assert found.summary["root_pid"].to_list() == [1]
+    assert found.summary["elapsed_ns"].to_list() == [969]
+    assert found.processes.filter(role="workload")["pid"].to_list() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("asked_ns", "lasted"), [(1000, None), (960, None), (900, "0.001 of 0.0009 ms")]
+)
+def test_a_window_of_another_length_is_no_result(
+    tmp_path: Path, asked_ns: int, lasted: str | None
+) -> None:
+    """It lasts 1,000 ns."""
+    records, script = by_hand()
+    *before, end = [(r.time, Kind(r.kind), r.process, r.first, r.second) for r in records]
+    name = int.from_bytes(b"window", "little")
+    told: list[Happening] = [
+        (99, Kind.MARK, 1, MarkKind.NAME, name),
+        (99, Kind.MARK, 1, MarkKind.VALUE, asked_ns),
+    ]
+    place = tmp_path / "trace.bin"
+    write(place, recorded([*told, *before, (*end[:4], end[4] + len(told))]), script)
+    if lasted is None:
+        assert measure(place).summary["elapsed_ns"].to_list() == [1000]
+        return
+    with pytest.raises(NoResult, match=f"^the window lasted {lasted}$"):
+        measure(place)
 
 
 def test_those_who_go_on_ask_for_more() -> None:

@@ -108,7 +108,7 @@ class Naive:
         for row, record in enumerate(self.records):
             if record.kind == Kind.MARK and record.first == MarkKind.BEGIN and not begun:
                 begun = True
-                self.begin_row, self.root_pid = row, record.process
+                self.begin_row, self.root_pid = row, record.second or record.process
             elif record.kind == Kind.MARK and record.first == MarkKind.END and begun:
                 self.end_row = row
                 break

@@ -194,7 +194,7 @@ IDEAL = {
 def test_lottery_gives_the_ideal_shares(schedlab: Command, tmp_path: Path, name: str) -> None:
     """Each of 10,000 draws of a run is independent; of the mean of all, 4 standard deviations."""
     count, draws = 3, 10_000
-    longer = [f"--with=tasks.{group}.run.until={110 + draws}ticks" for group in IDEAL[name]]
+    longer = [f"--with=tasks.{group}.run2.until={110 + draws}ticks" for group in IDEAL[name]]
     options = ("--policy", "lottery", "--cpus", "1", "--runs", str(count), *longer)
     runs = run(schedlab, tmp_path / "out", str(FILES / f"{name}.json"), *options)
     shares = [groups(each) for each in runs]

@@ -11,6 +11,7 @@
 static struct random numbers;
 static uint64_t started; /* children, so far */
 static bool stopped;     /* a child, by workload_stop() */
+static int root;         /* PID; of the process that said how long the window is to be */
 
 /* Options */
 
@@ -142,6 +143,18 @@ int workload_finish(void)
     if (failed > 0)
         host_print(true, "%d processes failed\n", failed);
     return failed > 0 ? 1 : 0;
+}
+
+void workload_window(int64_t ticks)
+{
+    root = host_process();
+    workload_group("root");
+    workload_tell("window", ticks * (int64_t)host_tick_ns());
+}
+
+void workload_open(void)
+{
+    host_mark(MARK_BEGIN, (uint64_t)root);
 }
 
 void workload_end(void)

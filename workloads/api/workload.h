@@ -46,7 +46,14 @@ void workload_begin(void);
 /* Waits for all children, and ends the window. The exit status for main(): 0, or 1 when one failed.
  */
 int workload_finish(void);
-/* Ends the window now, by whoever calls it first; what comes later is not measured. */
+/*
+ * The window is opened and closed by its members, where it is to be of a given length: one that
+ * runs sees in time what the clock says, whatever becomes of the root. Of several that call one of
+ * these, the first counts. The root says before how long the window is to be (in ticks): one of
+ * another length is no result.
+ */
+void workload_window(int64_t ticks);
+void workload_open(void);
 void workload_end(void);
 
 /* A child that calls run(argument) and ends. Its PID. Its random numbers are its own. */

@@ -66,7 +66,8 @@ class Pair:
         yield "starter.phases.the best.sleep.until", f"{last - warm_up - window}ticks"
         for task in self.described.read().tasks:
             if task.group not in _WITHOUT_END:
-                yield f"tasks.{task.name}.run.until", f"{last}ticks"
+                yield f"tasks.{task.name}.run1.until", f"{last - window}ticks"
+                yield f"tasks.{task.name}.run2.until", f"{last}ticks"
 
 
 _WITHOUT_END = ("I/O", "short", "mixed")

@@ -16,9 +16,11 @@ from schedlab.metrics.shares import Weights
 from schedlab.metrics.stored import load, schemas
 from schedlab.metrics.tables import tables
 from schedlab.metrics.window import Window, measured_window
+from schedlab.metrics.window_length import NoResult
 
 __all__ = [
     "Metrics",
+    "NoResult",
     "Weights",
     "Window",
     "compute",

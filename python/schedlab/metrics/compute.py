@@ -15,6 +15,7 @@ from schedlab.metrics.shares import Weights, with_shares
 from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
 from schedlab.metrics.told import told_values
 from schedlab.metrics.window import Window, measured_window, window_since
+from schedlab.metrics.window_length import check_window
 from schedlab.trace import Facts, Trace, outline, read_records
 from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
@@ -37,7 +38,8 @@ def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> 
 
 def measure(path: str | Path) -> Metrics:
     """Checks a trace's file and computes its metrics, as `read`, `validate` and `compute` do, in one pass
-    over its records, of which a part is in memory at a time. Raises what they raise."""
+    over its records, of which a part is in memory at a time. Raises what they raise, and NoResult
+    if the window was not as long as the workload said."""
     records = read_records(path)
     facts = outline(records)
     parts = Parts(records)
@@ -47,7 +49,9 @@ def measure(path: str | Path) -> Metrics:
         if checks.good:
             books.take(part)
     checks.end()
-    return books.close(parts)
+    metrics = books.close(parts)
+    check_window(metrics)
+    return metrics
 
 
 class _Books:

@@ -21,8 +21,8 @@ class Window:
     begin_ns: int
     end_ns: int
     root_pid: int | None
-    """The process that made MARK_BEGIN; without one, the first process of the trace; None: without one, in a
-    trace that begins in the middle of things."""
+    """The process that MARK_BEGIN names, else that which made it; without one, the first process of
+    the trace; None: without one, in a trace that begins in the middle of things."""
 
     @property
     def elapsed_ns(self) -> int:
@@ -67,7 +67,7 @@ def measured_window(trace: Facts) -> Window:
         end_row=int(ends[0]) if len(ends) else last_row,
         begin_ns=begin_ns,
         end_ns=max(end_ns, begin_ns),
-        root_pid=int(trace.at("process", begins[:1])[0]),
+        root_pid=int(trace.at("second", begins[:1])[0] or trace.at("process", begins[:1])[0]),
     )
 
 

@@ -97,15 +97,13 @@ def _starve_bursts() -> Iterator[tuple[int, tuple[Change, ...]]]:
 
 def _quick_lottery(test: str) -> Iterator[Change]:
     """20 ticks of warming up and 50 that are measured, from tick 10 on."""
-    yield "starter.phases.compete.sleep", "20ticks"
+    for group in _LOTTERY_GROUPS[test]:
+        yield f"tasks.{group}.run1.until", "30ticks"
+        yield f"tasks.{group}.run2.until", "80ticks"
     if test == "mixed":
-        yield "tasks.CPU.run.until", "80ticks"
         yield "tasks.I/O.phases.work.loop", "70"
         yield "tasks.short.sleep", "21ticks"
         yield "tasks.mixed.phases.work.loop", "35"
-        return
-    for group in _LOTTERY_GROUPS[test]:
-        yield f"tasks.{group}.run.until", "80ticks"
 
 
 _LOTTERY_GROUPS = {
@@ -114,7 +112,9 @@ _LOTTERY_GROUPS = {
     "switch": ("A", "B", "C"),
     "starve": ("A+B", "C+D", "E+F+G+H"),
     "grouped": ("1", "2", "3"),
+    "mixed": ("CPU",),
 }
+"""Groups that compute until the window ends."""
 
 
 def _study_2() -> Iterator[tuple[str, Described]]:

@@ -667,9 +667,10 @@ class Story:
         process = self.by_pid.get(pid)
         name = process.name if process is not None else f"process {pid}"
         if kind == MarkKind.BEGIN:
-            if process is not None:
-                process.outside = True
-                self.slots.outside[process.slot] = True
+            root = self.by_pid.get(value, process)
+            if root is not None:
+                root.outside = True
+                self.slots.outside[root.slot] = True
             self._add_mark(time, "begin", f"{name} {pid} begins to measure", pid)
         elif kind == MarkKind.END:
             self._add_mark(time, "end", f"{name} {pid} has measured", pid)
