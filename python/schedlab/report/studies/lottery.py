@@ -33,11 +33,11 @@ _LAYOUT, _NO_WORK, _PROGRAM = "low", "starve", "mixed"
 Why = Literal[
     "",
     "not_explained",
+    "not_tried",
     "slow_forks",
     "waiting_for_tickets",
     "chance",
     "laid_out",
-    "places",
     "work_had_ended",
     "sleepers_picked",
 ]
@@ -262,23 +262,23 @@ class LotteryQueries(queries.Queries):
             return None
         return abs(ours - theirs.value) >= self.near_printed_points
 
-    def why_off(self, test: str, group: str, count: int) -> Why:
+    def why_off(self, test: str, group: str, count: int, their_costs: bool = False) -> Why:
         """The note that explains a share that is off theirs; none if it is not."""
-        if not self.off_printed(test, group, count):
+        if not self.off_printed(test, group, count, their_costs):
             return ""
-        if self.off_printed(test, group, count, their_costs=True) is False:
+        with_costs = self.off_printed(test, group, count, their_costs=True)
+        if with_costs is False:
             return "slow_forks"
+        unknown: Why = "not_tried" if with_costs is None else "not_explained"
         if test == _NO_WORK:
-            return "work_had_ended" if self.ended(test, count) else "not_explained"
+            return "work_had_ended" if self.ended(test, count) else unknown
         if test == _PROGRAM:
-            return "sleepers_picked" if self.picked_there(group, count) else "not_explained"
+            return "sleepers_picked" if self.picked_there(group, count) else unknown
+        if self.never_picked(test, count):
+            return "waiting_for_tickets"
         if count == 1:
-            if self.never_picked(test, count):
-                return "waiting_for_tickets"
-            if self.off_by_chance(test, group):
-                return "chance"
-            return "not_explained"
-        return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else "places"
+            return "chance" if self.off_by_chance(test, group) else unknown
+        return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else unknown
 
     def printed_as_counted(self, count: int) -> bool:
         """Are A and C picked as printed, if a process that runs counts at the next one's fork?"""

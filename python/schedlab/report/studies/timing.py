@@ -22,7 +22,7 @@ NEAR = 0.05
 """A time is near the ideal if it is off by a twentieth of it at most, or by a tick."""
 SLEEPERS = "mixed"
 """The test whose figure may be the least time of a sleeper, instead of when all have ended."""
-Why = Literal["", "constant", "slow_forks", "not_explained"]
+Why = Literal["", "constant", "slow_forks", "not_explained", "not_tried"]
 """A macro of notes.md."""
 
 
@@ -172,7 +172,7 @@ class TimingQueries(queries.Queries):
         if not self.off_study(suite, test, count):
             return ""
         if self.told(suite, test, count, their_costs=True).mean is None:
-            return "not_explained"
+            return "not_tried"
         return "slow_forks"
 
     def why_off_on_their_costs(self, suite: str, test: str, count: int) -> Why:
