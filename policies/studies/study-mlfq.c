@@ -5,7 +5,9 @@
  * their own for what running costs, what blocking brings and when a task gives way.
  *
  * Preset `four-quanta` (study 3): one quantum is slice and allotment, and a task that
- * blocks or yields before it ends has a new one. So it can be gamed, and the
+ * blocks or yields before it ends has a new one. That is our reading of its section 3.1.3,
+ * in which such a task stays on its level: 4.1.3, its implementation, does not tell what
+ * becomes of the ticks that it has used. So it can be gamed, and the
  * bottom starves; tests show both. The study finds the next of a level by a scan
  * of the process table, here it is the one that waits longest. If its kernel
  * calls the scheduler at each tick, as xv6 does, its turns are of one tick, and a

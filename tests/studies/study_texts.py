@@ -234,6 +234,8 @@ SAID: tuple[tuple[int, str, str, str, str, dict[str, str]], ...] = (
     (4, "4.3", "sleeper", "MLFQ", r"sleeps for exactly (\d+) ticks on MLFQ", {}),
     (5, "3.3.3", "slice", "per priority", r"my_priority \* (\d+)` ms", {}),
     (5, "3.3.3", "priority", "default", r"my_priority = (\d+)", {}),
+    (5, "3.7", "priority", "lowest", r"Set priority \((\d+).\d+\)", {}),
+    (5, "3.7", "priority", "highest", r"Set priority \(\d+.(\d+)\)", {}),
 )
 PLACES = {(3, "5.6"): "figure 4"}
 """Where a section tells of a figure."""

@@ -96,7 +96,8 @@ class TimingTest:
     sleeping: float = 0
     """Ticks that others in the batch sleep, and do nothing else."""
     tells_sleepers: bool = False
-    """The study tells the least time of those that sleep, not that of the last of all."""
+    """The suite tells the least time of those that sleep, not that of the last of all. (By the
+    study's text, its programs do; they return the number 50.)"""
 
     def completion(self, cpus: int) -> float:
         """Ticks until all have ended, at best.
