@@ -18,6 +18,7 @@ from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.kernel import KernelSystem
+from schedlab.monitor.systems.live_futures import LENGTH_NS, typed_until
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.runs import results
@@ -31,10 +32,10 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def kept(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of half a second."""
+    """The folder of a run that is not over before it is paused."""
     out = tmp_path_factory.mktemp("kept")
     done = schedlab(
-        *("run", "--workload", "cpu-bound -n 6 -i 30", "--policy", "rr", "--tick", "1ms"),
+        *("run", "--workload", "cpu-bound -n 6 -i 50000000", "--policy", "rr", "--tick", "1ms"),
         *("--cpus", "2", "--out", str(out)),
     )
     assert done.returncode == 0, done.stderr
@@ -101,6 +102,60 @@ def test_another_future_is_shown_beside_the_unchanged_one(kept: Path) -> None:
 
 
 @pytest.mark.spike
+def test_a_live_machine_has_futures_of_what_was_typed() -> None:
+    """Up to the moment they are what was seen live, commands and all; then they go on by themselves."""
+
+    async def test(table: Table) -> None:
+        systems = table.session.systems
+        await table.do("policy", policy="stride")
+        await table.do("tunable", name="slice", value=3)
+        await until(lambda: systems["a"].frame(1.0)["policy"] == "stride")
+        changed_ns = systems["a"].present_ns
+        await until(lambda: systems["a"].present_ns > changed_ns + 200 * MS)
+        await table.do("pause")
+        await asyncio.sleep(0.3)
+        await table.step("millisecond", back=True)
+        then = await table.frame()
+        with pytest.raises(Refused, match="the kernel refuses, error 161"):
+            await table.do("branch", settings="nosuch=3")
+        found = await table.do("branch", policy="rr")
+        assert (found["unchanged"], found["changed"]) == ("b", "c")
+        for letter in "bc":
+            frame = await table.frame(then["now_ns"], letter)
+            assert frame["policy"] == then["policy"] == "stride"
+            mine, seen = state(frame)["processes"], state(then)["processes"]
+            # What a slice is, a live machine tells, and no trace.
+            for name in (
+                "pid",
+                "name",
+                "state",
+                "run_ns",
+                "waiting_ns",
+                "selections",
+                "own",
+                "share",
+            ):
+                assert mine[name] == seen[name], name
+        sources = {letter: systems[letter].setup.source for letter in "bc"}
+        for place in sources.values():
+            assert place
+            trace.validate(trace.read(place / TRACE_FILE))
+            assert results.read_manifest(place)["status"] == "success"
+        assert sources["b"] and sources["c"]
+        assert len(switches(sources["c"])) == len(switches(sources["b"])) + 1
+        await table.do("resume", system="b")
+        await table.do("resume", system="c")
+        await until(lambda: systems["c"].now_ns > then["now_ns"] + 20 * MS)
+        assert (await table.frame(letter="c"))["policy"] == "rr"
+        assert (await table.frame(letter="b"))["policy"] == "stride"
+        with pytest.raises(Refused, match="was recorded live"):
+            await table.do("branch", system="c", policy="mlfq")
+
+    workloads = ("two-hogs", "interactive")
+    watched([Setup("spike", PolicyChoice("mlfq"), workloads=workloads)], test, speed=0.5)
+
+
+@pytest.mark.spike
 def test_what_is_no_other_future(kept: Path, runs: Path) -> None:
     async def test(table: Table) -> None:
         refused: dict[str, dict[str, Any]] = {
@@ -134,6 +189,21 @@ def test_what_has_no_other_future_says_why(kept_live: Path, tmp_path: Path) -> N
     assert "was recorded live" in recorded
     with pytest.raises(WrongUsage, match="was recorded live"):
         past(kept_live)
+
+
+@pytest.mark.parametrize(
+    ("at_ns", "kept"),
+    [
+        (5, ""),
+        (6, "5 @@ 1 re\n8 ad\\x0a\n"),  # a command is typed to its end
+        (9, "5 @@ 1 re\n8 ad\\x0a\n"),
+        (10, "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"),
+    ],
+)
+def test_a_command_is_typed_whole_or_not_at_all(at_ns: int, kept: str) -> None:
+    text = "5 @@ 1 re\n8 ad\\x0a\n9 @@ 2 end\\x0a\n"
+    end = f"{at_ns + LENGTH_NS} @@ 1000000 end\\x0a\n"
+    assert typed_until(text, at_ns) == kept + end
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ OF_THE_HOST = (
     *("number", "life", "paused", "speed", "pace", "events_per_s", "behind_ns", "back_ns"),
     *("whole", "skipped_frames", "recording", "message"),
 )
-PATIENCE_S = 180.0
+PATIENCE_S = 60.0
 STEPS = tuple(kind.value for kind in StepKind)
 
 
@@ -98,7 +98,10 @@ def watched(setups: list[Setup], test: Callable[[Table], Awaitable[None]], speed
         try:
             first = session.systems["a"]
             await until(lambda: first.failure or (first.model and first.model.events > 300))
-            await asyncio.wait_for(test(table), PATIENCE_S)
+            testing = asyncio.ensure_future(test(table))
+            await asyncio.wait([testing, running], return_when="FIRST_COMPLETED")
+            assert not running.done(), running.exception()
+            await testing
             assert not [each.failure for each in session.systems.values() if each.failure]
         finally:
             running.cancel()

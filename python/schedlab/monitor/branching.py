@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from schedlab.monitor import worker
+from schedlab.monitor.recorder import facts_of
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
+from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.watched import Watched
 from schedlab.monitor.worker import Tell
 from schedlab.paths import new_runs_folder
+from schedlab.runs import results
+from schedlab.units import format_time
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,13 @@ class Change:
         values = [word for name, value in self.settings for word in ("--set", f"{name}={value}")]
         return [*policy, *values]
 
+    @property
+    def commands(self) -> str:
+        """The same in the words of the kernel (abi/machine_commands.h)."""
+        policy = [f"sched_status {self.policy}"] if self.policy else []
+        lines = [*policy, *(f"sched_tunables {name}={value}" for name, value in self.settings)]
+        return "".join(f"{line}\n" for line in lines)
+
 
 async def what_if(session: Session, each: Watched, change: Change, tell: Tell) -> dict[str, str]:
     """Shows the moment's other future beside the unchanged one, both standing at the moment.
@@ -38,22 +53,80 @@ async def what_if(session: Session, each: Watched, change: Change, tell: Tell) -
     Returns their letters, and the folder in which the futures are kept. Those that were shown before
     give way.
     """
-    source = each.setup.source
-    if each.system is None or each.system.no_branches or source is None:
+    if each.system is None or each.system.no_branches:
         raise Refused(each.system.no_branches if each.system else "it has not begun yet")
     await each.stand()
     at_ns = each.shown_ns
     tell("its past is run once more")
-    out = new_runs_folder(f"branch-{source.name}")
+    source = each.setup.source
+    out = new_runs_folder(f"branch-{source.name if source else each.setup.machine}")
     # What happened at this moment is past.
-    told = await worker.branch(source, at_ns + 1, change.options, out, tell)
-    same = bool(told["unchanged_is_the_run"])
-    folders = [Path(run["folder"]) for run in told["runs"]][same:]
+    if source:
+        folders = await _of_recording(source, at_ns + 1, change, out, tell)
+    else:
+        folders = await _of_live(session, each, at_ns + 1, change, out)
     await each.leave_past()
     letters = await session.show_futures(each, [recorded_setup(place) for place in folders], at_ns)
     session.kept.append(out)
     return {
-        "unchanged": each.letter if same else letters[0],
+        "unchanged": letters[0] if len(letters) > 1 else each.letter,
         "changed": letters[-1],
         "folder": str(out),
+    }
+
+
+async def _of_recording(
+    source: Path, at_ns: int, change: Change, out: Path, tell: Tell
+) -> list[Path]:
+    """Returns the futures' folders, without the unchanged one if it is the recording itself."""
+    told = await worker.branch(source, at_ns, change.options, out, tell)
+    same = bool(told["unchanged_is_the_run"])
+    return [Path(run["folder"]) for run in told["runs"]][same:]
+
+
+async def _of_live(
+    session: Session, each: Watched, at_ns: int, change: Change, out: Path
+) -> list[Path]:
+    """Returns the futures' folders, the unchanged one first."""
+    assert isinstance(each.system, KernelSystem)
+    changes = {out / "unchanged": Change("", ()), out / "changed": change}
+    with ExitStack() as stack:
+        folders = [stack.enter_context(results.new_folder(place)) for place in changes]
+        told = [other.commands for other in changes.values()]
+        outcomes = await each.system.run_again(at_ns, dict(zip(folders, told, strict=True)))
+        for folder, other, outcome in zip(folders, changes.values(), outcomes, strict=True):
+            if outcome.status == "refused":
+                raise Refused(outcome.message)
+            measured = await worker.measure(folder) if outcome.succeeded else outcome
+            manifest = _manifest(session, each, at_ns, other)
+            manifest.update(status=measured.status, message=measured.message)
+            results.write_json(folder / results.MANIFEST, manifest)
+    return list(changes)
+
+
+def _manifest(session: Session, each: Watched, at_ns: int, change: Change) -> dict[str, Any]:
+    """As of a recording: under what it went on, and of what it is a branch."""
+    assert each.tape and each.system
+    model = each.shown_model
+    assert model
+    now = model.alive()
+    facts = facts_of(each.setup, each.workload, "", each.tape.standing, session.software)
+    kept = {} if change.policy else dict(now.tunables)
+    what = ", ".join([change.policy, *(f"{name}={value}" for name, value in change.settings)])
+    return {
+        **facts,
+        "policy": change.policy or now.policy,
+        "tunables": {**kept, **dict(change.settings)},
+        "recorded_from_ns": 0,
+        "repeatable": False,
+        **({"branch": f"from {format_time(at_ns)} on: {what.strip(', ')}"} if what else {}),
+        "branch_of": {
+            "at_ns": at_ns,
+            "policy": str(each.setup.policy),
+            "tunables": dict(each.setup.settings),
+            "told": change.commands.splitlines(),
+            "own": sorted(each.system.own_pids),
+        },
+        "host": platform.node(),
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }

@@ -282,7 +282,9 @@ async def _step(session: Session, systems: Sequence[Watched], message: Message, 
     back = message.get("back", False)
     if not isinstance(back, bool):
         raise WrongUsage(f"back: true or false is expected, not {back!r}")
-    return await session.step(systems[0], kind, back)
+    # Futures go in steps beside the live machine of which they are.
+    leader = next((each for each in systems if each.is_paced), systems[0])
+    return await session.step(leader, kind, back)
 
 
 async def _window(

@@ -141,8 +141,6 @@ class System(Protocol):
     setup: Setup
     abilities: frozenset[Ability]
     repeatable: bool
-    no_branches: str
-    """Why another future of a moment of it cannot be computed on the real kernel; "": it can."""
     folder: Path
     """Scratch space of its own; `end` leaves it there."""
 
@@ -152,6 +150,11 @@ class System(Protocol):
     @property
     def message(self) -> str:
         """Why it has ended or failed, with the last that it said; "" while it runs."""
+        ...
+
+    @property
+    def no_branches(self) -> str:
+        """Why another future of a moment of it cannot be computed on the real kernel; "": it can."""
         ...
 
     @property

@@ -151,13 +151,13 @@ def past(place: Path) -> Past:
 def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> Run:
     """The run of a folder, if it can have branches: its trace is not looked at. Raises WrongUsage."""
     check_machine(folder, manifest["machine"])
-    if "branch" in manifest:
-        raise WrongUsage(
-            f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
-        )
     if "recorded_from_ns" in manifest:
         raise WrongUsage(
             f"{folder} was recorded live: only what `./schedlab run` has carried out has branches"
+        )
+    if "branch" in manifest:
+        raise WrongUsage(
+            f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
         )
     return _run_of(folder, manifest)
 

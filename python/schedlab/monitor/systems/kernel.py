@@ -37,6 +37,7 @@ from schedlab.monitor.system import (
 )
 from schedlab.monitor.systems.guest_errors import EPOLICY, ERANGE, ESRCH, ETUNABLE, GuestError
 from schedlab.monitor.systems.live_disk import LiveDisk, make_live_disk
+from schedlab.monitor.systems.live_futures import run_again
 from schedlab.monitor.systems.qemu_control import QemuControl
 from schedlab.monitor.systems.real import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
@@ -91,6 +92,7 @@ class KernelSystem(GuestSystem):
         self._records_s = time.monotonic()
         """The time when there were records last."""
         self._prepared: Prepared | None = None
+        self._boot: Boot | None = None
 
     @property
     def own_pids(self) -> frozenset[int]:
@@ -101,6 +103,17 @@ class KernelSystem(GuestSystem):
         """Files that belong to a recording: what was typed since the machine began, where it can be typed again."""
         typed = self.folder / TYPED
         return [typed] if typed.exists() else []
+
+    @property
+    def no_branches(self) -> str:  # type: ignore[override]
+        """See System."""
+        return "" if self._machine.types_again else super().no_branches
+
+    async def run_again(self, at_ns: int, told: Mapping[Path, str]) -> list[Outcome]:
+        """Computes futures (live_futures.run_again) of a machine that has no_branches "". Refused: it is over."""
+        self._check_alive()
+        assert self._boot
+        return await run_again(self._machine, self._boot, self.folder / TYPED, at_ns, told)
 
     # --- beginning and end
 
@@ -127,6 +140,7 @@ class KernelSystem(GuestSystem):
             keeps_typed=self._machine.types_again,
             control=control,
         )
+        self._boot = boot
         await self._start(self._machine.command(boot), () if control is None else (control,))
 
     async def _watch(self) -> None:

@@ -91,7 +91,8 @@ class RecordedSystem(PacedSystem):
         super().__init__(setup, folder)
         manifest = results.read_manifest(setup.source)
         ours = manifest.get("machine") in _OUR_MACHINES
-        self.own_pids = frozenset({1}) if ours else frozenset()
+        own = manifest.get("branch_of", {}).get("own", [])
+        self.own_pids = frozenset({1, *own}) if ours else frozenset()
         self.no_branches = _no_branches(setup.source, manifest)
         self._path = setup.source / TRACE_FILE
         self._tape: _Tape | None = None

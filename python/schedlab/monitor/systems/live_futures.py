@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""Futures of a live machine on our Spike: it is run once more from its boot, with all that was typed,
+up to a moment; there it forks (docs/spike.md)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from schedlab.errors import SchedlabError
+from schedlab.host.supervision import supervise
+from schedlab.machines import Boot, Branching, KernelMachine
+from schedlab.machines.folder import CONSOLE, TYPED
+from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
+
+LENGTH_NS = 5_000_000_000
+"""How long futures last: nobody ends them."""
+_END = r"@@ 1000000 end\x0a"
+"""What is said to `steer` then."""
+_LINE_END = r"\x0a"
+_SECONDS = 120.0
+"""Of the host, after which it must be hanging."""
+
+
+def typed_until(text: str, at_ns: int) -> str:
+    """Returns what was typed before a moment, a command to its end, and what ends the machine later."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if int(line.partition(" ")[0]) >= at_ns and (not kept or kept[-1].endswith(_LINE_END)):
+            break
+        kept.append(line)
+    return "".join(f"{line}\n" for line in [*kept, f"{at_ns + LENGTH_NS} {_END}"])
+
+
+async def run_again(
+    machine: KernelMachine, boot: Boot, typed: Path, at_ns: int, told: Mapping[Path, str]
+) -> list[Outcome]:
+    """Runs a machine once more, as it was booted and with what was typed. Its futures from a moment
+    on leave their files in these folders; the text of each is what its kernel is told then.
+
+    SchedlabError: the machine did not come to the moment.
+    """
+    assert isinstance(machine, Branching)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as name:
+        place = Path(name)
+        again = place / TYPED
+        again.write_text(typed_until(typed.read_text(), at_ns))
+        command = machine.command(replace(boot, typed=again, keeps_typed=False))
+        command = machine.branched(command, at_ns, told, len(told))
+        status = await supervise(command, place, place / CONSOLE, _SECONDS)
+        if status != 0:
+            why = tail_of(read_console(place / CONSOLE))
+            raise SchedlabError(f"the machine did not come to that moment once more{why}")
+    ended = {folder: machine.branch_status(folder) for folder in told}
+    return [
+        Outcome("hung", "it did not end by itself")
+        if status is None
+        else outcome_of(status, read_console(folder / CONSOLE))
+        for folder, status in ended.items()
+    ]
