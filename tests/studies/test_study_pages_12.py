@@ -255,6 +255,16 @@ def test_near_and_off_the_ideal(tmp_path: Path) -> None:
     assert tones == ["good", "bad"]
 
 
+def test_figures_that_no_scheduler_made_are_not_counted(tmp_path: Path) -> None:
+    """Mixed Load of both suites, and I/O-bound of the second, on one CPU."""
+    for suite in SUITES.values():
+        for test in ("mixed", "io-bound"):
+            keep_timing(tmp_path, *suite, test, 1, 1)
+    queries = asked(tmp_path)
+    assert queries.told("priority", "io-bound", 1).mean is not None
+    assert queries.compared() == 1
+
+
 def test_failed_and_missing_cells(tmp_path: Path) -> None:
     for seed in SEEDS:
         failed: dict[str, Any] = {"status": "panic", "message": "out of memory"}

@@ -40,6 +40,11 @@ class Queries(TimingQueries, LotteryQueries):
     }
     policies: ClassVar = {name: suite.policy for name, suite in suites.items()}
     rows: ClassVar = TIMING_TESTS
+    not_counted: ClassVar = frozenset(
+        {("timing", SLEEPERS), ("priority", SLEEPERS), ("priority", "io-bound")}
+    )
+    """Mixed Load is a number in the study's programs; of I/O-bound with bursts, their compiler
+    deletes the bursts."""
     figures_on = ALL_CPUS
     lotteries_run = (THESIS, SHIPPED)
     in_a_row_name = _IN_A_ROW

@@ -51,6 +51,8 @@ class TimingQueries(queries.Queries):
     """What the study calls its tests."""
     figures_on: ClassVar[tuple[int, ...]]
     """Numbers of CPUs of which the study has figures."""
+    not_counted: ClassVar[frozenset[tuple[str, str]]] = frozenset()
+    """Tests, with their suites, whose figures no scheduler made: that ours agree is chance."""
     near_percent = 100 * NEAR
     near_theirs_percent = 100 * NEAR_THEIRS
     near_theirs_ticks = NEAR_THEIRS_TICKS
@@ -180,7 +182,8 @@ class TimingQueries(queries.Queries):
         return "not_explained" if self.off_study(suite, test, count, True) else ""
 
     def _compared(self, their_costs: bool) -> list[tuple[str, str, int]]:
-        """Times of which there are a figure and a measurement, except those that gave a constant."""
+        """Times of which there are a figure and a measurement, except those that gave a constant,
+        and those that are not counted."""
         return [
             (suite, test, count)
             for suite in self.suites
@@ -188,6 +191,7 @@ class TimingQueries(queries.Queries):
             for count in self.figures_on
             if self.told(suite, test, count, their_costs=their_costs).mean is not None
             and not self.gave_a_constant(suite, test, count)
+            and (suite, test) not in self.not_counted
         ]
 
     def compared(self, their_costs: bool = False) -> int:
