@@ -62,9 +62,9 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def source_of(choice: str) -> str:
     """As BPF has it: that of a study, if its presets stand there."""
     policy, _, preset = choice.partition(":")
-    study = ROOT / f"policies/studies/study-{policy}.c"
-    name = study.stem if study.exists() and f'"{preset}"' in study.read_text() else policy
-    return name.replace("-", "_")
+    studies = (ROOT / "policies/studies").glob(f"study-{policy}*.c")
+    own = (each.stem for each in studies if f'{{"{preset}",' in each.read_text())
+    return next(own, policy).replace("-", "_")
 
 
 def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -54,3 +55,68 @@ def test_cost_grows_no_faster_than_promised(costs: Costs, policy: str) -> None:
 def test_a_table_scan_costs_as_much_as_there_are_tasks(costs: Costs) -> None:
     few = costs["enqueue+pick", "rr:table-scan", 64]
     assert costs["enqueue+pick", "rr:table-scan", 4096] > 20 * few
+
+
+PAGE = ROOT / "docs" / "policies.md"
+PICTURE = ROOT / "docs" / "policies-cost.svg"
+TASKS = (8, 64, 512, 4096)
+
+
+def test_the_page_has_what_a_decision_costs(costs: Costs) -> None:
+    """SCHEDLAB_GOLDEN=write has it written anew, with its picture."""
+    policies = dict.fromkeys(policy for _, policy, _ in costs)
+    found = {
+        policy: [costs["enqueue+pick", policy, tasks] for tasks in TASKS] for policy in policies
+    }
+    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
+        write(found)
+    between = PAGE.read_text().partition("<!-- costs -->")[2].partition("<!-- end -->")[0]
+    told = re.findall(r"^\| `(\S+)` \| (.+) \|$", between, re.MULTILINE)
+    printed = {
+        policy: [int(each.replace(",", "")) for each in row.split(" | ")] for policy, row in told
+    }
+    assert printed.keys() == found.keys()
+    for policy, row in found.items():
+        assert printed[policy] == pytest.approx(row, rel=0.01), policy
+
+
+def write(found: dict[str, list[int]]) -> None:
+    head = f"| policy | {' | '.join(f'{each:,} tasks' for each in TASKS)} |\n|---|{'---|' * len(TASKS)}"
+    rows = [
+        f"| `{policy}` | {' | '.join(f'{each:,}' for each in row)} |"
+        for policy, row in found.items()
+    ]
+    table = "\n".join([head, *rows])
+    page = PAGE.read_text()
+    PAGE.write_text(
+        re.sub(
+            r"(<!-- costs -->).*?(<!-- end -->)",
+            lambda mark: f"{mark[1]}\n{table}\n{mark[2]}",
+            page,
+            flags=re.S,
+        )
+    )
+    draw(found)
+
+
+def draw(found: dict[str, list[int]]) -> None:
+    """A line a policy, in the colours that policies have in all charts."""
+    import altair as alt
+    import polars as pl
+    import vl_convert
+
+    rows = [
+        {"policy": policy, "tasks": tasks, "instructions": cost}
+        for policy, row in found.items()
+        for tasks, cost in zip(TASKS, row, strict=True)
+    ]
+    chart = (
+        alt.Chart(pl.DataFrame(rows), width=560, height=360)
+        .mark_line(point=True)
+        .encode(
+            alt.X("tasks:Q", title="tasks that wait").scale(type="log", base=8).axis(values=TASKS),
+            alt.Y("instructions:Q", title="instructions of enqueue() and pick()").scale(type="log"),
+            alt.Color("policy:N", sort=list(found)).scale(scheme="tableau20"),
+        )
+    )
+    PICTURE.write_text(vl_convert.vegalite_to_svg(chart.to_dict()))

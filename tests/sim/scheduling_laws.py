@@ -249,7 +249,8 @@ class Levels:
         tunables = self.regime.tunables
         self.top = tunables["levels"] - 1
         self.boost = tunables["boost"] * self.regime.tick
-        self.by_ticks = bool(tunables.get("charge_ticks"))
+        self.by_ticks = bool(tunables.get("charge_ticks") or tunables.get("table_scan"))
+        self.inherit = bool(tunables.get("inherit", not tunables.get("table_scan")))
 
     def epoch(self, time: int) -> int:
         return time // self.boost if self.boost else 0
@@ -282,7 +283,7 @@ class Levels:
             level.charged_at = until
 
     def queue(self, each: Queued) -> None:
-        if each.why is Why.NEW and each.parent and self.regime.tunables.get("inherit", 1):
+        if each.why is Why.NEW and each.parent and self.inherit:
             parent = self.of[each.parent]
             level = Level(parent.level, parent.epoch, parent.used, parent.charged_at)
             self.of[each.pid] = level
@@ -492,6 +493,8 @@ def of_rr(tunables: Mapping[str, int]) -> Iterator[Law]:
 
 
 def of_wrr(tunables: Mapping[str, int]) -> Iterator[Law]:
+    if "carry" not in tunables:
+        return  # two arrays: a task that wakes goes on with its turn before others
     yield turns_go_round
     if tunables["carry"] and not tunables["front"]:
         yield weighted_slices_are_exact
