@@ -12,7 +12,7 @@ from pathlib import Path
 
 from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.machines import LINUX_MACHINES, machine_named
+from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.base import Machine
 from schedlab.paths import new_runs_folder
 from schedlab.report.output import check_place
@@ -25,6 +25,7 @@ from schedlab.runs.results import is_whole, read_manifest
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.linux_experiments import LINUX
 from schedlab.studies.planning import plan
+from schedlab.studies.proposals import plan_of_proposals
 from schedlab.units import format_time
 
 SPIKE = "spike"
@@ -110,6 +111,9 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     """
     folder = (out or new_runs_folder(request.folder_name)).absolute()
     plans = {name: plan_on(name, request, folder) for name in at_hand(request)}
+    if request.machine is None:
+        plans[SIMULATOR] = proposed(SIMULATOR, request, folder)
+        plans[SPIKE] = Plan(folder, plans[SPIKE].runs + proposed(SPIKE, request, folder).runs)
     wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
     if not wanted.runs:
         raise WrongUsage(
@@ -138,6 +142,11 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
         request.memory_mib,
         machine,
     )
+
+
+def proposed(machine: str, request: Request, folder: Path) -> Plan:
+    """Returns the tests of what the studies proposed that this machine runs."""
+    return plan_of_proposals(folder, request.depth, request.studies, request.seed, machine)
 
 
 def at_hand(request: Request) -> list[str]:

@@ -20,6 +20,7 @@ from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies, study_numbered
+from schedlab.studies.proposals import is_of_proposals
 
 Format = Literal["html", "markdown"]
 Progress = Callable[[str, int, int], None]
@@ -28,6 +29,7 @@ Progress = Callable[[str, int, int], None]
 TITLE = "schedlab report"
 _COMPARISON = "schedlab.report.comparison"
 _AGREEMENT = "schedlab.report.agreement"
+_PROPOSALS = "schedlab.report.proposals"
 
 
 def write_report(
@@ -79,7 +81,8 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     of_studies = without_simulated(collection)
     makers = [
         *((page_maker(each.number), of_studies) for each in studies()),
-        (_page_of(_COMPARISON), of_studies),
+        (_page_of(_PROPOSALS), collection),
+        (_page_of(_COMPARISON), without_proposals(of_studies)),
         (_page_of(_AGREEMENT), collection),
         (runs.page, collection),
     ]
@@ -117,6 +120,11 @@ def without_simulated(collection: Collection) -> Collection:
         or run.setup.experiment not in EXPERIMENTS
         or run.setup.experiment not in on_kernel
     )
+
+
+def without_proposals(collection: Collection) -> Collection:
+    """What is compared under many policies: a proposal's tests have a page of their own."""
+    return Collection(run for run in collection if not is_of_proposals(run.setup.experiment))
 
 
 def _page_of(module: str) -> Callable[[Collection], Page | None]:

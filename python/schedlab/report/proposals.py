@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""The page of proposals: what each study would have changed, off and on, and what that does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from schedlab.comparison.measures import measure_of
+from schedlab.comparison.statistics import Difference, Quantity, difference, fitting, in_column
+from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
+from schedlab.report.studies.texts import of_rows
+from schedlab.report.study_tables import Measured, measure
+from schedlab.runs.collection import Collection, Repeated
+from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposals
+from schedlab.toolchain.policies import parse_setting
+
+NAME = "proposals"
+LEAST = 0.01
+"""A smaller part of what is there without the proposal is nothing, whatever the seeds tell."""
+_TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
+_COLUMNS = (
+    *(Column(title, align="left") for title in ("study", "it proposes", "looked at", "off", "on")),
+    Column("off", "means"),
+    Column("on", "means"),
+    Column("change, %"),
+    Column("verdict", align="left"),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a test: both sides, seed by seed."""
+
+    proposal: Proposal
+    test: Test
+    off: Measured
+    on: Measured
+
+    @property
+    def change(self) -> Difference | None:
+        """None if a side is missing."""
+        if not self.off.values or len(self.off.values) != len(self.on.values):
+            return None
+        return difference(self.off.values, self.on.values, paired=True)
+
+    @property
+    def verdict(self) -> str:
+        """`helps`, `harms`, `does nothing`; `not told apart` if the interval has room for more than one
+        of these."""
+        change = self.change
+        if change is None:
+            return self.on.missing if self.off.values else self.off.missing
+        least = LEAST * abs(change.before.mean)
+        sign = 1 if self.test.better == "higher" else -1
+        low, high = sorted((sign * change.low, sign * change.high))
+        if low > 0 and sign * change.change >= least:
+            return "helps"
+        if high < 0 and -sign * change.change >= least:
+            return "harms"
+        small = max(abs(low), abs(high)) < 5 * least
+        return "does nothing" if small else "not told apart"
+
+
+def page(collection: Collection) -> Page | None:
+    """Returns the page, or None if no test of a proposal was run."""
+    own = Collection(run for run in collection if is_of_proposals(run.setup.experiment))
+    if not len(own):
+        return None
+    found = list(outcomes(own))
+    return Page(
+        NAME,
+        "What the studies proposed",
+        _lead(found),
+        (Section("One by one", (_table(found),)), Section("How to read it", (_HOW,))),
+    )
+
+
+_HOW = Text(
+    "Each row is one proposal, alone, in a test that is long enough for it to act; bundles stand beside single"
+    " ones. Without and with it the seeds are the same, and the change is taken seed by seed. **helps**, **harms**:"
+    " the interval of 95 % does not reach 0, and the change is at least 1 %. **does nothing**: the interval lies"
+    " within 5 %. **not told apart**: so many seeds cannot tell; `--full` has 20. What needs groups, inheritance or"
+    " several memories is not built yet. The tests are workload files in the simulator, whose figures `agreement`"
+    " holds against the kernel's; those of instructions are of the kernel itself."
+)
+
+
+def outcomes(collection: Collection) -> Iterator[Outcome]:
+    """All tests of the studies of which one was run."""
+    run = {each.setup.experiment for each in collection}
+    shown = {each.study for each in proposals() if run & {test.label for test in each.tests}}
+    for proposal in proposals(shown) if shown else ():
+        for test in proposal.tests:
+            off, on = (_measured(collection, test, policy) for policy in (test.off, test.on))
+            yield Outcome(proposal, test, off, on)
+
+
+def _measured(collection: Collection, test: Test, policy: str) -> Measured:
+    rows = collection.groups if test.group else collection.summary
+    if len(rows):
+        rows = rows.filter(pl.col("experiment") == test.label)
+    if len(rows) and test.group:
+        rows = rows.filter(pl.col("group") == test.group)
+    first, _, second = test.column.partition(" / ")
+    value = pl.col(first).first()
+    if second:
+        value = value / pl.col(second).first()
+    return measure(_setup(collection, test, policy), of_rows(collection, rows, value))
+
+
+def _setup(collection: Collection, test: Test, policy: str) -> Repeated | None:
+    name, *settings = policy.split()
+    wanted = dict(parse_setting(each) for each in settings)
+    found = collection.select(experiment=test.label, policy=name, cpus=int(test.cpus))
+    return next((each for each in found if dict(each.setup.settings) == wanted), None)
+
+
+def _lead(found: list[Outcome]) -> str:
+    words = ("helps", "harms", "does nothing", "not told apart")
+    counts = {word: sum(each.verdict == word for each in found) for word in words}
+    left = len(found) - sum(counts.values())
+    built = len({(each.proposal.study, each.proposal.name) for each in found})
+    return (
+        f"{built} proposals of the studies, and bundles of them, in {len(found)} tests:"
+        f" {counts['helps']} help, {counts['harms']} harm, {counts['does nothing']} do nothing, and"
+        f" {counts['not told apart']} cannot be told apart with so many seeds."
+        + (f" {left} were not run, or failed." if left else "")
+    )
+
+
+def _table(found: list[Outcome]) -> Table:
+    rows = [_row(each) for each in found]
+    shown = {each.proposal.study for each in found}
+    missing = [each for each in proposals(shown) if each.missing]
+    data = pl.DataFrame(
+        [
+            {
+                "study": each.proposal.study,
+                "proposal": each.proposal.name,
+                "test": each.test.shows,
+                "cpus": int(each.test.cpus),
+                "setup": setup,
+                "policy": policy,
+                "column": each.test.column,
+                "seed": seed,
+                "value": value,
+            }
+            for each in found
+            for setup, policy, side in (
+                ("off", each.test.off, each.off),
+                ("on", each.test.on, each.on),
+            )
+            for seed, value in enumerate(side.values)
+        ]
+    )
+    return Table(
+        f"{NAME}-one-by-one",
+        "Each proposal, without it and with it",
+        _COLUMNS,
+        (*rows, *(_missing_row(each) for each in missing)),
+        data,
+        "Better is less, except where ↑ stands. In brackets: the 95 % interval.",
+    )
+
+
+def _row(each: Outcome) -> Row:
+    test, change = each.test, each.change
+    quantity = measure_of("", "", test.column, test.better, "").quantity
+    if change:
+        quantity = fitting(quantity, max(change.before.mean, change.after.mean))
+    unit = f", {quantity.unit}" if quantity.unit else ""
+    cpus = "" if test.cpus == "1" else f", {test.cpus} CPUs"
+    return (
+        *_place(each.proposal),
+        Cell(f"{'↑ ' if test.better == 'higher' else ''}{test.shows}{cpus}{unit}"),
+        Cell(test.off),
+        Cell(test.on),
+        _value(each.off, quantity),
+        _value(each.on, quantity),
+        Cell(_percent(change)),
+        Cell(each.verdict, _TONES.get(each.verdict, "plain")),
+    )
+
+
+def _place(proposal: Proposal) -> tuple[Cell, Cell]:
+    """Cells are plain text: what is code elsewhere is none here."""
+    place = f"{proposal.study}, {proposal.place}"
+    return Cell(place), Cell(proposal.proposes.replace("`", ""))
+
+
+def _missing_row(proposal: Proposal) -> Row:
+    nothing = Cell("–", "muted")
+    return (*_place(proposal), *([nothing] * 6), Cell(proposal.missing.replace("`", ""), "muted"))
+
+
+def _value(side: Measured, quantity: Quantity) -> Cell:
+    if side.estimate is None:
+        return Cell(side.missing, "failed" if side.failed else "muted", side.why)
+    return Cell(in_column(side.estimate, quantity))
+
+
+def _percent(change: Difference | None) -> str:
+    if change is None or not change.before.mean:
+        return "–"
+    scale = 100 / change.before.mean
+    mean, low, high = (each * scale for each in (change.change, change.low, change.high))
+    return f"{mean:+.1f} [{low:.1f}, {high:.1f}]"
