@@ -5,8 +5,10 @@
 static constexpr uint64_t SHORT_SLICE = 40; // instructions: a few lines of the kernel
 static constexpr uint64_t LONG_SLICE = 2000;
 static constexpr uint64_t LONG_ONE_IN = 8;
-static constexpr uint64_t DELAY_ONE_IN = 16;
-static constexpr uint64_t DELAY_MAX = 20; // rounds
+static constexpr uint64_t LOCK_ONE_IN = 16;
+static constexpr uint64_t LOCK_MAX = 20; // rounds
+static constexpr uint64_t WAKEUP_ONE_IN = 16;
+static constexpr uint64_t WAKEUP_MAX = 400;
 
 interleaving::interleaving(uint64_t seed) : state(seed)
 {
@@ -36,7 +38,17 @@ uint64_t interleaving::slice()
     return 1 + draw(draw(LONG_ONE_IN) ? SHORT_SLICE : LONG_SLICE);
 }
 
-uint64_t interleaving::delay()
+uint64_t interleaving::delay(uint64_t one_in, uint64_t most)
 {
-    return draw(DELAY_ONE_IN) ? 0 : 1 + draw(DELAY_MAX);
+    return draw(one_in) ? 0 : 1 + draw(most);
+}
+
+uint64_t interleaving::delay_at_lock()
+{
+    return delay(LOCK_ONE_IN, LOCK_MAX);
+}
+
+uint64_t interleaving::delay_of_wakeup()
+{
+    return delay(WAKEUP_ONE_IN, WAKEUP_MAX);
 }

@@ -19,10 +19,15 @@ class interleaving
     uint64_t slice();
 
     // For how many rounds a hart stands still that has come to a lock; mostly 0.
-    uint64_t delay();
+    uint64_t delay_at_lock();
+
+    // The same of a hart that slept or burnt, and is called: longer, so that a process that was
+    // woken is late by more than a tick now and then.
+    uint64_t delay_of_wakeup();
 
   private:
     uint64_t draw(uint64_t limit);
+    uint64_t delay(uint64_t one_in, uint64_t most);
 
     uint64_t state;
 };

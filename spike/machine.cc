@@ -80,13 +80,16 @@ bool machine::mmio_store(reg_t address, size_t count, const uint8_t *source)
 
 void machine::wake(size_t hart, uint64_t in_round)
 {
-    if (active.has(hart) || (held_up.has(hart) && in_round < wakes_at[hart]))
+    bool stood_still = held_up.has(hart);
+    if (active.has(hart) || (stood_still && in_round < wakes_at[hart]))
         return;
     held_up.remove(hart);
     assert(in_round >= rested_since[hart]);
     hart_list[hart].rest(in_round - rested_since[hart], turn.instructions);
     wakes_at[hart] = NEVER;
     active.add(hart);
+    if (order && !stood_still)
+        hold_up(hart, in_round + order->delay_of_wakeup());
 }
 
 void machine::wake_due()
@@ -152,10 +155,12 @@ void machine::take_round()
     }
 }
 
-// The hart stands still for so many rounds: none of its time passes, and nothing wakes it.
-void machine::hold_up(size_t i, uint64_t rounds)
+// The hart stands still until this round: none of its time passes, and nothing wakes it.
+void machine::hold_up(size_t i, uint64_t until)
 {
-    rested_since[i] = wakes_at[i] = round + 1 + rounds;
+    if (until <= round)
+        return;
+    rested_since[i] = wakes_at[i] = until;
     next_wake = std::min(next_wake, wakes_at[i]);
     held_up.add(i);
     active.remove(i);
@@ -176,9 +181,9 @@ void machine::take_mixed_round()
         bool at_boundary = hart_list[i].is_at_boundary();
         left[i] -= slice - spared;
         notice_devices(i);
-        uint64_t delay = at_boundary ? order->delay() : 0;
+        uint64_t delay = at_boundary ? order->delay_at_lock() : 0;
         if (delay)
-            hold_up(i, delay);
+            hold_up(i, round + 1 + delay);
         else if (left[i] > 0 && !hart_list[i].rests())
             waiting.push_back(i);
         else

@@ -49,7 +49,7 @@ class machine : public sim_t
     void take_round();
     void take_mixed_round();
     void notice_devices(size_t hart);
-    void hold_up(size_t hart, uint64_t rounds);
+    void hold_up(size_t hart, uint64_t until);
     void let_rest(size_t hart);
     void wake(size_t hart, uint64_t in_round);
     void wake_due();

@@ -382,24 +382,28 @@ static void sleep_is_over(struct timer *timer)
     process_wake(container_of(timer, struct sleeper, timer)->process);
 }
 
-int64_t process_sleep(int64_t ticks)
-{
-    if (ticks <= 0)
-        return 0;
-    int64_t result = process_sleep_until((clock_ticks() + (uint64_t)ticks) * clock_tick_ns());
-    return result < 0 ? result : 0;
-}
-
-int64_t process_sleep_until(uint64_t when)
+static int64_t wait_until(uint64_t when)
 {
     struct sleeper sleeper = {.process = current_process()};
-    if (when <= clock_now())
-        return 1;
     timer_start(&sleeper.timer, when, sleep_is_over);
     while (sleeper.timer.pending && process_block(sleeper.process, BLOCK_SLEEP, true))
         scheduler_block();
     timer_cancel(&sleeper.timer);
     return current_killed() ? -EINTR : 0;
+}
+
+/* It waits even if the tick has come since the ticks were counted, so that to sleep always is to
+ * give up the CPU. */
+int64_t process_sleep(int64_t ticks)
+{
+    if (ticks <= 0)
+        return 0;
+    return wait_until((clock_ticks() + (uint64_t)ticks) * clock_tick_ns());
+}
+
+int64_t process_sleep_until(uint64_t when)
+{
+    return when <= clock_now() ? 1 : wait_until(when);
 }
 
 /* exec() */

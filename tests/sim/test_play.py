@@ -405,6 +405,19 @@ def noted_on_linux(folder: Path, text: str, tick_ns: int) -> list[int] | str:
     return notes if done.returncode == 0 else done.stderr
 
 
+@pytest.mark.spike
+@pytest.mark.parametrize("machine", [simulated, play])
+def test_a_sleep_of_ticks_gives_up_the_cpu(
+    tmp_path: Path, machine: Callable[[Path, str], trace.Trace]
+) -> None:
+    """Wherever in a tick it begins, even if that ends while the kernel counts ticks."""
+    works = range(997_900, 998_300, 2)  # around the end of a tick, on either machine
+    text = "program edge\n" + "".join(f"run {ns}ns\nsleep 1ticks\n" for ns in works)
+    events = machine(tmp_path, text).events
+    sleeps = events.filter(kind=trace.Kind.BLOCK, first=trace.BlockReason.SLEEP)
+    assert max(sleeps["process"].value_counts()["count"].to_list()) >= len(works)
+
+
 def played_on_linux(
     folder: Path, text: str, tick_ns: int = LINUX_TICKS_NS[0]
 ) -> subprocess.CompletedProcess[str]:

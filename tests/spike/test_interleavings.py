@@ -22,6 +22,7 @@ from schedlab.machines.spike import (
     interleaving_wanted,
 )
 from schedlab.machines.spike_driver import driver
+from schedlab.metrics import measure
 from schedlab.toolchain.build import IMAGE, KERNEL, build
 
 pytestmark = pytest.mark.spike
@@ -42,7 +43,17 @@ PROGRAMS = [
     (4, "rr", "test-workload"),
     (3, "rr", "test-exec"),
     (3, "rr", "test-proc"),
+    (4, "rr", "test-pipes"),
 ]
+
+DEAR_PROGRAMS = [
+    "test-scheduler",
+    *(
+        pytest.param(program, marks=pytest.mark.long)
+        for program in ("test-switching", "test-processes", "test-files")
+    ),
+]
+"""A seed takes 8 CPU seconds of the first, and 13 to 60 of the others."""
 
 
 def execute(
@@ -91,6 +102,27 @@ def test_programs_end_well(
         status, console, _ = interleaved(tmp_path, cpus, policy, program, seed)
         assert status == 0, f"--interleave={seed}: {console}"
         sound_trace(tmp_path / TRACE_FILE)
+
+
+@pytest.mark.parametrize("program", DEAR_PROGRAMS)
+def test_dear_programs_end_well(tmp_path: Path, program: str) -> None:
+    status, console, _ = interleaved(tmp_path, 4, "rr", program, 1)
+    assert status == 0, console
+    sound_trace(tmp_path / TRACE_FILE)
+
+
+def latest_start(folder: Path, seed: str) -> int:
+    """How long a process that was woken waited for its CPU, at most; nanoseconds."""
+    folder.mkdir()
+    status, console, _ = execute(folder, 4, "rr", "mixed -n 4", ROUND, seed)
+    assert status == 0, console
+    return int(measure(folder / TRACE_FILE).summary["wakeup_latency_max_ns"].item())
+
+
+def test_cpus_that_are_called_come_late(tmp_path: Path) -> None:
+    """A process that was woken may then be late by more than a tick; locks alone make it late by less."""
+    assert latest_start(tmp_path / "known", "") < 200_000
+    assert max(latest_start(tmp_path / str(seed), str(seed)) for seed in range(1, 4)) > 1_200_000
 
 
 def test_a_seed_says_all(tmp_path: Path) -> None:
