@@ -65,4 +65,14 @@ struct system_stats {
     uint64_t trace_records;
 };
 
+/* what getcpustats() fills: a CPU since boot */
+struct cpu_stats {
+    uint64_t context_switches; /* to another process */
+    uint64_t idle_switches;    /* to idle */
+    uint64_t idle_time;        /* nanoseconds */
+    uint64_t scheduler_cycles; /* spent between leaving a process and entering the next */
+    uint64_t queue_waits;      /* times that it waited for the lock of a run queue */
+    uint64_t queue_wait_cycles;
+};
+
 #endif

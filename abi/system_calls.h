@@ -62,6 +62,7 @@ enum system_call_number {
     SYSTEM_CALL_CHANNEL_GIVE = 89,       /* int channel_give(int channel, int64_t count, int to) */
     SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
     SYSTEM_CALL_SETURGENT = 91,          /* int seturgent(int urgent): before all, or not */
+    SYSTEM_CALL_GETCPUSTATS = 92,        /* int getcpustats(int cpu, struct cpu_stats *) */
 };
 
 #define CHANNELS_MAX 128 /* of a family */

@@ -45,7 +45,9 @@ struct cpu {
     uint64_t context_switches;
     uint64_t idle_switches;
     uint64_t scheduler_cycles;
-    uint64_t idle_time; /* nanoseconds */
+    uint64_t idle_time;   /* nanoseconds */
+    uint64_t queue_waits; /* for the lock of a run queue */
+    uint64_t queue_wait_cycles;
 
     struct trace_buffer trace;
 };

@@ -7,6 +7,7 @@
 #include "abi/machine_hints.h"
 #include "lib/panic.h"
 #include "scheduler/cpu.h"
+#include "time/clock.h"
 
 #define PATIENCE 300000000ul /* spins */
 
@@ -49,7 +50,7 @@ static void note_taken(struct spinlock *lock, struct cpu *cpu)
 }
 
 /* A lock is held for far less than a tick: a wait of seconds is one for ever. */
-static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
+static void spin(struct spinlock *lock, struct cpu *cpu)
 {
     uint64_t spins = 0;
     do {
@@ -60,6 +61,16 @@ static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
         while (__atomic_load_n(&lock->locked, __ATOMIC_RELAXED) && ++spins <= PATIENCE)
             ;
     } while (__atomic_exchange_n(&lock->locked, 1, __ATOMIC_ACQUIRE));
+}
+
+static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
+{
+    uint64_t begin = clock_cycles();
+    spin(lock, cpu);
+    if (lock->rank == LOCK_RUN_QUEUE) {
+        cpu->queue_waits++;
+        cpu->queue_wait_cycles += clock_cycles() - begin;
+    }
 }
 
 void spinlock_acquire(struct spinlock *lock)

@@ -299,6 +299,23 @@ static int64_t call_getstats(const uint64_t argument[])
     return copy_to_user(argument[0], &stats, sizeof(stats));
 }
 
+static int64_t call_getcpustats(const uint64_t argument[])
+{
+    uint64_t number = argument[0];
+    if (number >= machine.cpus)
+        return -EINVAL;
+    const struct cpu *cpu = &cpus[number];
+    struct cpu_stats stats = {
+        .context_switches = cpu->context_switches,
+        .idle_switches = cpu->idle_switches,
+        .idle_time = cpu->idle_time,
+        .scheduler_cycles = cpu->scheduler_cycles,
+        .queue_waits = cpu->queue_waits,
+        .queue_wait_cycles = cpu->queue_wait_cycles,
+    };
+    return copy_to_user(argument[1], &stats, sizeof(stats));
+}
+
 static int64_t call_setpolicy(const uint64_t argument[])
 {
     char text[TEXT_BYTES];
@@ -409,6 +426,7 @@ static struct system_call calls[] = {
     [SYSTEM_CALL_GETPINFO] = {"getpinfo", call_getpinfo},
     [SYSTEM_CALL_GETCONTEXTSWITCHES] = {"getcontextswitches", call_getcontextswitches},
     [SYSTEM_CALL_GETSTATS] = {"getstats", call_getstats},
+    [SYSTEM_CALL_GETCPUSTATS] = {"getcpustats", call_getcpustats},
     [SYSTEM_CALL_SETPOLICY] = {"setpolicy", call_setpolicy},
     [SYSTEM_CALL_GETPOLICY] = {"getpolicy", call_getpolicy},
     [SYSTEM_CALL_SETTUNABLE] = {"settunable", call_settunable},

@@ -247,6 +247,29 @@ static void figures_of_the_machine_grow(void)
     check(after.free_pages < after.memory_pages);
 }
 
+static void cpus_have_figures_of_their_own(void)
+{
+    struct system_stats before;
+    struct system_stats after;
+    uint64_t switches = 0;
+    uint64_t idle_switches = 0;
+    check(getstats(&before) == 0);
+    for (uint32_t cpu = 0; cpu < before.cpus; cpu++) {
+        struct cpu_stats stats;
+        check(getcpustats((int)cpu, &stats) == 0);
+        switches += stats.context_switches;
+        idle_switches += stats.idle_switches;
+        check((stats.queue_waits > 0) == (stats.queue_wait_cycles > 0));
+    }
+    check(getstats(&after) == 0);
+    check(before.context_switches <= switches && switches <= after.context_switches);
+    check(before.idle_switches <= idle_switches && idle_switches <= after.idle_switches);
+    struct cpu_stats unused;
+    check_error(getcpustats((int)before.cpus, &unused), EINVAL);
+    check_error(getcpustats(-1, &unused), EINVAL);
+    check_error(getcpustats(0, NULL), EFAULT);
+}
+
 /* Policies */
 
 static char original[64];
@@ -592,6 +615,7 @@ int main(int argc, char *argv[])
         TEST(zombies_are_shown),
         TEST(the_table_fits_its_room),
         TEST(figures_of_the_machine_grow),
+        TEST(cpus_have_figures_of_their_own),
         TEST(policies_have_names),
         TEST(getpolicy_needs_room),
         TEST(policies_switch_under_load),

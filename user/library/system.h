@@ -75,6 +75,7 @@ int seturgent(int urgent); /* 1: the caller runs before all that policies order;
 int getpinfo(struct process_info *rows, int capacity);
 int64_t getcontextswitches(void);
 int getstats(struct system_stats *stats);
+int getcpustats(int cpu, struct cpu_stats *stats);
 int setpolicy(const char *policy); /* "name" or "name:preset" */
 int getpolicy(char *policy, int capacity);
 int settunable(const char *name, int64_t value);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What getstats() tells of the machine, one figure a line. */
+/* What getstats() tells of the machine, one figure a line; with -c, what getcpustats() tells of
+ * each CPU, one CPU a line. */
 
 #include "user/library/user.h"
 
@@ -9,12 +10,20 @@ static void show(const char *name, uint64_t value)
     printf("%-18s %lu\n", name, value);
 }
 
-int main(int argc, char *argv[])
+static int show_cpus(void)
+{
+    struct cpu_stats stats;
+    printf("cpu context_switches idle_switches idle_time_ns scheduler_cycles queue_waits "
+           "queue_wait_cycles\n");
+    for (int cpu = 0; getcpustats(cpu, &stats) == 0; cpu++)
+        printf("%d %lu %lu %lu %lu %lu %lu\n", cpu, stats.context_switches, stats.idle_switches,
+               stats.idle_time, stats.scheduler_cycles, stats.queue_waits, stats.queue_wait_cycles);
+    return 0;
+}
+
+static int show_machine(void)
 {
     struct system_stats stats;
-    (void)argv;
-    if (argc != 1)
-        usage("stats");
     if (getstats(&stats) < 0)
         return complain("stats", "getstats");
     show("cpus", stats.cpus);
@@ -30,4 +39,13 @@ int main(int argc, char *argv[])
     show("free_pages", stats.free_pages);
     show("trace_records", stats.trace_records);
     return 0;
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc == 2 && strcmp(argv[1], "-c") == 0)
+        return show_cpus();
+    if (argc != 1)
+        usage("stats [-c]");
+    return show_machine();
 }

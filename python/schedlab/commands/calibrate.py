@@ -15,11 +15,12 @@ from schedlab.display.terminal import new_table, results, say
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.machines import KERNEL_MACHINES
-from schedlab.toolchain.policies import STANDARD, PolicyChoice, read_catalogue
+from schedlab.toolchain.policies import kinds_of_policies
 
 if TYPE_CHECKING:
     from schedlab.benchmarks.calibration import Drift
     from schedlab.runs.carrying_out import Finished
+    from schedlab.toolchain.policies import PolicyChoice
     from schedlab.workload.costs import Profile
 
 
@@ -69,7 +70,9 @@ def calibrate(
     if out:
         check_file("--out", out)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        wanted = calibration.plan(Path(folder), machine, policies or _all_policies(), cpus[0], tick)
+        wanted = calibration.plan(
+            Path(folder), machine, policies or kinds_of_policies(), cpus[0], tick
+        )
         profile = _profile(perform(wanted, machine, kept=False), machine)
     drifts = calibration.drifts(costs.read(costs.SHIPPED), profile)
     if out:
@@ -80,13 +83,6 @@ def calibrate(
         _show(profile, drifts)
     if out:
         say(f"schedlab: written to {out}; ./schedlab run --machine sim --costs {out} …")
-
-
-def _all_policies() -> tuple[PolicyChoice, ...]:
-    """Presets take what their policies do; the standard one's look for processes in other ways."""
-    known = read_catalogue()
-    presets = (PolicyChoice(STANDARD, preset) for preset in known[STANDARD].presets)
-    return (*map(PolicyChoice, known), *presets)
 
 
 def _profile(finished: list[Finished], machine: str) -> Profile:

@@ -156,6 +156,14 @@ def read_catalogue() -> Catalogue:
     return catalogue_of(json.loads(done.stdout))
 
 
+def kinds_of_policies() -> tuple[PolicyChoice, ...]:
+    """Returns all policies, and the presets of the standard one, which look for processes in other
+    ways. Other presets take what their policies do."""
+    known = read_catalogue()
+    presets = (PolicyChoice(STANDARD, preset) for preset in known[STANDARD].presets)
+    return (*map(PolicyChoice, known), *presets)
+
+
 @cache
 def known_policies() -> Catalogue:
     """The same, asked once: for what is told of policies that have run."""

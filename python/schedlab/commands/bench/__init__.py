@@ -11,7 +11,15 @@ from schedlab.commands.lazy import Modules
 from schedlab.commands.options import json_option
 
 COMMANDS: Any = Modules(
-    __name__, "agreement", "monitor", "monitor-model", "shares", "simulator", "study", "throughput"
+    __name__,
+    "agreement",
+    "contention",
+    "monitor",
+    "monitor-model",
+    "shares",
+    "simulator",
+    "study",
+    "throughput",
 )
 
 
@@ -27,7 +35,7 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     `bench simulator` the simulator, which `bench agreement` holds against the kernel;
     `bench throughput` what policies cost on Linux, `bench monitor` what it costs to be watched,
     `bench monitor-model` how many records a second the monitor takes in, `bench study` what the
-    default study takes.
+    default study takes, `bench contention` how long CPUs wait for run queues.
     """
     if context.invoked_subcommand is None:
         from schedlab.commands.bench.instructions import show

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab bench contention`: how long CPUs wait for run queues."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.carrying_out import carried_out, check_finished
+from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
+from schedlab.display.terminal import new_table, results
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.policies import kinds_of_policies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from schedlab.benchmarks.contention import Contended
+    from schedlab.machines.run import Run
+    from schedlab.toolchain.policies import PolicyChoice
+
+
+@click.command("contention")
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="[default: all, and the presets of the standard one]",
+)
+@click.option("--cpus", default="2,5,16", show_default=True, type=CPUS)
+@json_option
+def contention(
+    policies: tuple[PolicyChoice, ...] | None, cpus: tuple[int, ...], as_json: bool
+) -> None:
+    """Measure how long CPUs wait for the locks of run queues, which is what finer locks could gain.
+
+    On Spike, with turns of 100, 500 and 5,000 instructions. Exact, and the same
+    every time.
+    """
+    from schedlab.benchmarks.contention import TURNS, setups
+
+    wanted = setups(policies or kinds_of_policies(), cpus)
+    found = [each for turn in TURNS for each in measure(wanted, turn)]
+    if as_json:
+        echo_json([each.to_dict() for each in found])
+    else:
+        results().print(contention_table(found, TURNS))
+
+
+def measure(wanted: tuple[Run, ...], turn: str) -> list[Contended]:
+    """Carries the setups out at turns of this length, in a folder that goes."""
+    from schedlab.benchmarks.contention import MACHINE, contended, turns_of
+
+    with (
+        turns_of(turn),
+        carried_out(lambda folder: Plan(folder, wanted), MACHINE, None) as finished,
+    ):
+        check_finished(finished, measured=True)
+        return [
+            contended(each.run, turn, each.metrics.values)
+            for each in finished
+            if each.metrics is not None
+        ]
+
+
+def contention_table(found: Sequence[Contended], turns: Sequence[str]) -> Table:
+    """A row for each setup; parts of the CPUs' time, by the length of a turn."""
+    table = new_table(
+        "Waiting for the locks of run queues, % of the CPUs' time, at turns of so many instructions",
+        *("work", "policy", ">CPUs", *(f">{int(turn):,}" for turn in turns)),
+        f">waits at {turns[0]}",
+        f">% of the scheduler's time at {turns[0]}",
+    )
+    rows: dict[tuple[str, str, int], list[Contended]] = {}
+    for each in found:
+        rows.setdefault((each.work, each.policy, each.cpus), []).append(each)
+    for (work, policy, cpus), by_turn in rows.items():
+        finest = by_turn[0]
+        table.add_row(
+            work,
+            policy,
+            str(cpus),
+            *(f"{100 * each.of_time:.3f}" for each in by_turn),
+            f"{finest.waits:,}",
+            f"{100 * finest.waited_us / finest.scheduler_us:.2f}",
+        )
+    return table

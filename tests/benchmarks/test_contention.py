@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""How long CPUs wait for run queues: as the kernel counts it, and as the benchmark tells it."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from conftest import Command
+from schedlab.benchmarks.contention import TURNS, WORK, turns_of
+from schedlab.machines.spike import TURN_VARIABLE, turn_wanted
+
+ONE_QUEUE = "rr:table-scan"
+
+
+@pytest.mark.spike
+def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
+    done = schedlab("bench", "contention", "--policy", f"rr,{ONE_QUEUE}", "--cpus", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert len(rows) == 2 * len(TURNS) * len(WORK)
+    for row in rows:
+        assert (row["waits"] > 0) == (row["waited_us"] > 0)
+        assert row["waited_us"] < row["scheduler_us"]
+        assert 0 <= row["of_time"] < 0.01, "or finer locks are worth building: docs/studies.md"
+    waits = {policy: waits_of(rows, policy) for policy in ("rr", ONE_QUEUE)}
+    assert waits[ONE_QUEUE] > 10 * waits["rr"]
+
+
+def waits_of(rows: list[dict[str, object]], policy: str) -> int:
+    """While processes yield all the time, at the shortest turns."""
+    shortest = int(TURNS[0])
+    return sum(
+        int(str(row["waits"]))
+        for row in rows
+        if (row["policy"], row["turn"], row["work"]) == (policy, shortest, WORK[-1])
+    )
+
+
+def test_turns_are_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TURN_VARIABLE, raising=False)
+    with turns_of("1000"):
+        assert turn_wanted() == "1000"
+    assert TURN_VARIABLE not in os.environ
+    monkeypatch.setenv(TURN_VARIABLE, "300")
+    with turns_of("1000"):
+        assert turn_wanted() == "1000"
+    assert turn_wanted() == "300"

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Runs a command; then tells into the trace, for each CPU in their order, the cycles that it
+ * waited for the locks of run queues ("waited"), how often ("waits"), and the cycles of its
+ * scheduler ("schedule"). Its exit status is the command's.
+ */
+
+#include "abi/system_calls.h"
+#include "user/library/user.h"
+
+static void tell(const char *name, uint64_t value)
+{
+    uint64_t label = 0;
+    memcpy(&label, name, strlen(name));
+    mark(MARK_NAME, label);
+    mark(MARK_VALUE, value);
+}
+
+static void tell_cpus(void)
+{
+    struct cpu_stats stats;
+    for (int cpu = 0; getcpustats(cpu, &stats) == 0; cpu++) {
+        tell("waited", stats.queue_wait_cycles);
+        tell("waits", stats.queue_waits);
+        tell("schedule", stats.scheduler_cycles);
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    int status;
+    if (argc < 2)
+        usage("contention COMMAND [ARGUMENT]...");
+    int pid = fork();
+    if (pid == 0)
+        become_program("contention", &argv[1]);
+    if (pid < 0 || wait(&status) < 0)
+        return complain("contention", argv[1]);
+    tell_cpus();
+    return status;
+}
