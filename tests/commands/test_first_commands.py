@@ -62,6 +62,7 @@ COMMANDS = {
     "bench agreement": First(
         "--policy rr --cpus 1 --experiment s1-timing-mixed", "on spike: failed", 1
     ),
+    "bench contention": First("--policy rr --cpus 1", REFUSAL, 1),
     "bench monitor": First("", REFUSAL, 1),
     "bench monitor-model": First("", "records", long=True),
     "bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),

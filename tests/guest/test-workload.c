@@ -64,7 +64,7 @@ static void wrong_usage_ends_with_status_2(void)
         {"lotterytest", NULL},
         {"lotterytest", "7", NULL},
         {"study3", NULL},
-        {"study4", "4", NULL},
+        {"study4", "5", NULL},
         {"cpubench", "-n", "0", NULL},
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {

@@ -407,6 +407,7 @@ def test_a_lottery_tests_window_is_as_long_as_it_says(
     assert summary["processes"] == (20 if test == "mixed" else 8)
 
 
+@pytest.mark.spike
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_the_cpu_benchmark(tmp_path: Path, cpus: int) -> None:
     """Three processes share the CPUs: as many events as there is CPU time for."""

@@ -323,7 +323,7 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     assert len({each.colour for each in found}) == 1
     assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
     assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
-    assert len({theme.policy_look(name).colour for name in known_policies()}) == 7
+    assert len({theme.policy_look(name).colour for name in known_policies()}) == 8
     assert theme.policy_look("own").colour == theme.OTHER_COLOUR
 
 

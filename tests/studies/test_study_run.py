@@ -218,6 +218,7 @@ TINY = (
 def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
     """Experiments that take a moment, and a report that is only noted."""
     monkeypatch.setattr(planning, "EXPERIMENTS", {each.name: each for each in TINY})
+    monkeypatch.setattr(study_run, "plan_of_proposals", lambda folder, *_: Plan(folder, ()))
     reports: list[tuple[Collection, Path]] = []
 
     def write_report(runs: Collection, out: Path) -> Path:
