@@ -7,6 +7,7 @@
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
 # make simulator   build/sim/schedlab-sim, build/sim/simulator.a
+# make model       build/model/libschedlab-model.so: what the monitor computes; and model.wasm
 # make linux-host  build/linux/schedlab-linux, build/linux/bpf/*: policies on a Linux kernel; linux/linux.mk
 #
 # CLANG names the one compiler that everything is built with.
@@ -168,17 +169,13 @@ $B/soak.img: $B/mkfs $(PROGRAMS) $B/programs/storm
 
 # Programs of the host.
 
-HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(filter-out tools/policy_answers.c,$(wildcard tools/*.c)))
+HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
 
-host-tools: $(HOST_TOOLS) $B/policy_answers.so
+host-tools: $(HOST_TOOLS)
 
-$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/studies/*.c policies/support/*.[ch])
+$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/studies/*.[ch] policies/support/*.[ch])
 	@echo "  $@"
 	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
-
-$B/policy_answers.so: tools/policy_answers.c $B/policy_table.c $(wildcard policies/*.[ch] policies/studies/*.c policies/support/*.[ch])
-	@echo "  $@"
-	@$(CLANG) $(HOST_C) -fPIC -shared $(filter %.c,$^) -o $@
 
 $B/%: tools/%.c
 	@mkdir -p $(@D)
@@ -213,7 +210,7 @@ $B/host-tests/%: tests/host/%.c Makefile
 
 # Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
 $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
-                     policies/studies/*.c policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
+                     policies/studies/*.[ch] policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
 	@echo "  $@"
 	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
@@ -236,7 +233,9 @@ $B/slow_lock.so: tests/bare/slow_lock.c Makefile
 
 include bench/policy_cost.mk
 include sim/sim.mk
+include model/model.mk
 include linux/linux.mk
+include page/page.mk
 
 clean:
 	rm -rf $B

@@ -20,7 +20,7 @@ struct aging_queue {
     uint32_t steady_waiting[RANKS_MAX]; /* their number */
     uint64_t arrivals;
     uint64_t raised;     /* levels by which those that wait have risen so far */
-    uint64_t next_raise; /* nanoseconds; nothing is due before */
+    uint64_t next_raise; /* on the clock of aging: nothing is due before */
     uint64_t aged_until;
 };
 typedef struct aging_queue SHARED_MEMORY aging_queue_t;
@@ -50,12 +50,13 @@ POLICY_FUNCTION void aging_queue_init(run_queue_t *queue, bool ages)
 }
 
 /* The levels by which all rise now: `step` for each multiple of the interval since the last look.
- */
-POLICY_FUNCTION uint64_t aging_rise(run_queue_t *queue, uint64_t interval, uint64_t step)
+ * The clock of aging is at `now`, and never goes back. */
+POLICY_FUNCTION uint64_t aging_rise(run_queue_t *queue, uint64_t now, uint64_t interval,
+                                    uint64_t step)
 {
     aging_queue_t *state = aging_queue_of(queue);
-    uint64_t rise = (queue->now / interval - state->aged_until / interval) * step;
-    state->aged_until = queue->now;
+    uint64_t rise = (now / interval - state->aged_until / interval) * step;
+    state->aged_until = now;
     state->raised += rise;
     return rise;
 }

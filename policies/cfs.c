@@ -25,9 +25,9 @@
  * Three equal tasks on two CPUs stay where they are.
  */
 
+#include "cfs_time.h"
 #include "placement.h"
 #include "policy.h"
-#include "task_heap.h"
 
 enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
 
@@ -51,58 +51,6 @@ static const struct preset cfs_presets[] = {
     {"nice", "priorities 0 to 10 are the nice levels -20 to 19", {{"nice", 4}}},
 };
 
-/* The load of the usual weight, and of nice level 0. */
-#define CFS_LOAD_USUAL ((uint64_t)WEIGHT_DEFAULT << 16)
-#define CFS_NICE_MAX   19
-
-struct cfs_task {
-    struct task_heap_node node;
-    uint64_t virtual_time; /* by the clock of `clock_cpu`; NO_CPU: relative to a clock */
-    uint64_t load;         /* as it counts in its queue; 0: it does not */
-    uint64_t charged;      /* the part of its run_time that it has paid for */
-    uint64_t charged_at;   /* when it paid or was picked last */
-    uint64_t began;        /* its run_time when it was picked */
-    uint32_t clock_cpu;
-};
-
-struct cfs_queue {
-    struct task_heap waiting;
-    task_t *running;
-    task_t *skipped; /* has yielded, and waits; null: none */
-    uint64_t clock;
-    uint64_t load; /* of the tasks that are queued or run here */
-};
-
-/* Nanoseconds. */
-struct cfs_times {
-    uint64_t latency;
-    uint64_t granularity;
-    uint64_t wakeup;
-    uint64_t credit;
-};
-
-_Static_assert(sizeof(struct cfs_task) <= POLICY_TASK_BYTES, "task state fits");
-_Static_assert(sizeof(struct cfs_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
-
-typedef struct cfs_task SHARED_MEMORY cfs_task_t;
-typedef struct cfs_queue SHARED_MEMORY cfs_queue_t;
-typedef struct cfs_times SHARED_MEMORY cfs_times_t;
-
-POLICY_FUNCTION cfs_task_t *cfs_task_of(const task_t *task)
-{
-    return STATE_OF(task, struct cfs_task);
-}
-
-POLICY_FUNCTION cfs_queue_t *cfs_queue_of(const run_queue_t *queue)
-{
-    return STATE_OF(queue, struct cfs_queue);
-}
-
-POLICY_FUNCTION cfs_times_t *cfs_times_of(const scheduler_t *scheduler)
-{
-    return STATE_OF(scheduler, struct cfs_times);
-}
-
 POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
 {
     cfs_times_t *times = cfs_times_of(scheduler);
@@ -115,7 +63,7 @@ POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
     times->credit = times->latency * (uint64_t)scheduler->tunable[CFS_SLEEPER] / 100;
 }
 
-/* ---- loads, and time by load ---- */
+#define CFS_NICE_MAX 19
 
 /* Each nice level has 1.25 times the load of the next. */
 POLICY_FUNCTION uint64_t cfs_load(const scheduler_t *scheduler, const task_t *task)
@@ -131,55 +79,6 @@ POLICY_FUNCTION uint64_t cfs_load(const scheduler_t *scheduler, const task_t *ta
     return load;
 }
 
-/* Nanoseconds of virtual time. */
-POLICY_FUNCTION uint64_t cfs_virtual(uint64_t ns, uint64_t load)
-{
-    return ns * CFS_LOAD_USUAL / load;
-}
-
-/* Nanoseconds of a turn beside tasks that make `tasks` and `total` with it. */
-POLICY_FUNCTION uint64_t cfs_slice(const scheduler_t *scheduler, uint64_t load, uint64_t tasks,
-                                   uint64_t total)
-{
-    const cfs_times_t *times = cfs_times_of(scheduler);
-    uint64_t least = tasks * times->granularity;
-    uint64_t period = times->latency > least ? times->latency : least;
-    uint64_t slice = period * load / (total > load ? total : load);
-    return slice > times->granularity ? slice : times->granularity;
-}
-
-/* ---- the clock ---- */
-
-POLICY_FUNCTION bool cfs_is_before(uint64_t time, uint64_t other)
-{
-    return (int64_t)(time - other) < 0;
-}
-
-/* The clock goes on to the least virtual time here, and never back. */
-POLICY_FUNCTION void cfs_turn_clock(run_queue_t *queue)
-{
-    cfs_queue_t *all = cfs_queue_of(queue);
-    const task_t *first = all->waiting.first;
-    const task_t *running = all->running;
-    if (!first && !running)
-        return;
-    uint64_t least = cfs_task_of(first ? first : running)->virtual_time;
-    if (running && cfs_is_before(cfs_task_of(running)->virtual_time, least))
-        least = cfs_task_of(running)->virtual_time;
-    if (cfs_is_before(all->clock, least))
-        all->clock = least;
-}
-
-/* The task pays for what it has used of the CPU since it paid last. */
-POLICY_FUNCTION void cfs_charge(run_queue_t *queue, task_t *task)
-{
-    cfs_task_t *own = cfs_task_of(task);
-    own->virtual_time += cfs_virtual(task->run_time - own->charged, own->load);
-    own->charged = task->run_time;
-    own->charged_at = queue->now;
-    cfs_turn_clock(queue);
-}
-
 /* ---- tasks come and go ---- */
 
 POLICY_FUNCTION void cfs_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
@@ -189,17 +88,6 @@ POLICY_FUNCTION void cfs_task_init(scheduler_t *scheduler, task_t *task, const t
     own->charged = task->run_time;
     own->clock_cpu = parent ? cfs_task_of(parent)->clock_cpu : NO_CPU;
     own->virtual_time = parent ? cfs_task_of(parent)->virtual_time : 0;
-}
-
-/* Its virtual time is by this queue's clock from now on. */
-POLICY_FUNCTION void cfs_follow_clock(run_queue_t *queue, cfs_task_t *own)
-{
-    if (own->clock_cpu == queue->cpu)
-        return;
-    if (own->clock_cpu != NO_CPU)
-        own->virtual_time -= cfs_queue_of(queue->scheduler->queue[own->clock_cpu])->clock;
-    own->virtual_time += cfs_queue_of(queue)->clock;
-    own->clock_cpu = queue->cpu;
 }
 
 /* The earliest virtual time at which a task may come in. */

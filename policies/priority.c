@@ -68,7 +68,8 @@ POLICY_RARE_FUNCTION void priority_raise(run_queue_t *queue)
     aging_queue_t *state = aging_queue_of(queue);
     uint64_t interval = (uint64_t)scheduler->tunable[PRIORITY_AGING_INTERVAL] * scheduler->tick_ns;
     state->next_raise = (queue->now / interval + 1) * interval;
-    uint64_t rise = aging_rise(queue, interval, (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP]);
+    uint64_t rise =
+        aging_rise(queue, queue->now, interval, (uint64_t)scheduler->tunable[PRIORITY_AGING_STEP]);
     for (uint32_t level = LOOP_START(1); level < PRIORITY_LEVELS && rise > 0 && LOOP_GUARD; level++)
         level_lists_move(&state->aging, &state->counts, level,
                          level > rise ? level - (uint32_t)rise : 0, aging_waiting(state, level));

@@ -12,12 +12,18 @@
 #define GAP 0
 #endif
 
+#ifdef __wasi__
+#define UNRESERVED 0 /* its mmap() takes the memory at once */
+#else
+#define UNRESERVED MAP_NORESERVE
+#endif
+
 #define LINE 64
 
 bool arena_map(struct arena *arena, size_t bytes)
 {
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *base =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | UNRESERVED, -1, 0);
     if (base == MAP_FAILED)
         return false;
     *arena = (struct arena){.base = base, .bytes = bytes};

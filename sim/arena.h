@@ -21,8 +21,8 @@ struct arena {
 bool arena_map(struct arena *arena, size_t bytes);
 void arena_unmap(const struct arena *arena);
 
-/* An array of zeros, on a cache line of its own. Not null, even if it is empty, unless nothing is
- * mapped. */
+/* Returns an array of zeros, on a cache line of its own. Not null, even if it is empty, unless
+ * nothing is mapped. */
 void *arena_take(struct arena *arena, size_t count, size_t bytes);
 
 #endif

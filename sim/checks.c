@@ -39,7 +39,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such text";
     if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, (int64_t)step->value))
         return "there is no such attribute, or its value is out of its range";
-    if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_NOTE))
+    if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_VALUE))
         return "there is no such mark";
     if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
         return "the loop is within too many others";

@@ -15,7 +15,7 @@ static inline uint64_t events_next(const struct simulator *simulator)
     return simulator->events[1];
 }
 
-/* The lowest CPU whose event is the next one. */
+/* Returns the lowest CPU whose event is the next one. */
 static inline uint32_t events_first_cpu(const struct simulator *simulator)
 {
     uint32_t node = 1;

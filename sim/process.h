@@ -21,9 +21,9 @@ struct process *zombie_take(struct simulator *simulator, struct process *parent)
 /* Hands the parent's zombies to init. Returns false if it had none. */
 bool zombies_bequeath(struct simulator *simulator, struct process *parent);
 
-/* The program that the process plays. */
+/* Returns the program that the process plays. */
 uint32_t program_of(const struct simulator *simulator, const struct process *process);
-/* The program's name, which a process has from its fork on. */
+/* Returns the program's name, which a process has from its fork on. */
 const char *name_of(const struct simulator *simulator, uint32_t program);
 /* The present step is done: begins the next one. */
 void advance(struct simulator *simulator, struct process *process);

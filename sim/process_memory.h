@@ -9,11 +9,11 @@
  * policy asks for. AddressSanitizer is told that what follows is not the policy's.
  */
 
-/* The bytes of state that the policy has of each process. */
+/* Returns the bytes of state that the policy has of each process. */
 uint32_t state_bytes_of(const struct policy *policy);
-/* The bytes of a process with so much state. */
+/* Returns the bytes of a process with so much state. */
 size_t bytes_of_process(uint32_t state_bytes);
-/* The same of the machine's processes, without what is there for AddressSanitizer. */
+/* Returns the same of the machine's processes, without what is there for AddressSanitizer. */
 size_t bytes_of_each_process(const struct simulator *simulator);
 void guard_states(const struct simulator *simulator);
 /* Moves all processes, of which none is queued, into an array with room for any policy's states.

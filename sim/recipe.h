@@ -62,7 +62,7 @@ static inline size_t recipe_padded(size_t bytes)
     return (bytes + 7) / 8 * 8;
 }
 
-/* The bytes that costs take, up to their last policy. */
+/* Returns the bytes that costs take, up to their last policy. */
 size_t recipe_costs_bytes(const struct simulator_costs *costs);
 
 void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,

@@ -84,7 +84,7 @@ struct simulator_costs {
 
 /* Only computing takes time. */
 extern const struct simulator_costs simulator_costs_none;
-/* As our kernel on Spike: sim/costs/kernel.json. */
+/* Returns costs as of our kernel on Spike: sim/costs/kernel.json. */
 struct simulator_costs simulator_costs_kernel(void);
 
 /* Reads "kernel", "none", or either and then changes, for all policies or for one; "+=" adds to

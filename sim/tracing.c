@@ -3,13 +3,12 @@
 #include "sim/tracing.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "policies/support/hooks.h"
 #include "sim/process.h"
+#include "sim/trace_file.h"
 
 #define TRACE_BUFFER_RECORDS  16384
 #define TEXT_BYTES_PER_RECORD 12
@@ -93,26 +92,11 @@ void record_name(struct simulator *simulator, struct cpu *cpu)
                 name_of(simulator, program_of(simulator, cpu->current)));
 }
 
-/* ---- the file ---- */
-
-static bool write_all(struct trace *trace, const void *data, size_t bytes)
-{
-    const char *rest = data;
-    while (bytes > 0 && !trace->error) {
-        ssize_t written = write(trace->file, rest, bytes);
-        if (written < 0 && errno != EINTR)
-            trace->error = errno;
-        if (written > 0) {
-            rest += written;
-            bytes -= (size_t)written;
-        }
-    }
-    return !trace->error;
-}
+/* ---- the trace's beginning and end ---- */
 
 void trace_flush(struct trace *trace)
 {
-    write_all(trace, trace->buffer, (size_t)((char *)trace->next - (char *)trace->buffer));
+    trace_file_write(trace, trace->buffer, (size_t)((char *)trace->next - (char *)trace->buffer));
     trace->next = trace->buffer;
 }
 
@@ -126,8 +110,7 @@ bool trace_failed(struct simulator *simulator)
 bool open_trace(struct simulator *simulator, const char *path, struct simulator_error *error)
 {
     struct trace *trace = &simulator->trace;
-    trace->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (trace->file < 0) {
+    if (!trace_file_open(trace, path)) {
         set_error(error, "the trace %s cannot be created: %s", path, strerror(errno));
         return false;
     }
@@ -144,8 +127,8 @@ bool open_trace(struct simulator *simulator, const char *path, struct simulator_
 void close_trace(struct simulator *simulator)
 {
     struct trace *trace = &simulator->trace;
-    if (trace->file >= 0 && close(trace->file) != 0 && !trace->error)
-        trace->error = errno;
+    if (trace->file >= 0)
+        trace_file_close(trace);
     free(trace->buffer);
     *trace = (struct trace){.file = -1, .records = trace->records, .error = trace->error};
 }
@@ -166,7 +149,7 @@ bool begin_trace(struct simulator *simulator, const struct simulator_setup *setu
     };
     if (!open_trace(simulator, setup->trace, error))
         return false;
-    if (!write_all(trace, &header, sizeof(header))) {
+    if (!trace_file_write(trace, &header, sizeof(header))) {
         set_error(error, "the trace %s cannot be written: %s", setup->trace,
                   strerror(trace->error));
         return false;

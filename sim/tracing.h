@@ -16,16 +16,16 @@ bool trace_failed(struct simulator *simulator);
 /* Closes the file as it is, if it is open: what is in the buffer is lost. */
 void close_trace(struct simulator *simulator);
 
-/* A record at another time than now; `cpu` may be OUTSIDE. */
+/* Writes a record at another time than now; `cpu` may be OUTSIDE. */
 void record_at(struct simulator *simulator, uint64_t time, uint32_t cpu, enum trace_kind kind,
                uint32_t process, uint32_t first, uint64_t second);
-/* A record of an act from outside. */
+/* Writes a record of an act from outside. */
 void record_outside(struct simulator *simulator, enum trace_kind kind, uint32_t process,
                     uint32_t first, uint64_t second);
 /* Names the program that the CPU's process plays, on that process's first turn. */
 void record_name(struct simulator *simulator, struct cpu *cpu);
 void record_policy(struct simulator *simulator, uint32_t cpu, const char *text);
-/* The tunable at `index`, with its value now. */
+/* Records the tunable at `index`, with its value now. */
 void record_tunable(struct simulator *simulator, uint32_t cpu, uint32_t index);
 
 #endif

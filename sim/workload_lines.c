@@ -256,6 +256,20 @@ static void read_group(struct reader *reader)
              (struct workload_step){.kind = STEP_MARK, .detail = MARK_GROUP, .value = label});
 }
 
+/* Of how many nanoseconds the window is to be: a figure that is told by this name. */
+static void read_window(struct reader *reader)
+{
+    static const char name[] = "window";
+    bool ticks;
+    uint64_t label = 0;
+    uint64_t length = read_time(reader, 1, &ticks);
+    memcpy(&label, name, sizeof(name) - 1);
+    add_step(reader,
+             (struct workload_step){.kind = STEP_MARK, .detail = MARK_NAME, .value = label});
+    add_step(reader,
+             (struct workload_step){.kind = STEP_MARK, .detail = MARK_VALUE, .value = length});
+}
+
 static void read_priority(struct reader *reader)
 {
     read_attribute(reader, ATTRIBUTE_PRIORITY);
@@ -294,7 +308,7 @@ static const struct line {
     {"priority", read_priority, 3}, {"tickets", read_tickets, 3}, {"weight", read_weight, 3},
     {"mark", read_mark, 3},         {"group", read_group, 2},     {"policy", read_policy, 2},
     {"set", read_tunable, 2},       {"timer", read_timer, 4},     {"kill", read_kill, 2},
-    {"exit", read_exit, 2},
+    {"exit", read_exit, 2},         {"window", read_window, 2},
 };
 
 static void read_line(struct reader *reader)
@@ -310,7 +324,7 @@ static void read_line(struct reader *reader)
     complain(reader,
              "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
              "priority, "
-             "tickets, weight, mark, group, policy, set, kill or exit",
+             "tickets, weight, mark, group, window, policy, set, kill or exit",
              &reader->words[0]);
 }
 

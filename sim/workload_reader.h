@@ -70,7 +70,8 @@ bool word_is(const struct word *word, const char *text);
 /* The words of a line, up to a #. */
 void split_line(struct reader *reader, const char *line, const char *end);
 
-/* What stands at a place of the line. Each complains and returns 0 or null if it is not there. */
+/* Returns what stands at a place of the line. Each complains and returns 0 or null if it is not
+ * there. */
 const struct word *word_at(struct reader *reader, uint32_t place, const char *expected);
 uint64_t read_number(struct reader *reader, uint32_t place, uint64_t least, uint64_t most);
 /* Nanoseconds; sets `*ticks` if the time was given in ticks. */
@@ -78,7 +79,7 @@ uint64_t read_time(struct reader *reader, uint32_t place, bool *ticks);
 /* Up to 8 characters, as the value of a mark. */
 uint64_t read_label(struct reader *reader, uint32_t place);
 
-/* The number of what is named, which is made if the name is new. */
+/* Returns the number of what is named, which is made if the name is new. */
 uint32_t find_program(struct reader *reader, uint32_t place);
 uint32_t find_channel(struct reader *reader, uint32_t place);
 /* Of timers that all processes share. */

@@ -9,7 +9,7 @@
 
 // The host's side of the interface by which the kernel reaches the host
 // (kernel/device/host_interface.c): the end of the machine, and the opening and writing of one
-// file. A policy is kernel code, and anybody may have written it: it reaches standard output and
+// file. A policy is kernel code, and anyone may have written it: it reaches standard output and
 // that file, which is opened before the machine begins.
 class host_calls
 {

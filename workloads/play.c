@@ -80,7 +80,7 @@ static bool players_matter(void)
 
 static bool with_players; /* a step of the workload asks for them */
 
-/* Parent and child both do it, whoever is first: PIDs grow, so the last one forked stays. */
+/* Parent and child both do it, whichever is first: PIDs grow, so the last one forked stays. */
 static void note_player(uint32_t which, int pid)
 {
     int *player = &board->players[which];

@@ -101,6 +101,8 @@ static int report(int status, const char *what, int64_t count)
 
 static int run_trace(void)
 {
+    if (delay > 0)
+        workload_sleep(delay);
     workload_begin();
     start(compute, cpu_bound, pids[CPU_BOUND]);
     return report(workload_finish(), "", 0);
@@ -164,7 +166,8 @@ int main(int argc, char *argv[])
         {'i', "work of each, in ticks; trace: 350", &cpu_work, 0, 1000000},
         {'n', "mixed: interactive processes", &interactive, 0, PROCESSES_MAX},
         {'r', "sleeper: how often it sleeps", &sleeps, 1, PROCESSES_MAX},
-        {'d', "sleeper: ticks after the others that it starts", &delay, 0, 1000000},
+        {'d', "ticks before the processes of trace, and between the others and the sleeper", &delay,
+         0, 1000000},
         {'o', "most from one arrival to the next, in hundredths of a tick", &offset, 0, 10000},
         {'w', "iterations that fill a tick, 10 ns of a 1 GHz CPU each", &tick_work, 100,
          1000000000},

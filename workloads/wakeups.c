@@ -5,7 +5,8 @@
  * Linux: in each round one wakes all of its workers, of which each does a fixed
  * amount of work and says so; when the last has, it sleeps, and does it again.
  * Beside them, if wanted, processes that always compute. What matters is how
- * long a worker that is woken waits for a CPU.
+ * long a worker that is woken waits for a CPU, until the time is over: the first process that sees
+ * it closes the window.
  */
 
 #include "workloads/api/workload.h"
@@ -66,6 +67,7 @@ static void wake(int64_t argument)
         if (pause > 0)
             workload_sleep(pause);
     }
+    workload_end();
     send_all(ENOUGH);
     if (workload_wait_all() > 0)
         workload_fail("a worker failed");
@@ -78,6 +80,7 @@ static void compute(int64_t argument)
     workload_group("cpu");
     while (workload_nanoseconds() < end_time)
         workload_burn(HOG_ITERATIONS);
+    workload_end();
 }
 
 static void start(void (*run)(int64_t argument), int64_t count)
@@ -99,7 +102,8 @@ int main(int argc, char *argv[])
     };
     workload_init(argc, argv, "Message processes that wake workers.", options,
                   sizeof(options) / sizeof(options[0]));
-    workload_begin();
+    workload_window_for(milliseconds * 1000000);
+    workload_open();
     end_time = workload_nanoseconds() + milliseconds * 1000000;
     start(compute, hogs);
     start(wake, messengers);

@@ -4,7 +4,7 @@
  * What it costs to be watched: a fixed amount of work of so many processes, one
  * that only computes and others that compute and sleep in turn; beside them steer,
  * which is asked for sched_status at each period, as a monitor does. A period of
- * 0: nobody watches. Instructions of this CPU, for a machine with one.
+ * 0: nothing watches. Instructions of this CPU, for a machine with one.
  *
  *     bench watched PROCESSES INSTRUCTIONS
  *     bench status-reads PROCESSES READS
@@ -61,7 +61,8 @@ _Noreturn static void ask(int descriptor, int64_t period_ns)
     }
 }
 
-/* The PID of who asks. Steer's input ends when nobody can ask any more, and so does steer. */
+/* The PID of the process that asks. Steer's input ends when no process can ask any more, and so
+ * does steer. */
 static int start_watching(int64_t period_ns)
 {
     int ends[2];

@@ -18,7 +18,7 @@
 #include "device/interrupt_controller.h"
 #include "lib/panic.h"
 #include "lib/print.h"
-#include "memory/address_space.h"
+#include "memory/kernel_stack.h"
 #include "memory/page.h"
 #include "process/lifecycle.h"
 #include "scheduler/cpu.h"

@@ -29,7 +29,7 @@ struct block_request {
     void *context;    /* the caller's */
 };
 
-/* Finds the disk in the device tree (virtio-blk, or the initial ramdisk). 0 or -ENODEV. */
+/* Finds the disk in the device tree (virtio-blk, or the initial ramdisk). Returns 0 or -ENODEV. */
 int block_init(void);
 uint64_t block_count(void);
 void block_submit(struct block_request *request);

@@ -8,7 +8,7 @@
  */
 void console_init_early(void); /* output works, by polling */
 void console_init(void);       /* input by interrupt; registers DEVICE_CONSOLE */
-/* One character out, at once, by polling; any time, even in a panic. */
+/* Writes one character out, at once, by polling; any time, even in a panic. */
 void console_put(char c);
 
 /* What the console asks of the rest of the kernel, in its interrupt handler, with no lock held:

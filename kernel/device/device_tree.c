@@ -2,17 +2,11 @@
 #include "device_tree.h"
 
 #include "abi/errors.h"
+#include "device_tree_format.h"
 #include "lib/print.h"
 #include "lib/string.h"
 #include "memory/layout.h"
 
-/*
- * The flattened device tree, version 17 (Devicetree Specification 0.4, chapter
- * 5): a header, a block of strings, and a block of tokens that open a node, give
- * its properties, and close it. All numbers are big-endian. The blob comes from
- * outside, so no length or offset in it is believed: every read from a block
- * goes through block_take(), which knows where it ends.
- */
 struct machine machine;
 
 #define TREE_MAGIC     0xd00dfeedu
@@ -32,70 +26,6 @@ enum header_field {
     HEADER_STRINGS_BYTES,
     HEADER_STRUCTURE_BYTES,
     HEADER_FIELDS,
-};
-
-enum token {
-    TOKEN_NODE_BEGIN = 1,
-    TOKEN_NODE_END = 2,
-    TOKEN_PROPERTY = 3,
-    TOKEN_NOTHING = 4,
-    TOKEN_END = 9,
-};
-
-/* The properties that matter here. */
-enum property_kind {
-    PROPERTY_ADDRESS_CELLS,
-    PROPERTY_SIZE_CELLS,
-    PROPERTY_RANGES,
-    PROPERTY_REG,
-    PROPERTY_COMPATIBLE,
-    PROPERTY_DEVICE_TYPE,
-    PROPERTY_STATUS,
-    PROPERTY_PHANDLE,
-    PROPERTY_INTERRUPTS,
-    PROPERTY_INTERRUPTS_EXTENDED,
-    PROPERTY_ISA,
-    PROPERTY_ISA_EXTENSIONS,
-    PROPERTY_TIMEBASE,
-    PROPERTY_BOOT_ARGUMENTS,
-    PROPERTY_RAMDISK_START,
-    PROPERTY_RAMDISK_END,
-    PROPERTIES,
-};
-
-static const char *const property_names[PROPERTIES] = {
-    [PROPERTY_ADDRESS_CELLS] = "#address-cells",
-    [PROPERTY_SIZE_CELLS] = "#size-cells",
-    [PROPERTY_RANGES] = "ranges",
-    [PROPERTY_REG] = "reg",
-    [PROPERTY_COMPATIBLE] = "compatible",
-    [PROPERTY_DEVICE_TYPE] = "device_type",
-    [PROPERTY_STATUS] = "status",
-    [PROPERTY_PHANDLE] = "phandle",
-    [PROPERTY_INTERRUPTS] = "interrupts",
-    [PROPERTY_INTERRUPTS_EXTENDED] = "interrupts-extended",
-    [PROPERTY_ISA] = "riscv,isa",
-    [PROPERTY_ISA_EXTENSIONS] = "riscv,isa-extensions",
-    [PROPERTY_TIMEBASE] = "timebase-frequency",
-    [PROPERTY_BOOT_ARGUMENTS] = "bootargs",
-    [PROPERTY_RAMDISK_START] = "linux,initrd-start",
-    [PROPERTY_RAMDISK_END] = "linux,initrd-end",
-};
-
-struct block {
-    const uint8_t *data;
-    size_t bytes;
-    size_t at; /* what is before it has been taken */
-};
-
-struct property {
-    const uint8_t *data; /* null: the node does not have it */
-    size_t bytes;
-};
-
-struct node {
-    const char *name;
-    struct property property[PROPERTIES];
 };
 
 /* What a node means to its children. */
@@ -122,93 +52,7 @@ static int refuse(const char *why)
     return -EINVAL;
 }
 
-/* ---- blocks and properties ---- */
-
-static uint32_t cell_at(const uint8_t *data)
-{
-    return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
-}
-
-/* Returns the next n bytes, with the padding that keeps tokens aligned, or null if there are not as
- * many. */
-static const uint8_t *block_take(struct block *block, size_t n)
-{
-    size_t left = block->bytes - block->at;
-    if (n > left)
-        return NULL;
-    const uint8_t *data = block->data + block->at;
-    size_t padded = round_up(n, 4);
-    block->at += padded < left ? padded : left;
-    return data;
-}
-
-static bool block_take_cell(struct block *block, uint32_t *cell)
-{
-    const uint8_t *data = block_take(block, 4);
-    if (!data)
-        return false;
-    *cell = cell_at(data);
-    return true;
-}
-
-/* Returns the text that begins at an offset, or null if it does not end within the block. */
-static const char *text_in_block(const struct block *block, size_t offset)
-{
-    for (size_t i = offset; i < block->bytes; i++)
-        if (block->data[i] == 0)
-            return (const char *)block->data + offset;
-    return NULL;
-}
-
-static const char *block_take_text(struct block *block)
-{
-    const char *text = text_in_block(block, block->at);
-    if (text)
-        block_take(block, strlen(text) + 1);
-    return text;
-}
-
-/* Is the text among those of the property, each of which ends with a 0? */
-static bool property_has_text(const struct property *property, const char *text)
-{
-    size_t n = strlen(text) + 1;
-    size_t begin = 0;
-    for (size_t i = 0; i < property->bytes; i++) {
-        if (property->data[i] != 0)
-            continue;
-        if (i + 1 - begin == n && memcmp(property->data + begin, text, n) == 0)
-            return true;
-        begin = i + 1;
-    }
-    return false;
-}
-
-/* A number of one cell or two; anything else is none. */
-static bool property_number(const struct property *property, uint64_t *number)
-{
-    if (property->bytes == 4)
-        *number = cell_at(property->data);
-    else if (property->bytes == 8)
-        *number = (uint64_t)cell_at(property->data) << 32 | cell_at(property->data + 4);
-    else
-        return false;
-    return true;
-}
-
-static uint32_t property_cell(const struct property *property, uint32_t otherwise)
-{
-    return property->bytes == 4 ? cell_at(property->data) : otherwise;
-}
-
-static uint64_t take_cells(const uint8_t **data, uint32_t cells)
-{
-    uint64_t number = 0;
-    for (uint32_t i = 0; i < cells; i++) {
-        number = number << 32 | cell_at(*data);
-        *data += 4;
-    }
-    return number;
-}
+/* ---- nodes ---- */
 
 /* Reads the index-th address and length of a node. Returns false if there is none, or none that can
  * be reached. */
@@ -233,8 +77,6 @@ static bool is_reachable(const struct device_range *range)
     uint64_t reach = KERNEL_DIRECT_END - KERNEL_BASE;
     return range->bytes > 0 && range->start < reach && range->bytes <= reach - range->start;
 }
-
-/* ---- nodes ---- */
 
 static bool is_enabled(const struct node *node)
 {
@@ -371,8 +213,7 @@ static void read_device(struct reader *reader, const struct node *node, const st
     }
 }
 
-/* Takes what a node says into the machine. Returns 1 if it is a CPU, 0 if it is not, or an error.
- * */
+/* Takes what a node says into the machine. Returns 1 if it is a CPU, 0 if not, or an error. */
 static int read_node(struct reader *reader, const struct node *node, const struct level *parent,
                      uint32_t depth)
 {
@@ -396,44 +237,6 @@ static int read_node(struct reader *reader, const struct node *node, const struc
 }
 
 /* ---- the tree ---- */
-
-static bool take_property(const struct reader *reader, struct block *structure, struct node *node)
-{
-    uint32_t bytes;
-    uint32_t name_offset;
-    if (!block_take_cell(structure, &bytes) || !block_take_cell(structure, &name_offset))
-        return false;
-    const uint8_t *data = block_take(structure, bytes);
-    const char *name = text_in_block(&reader->strings, name_offset);
-    if (!data || !name)
-        return false;
-    for (int kind = 0; kind < PROPERTIES; kind++)
-        if (strcmp(name, property_names[kind]) == 0)
-            node->property[kind] = (struct property){data, bytes};
-    return true;
-}
-
-/* A node's name and its properties, which come before its children. */
-static bool take_node(const struct reader *reader, struct block *structure, struct node *node)
-{
-    memset(node, 0, sizeof *node);
-    node->name = block_take_text(structure);
-    if (!node->name)
-        return false;
-    for (;;) {
-        size_t before = structure->at;
-        uint32_t token;
-        if (!block_take_cell(structure, &token))
-            return false;
-        if (token == TOKEN_PROPERTY) {
-            if (!take_property(reader, structure, node))
-                return false;
-        } else if (token != TOKEN_NOTHING) {
-            structure->at = before;
-            return true;
-        }
-    }
-}
 
 static struct level level_of(const struct node *node, const struct level *parent, uint32_t depth,
                              bool is_cpu)
@@ -461,7 +264,7 @@ static int read_structure(struct reader *reader, struct block *structure)
         if (token == TOKEN_NODE_BEGIN) {
             if (depth == DEPTH_MAX)
                 return refuse("nodes are nested too deeply");
-            if (!take_node(reader, structure, &node))
+            if (!take_node(&reader->strings, structure, &node))
                 return refuse("a node is cut short");
             int result = read_node(reader, &node, &levels[depth], depth);
             if (result < 0)

@@ -41,8 +41,8 @@ struct machine {
 
 extern struct machine machine;
 
-/* Reads the tree at `blob` into `machine`. 0, or -EINVAL with a message in the log; any bytes may
- * be in the blob after its header. */
+/* Reads the tree at `blob` into `machine`. Returns 0, or -EINVAL with a message in the log; any
+ * bytes may be in the blob after its header. */
 int device_tree_read(const void *blob, struct machine *machine);
 
 /*
@@ -52,8 +52,8 @@ int device_tree_read(const void *blob, struct machine *machine);
  * not fit is a panic: nothing shall be measured that was not asked for.
  */
 bool boot_argument_text(const char *name, char *value, size_t size);
-/* The same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one that is
- * not there is `otherwise`, one that is no number a panic. */
+/* Returns the same as a number, with an optional suffix ns, us, ms or s (then in nanoseconds); one
+ * that is not there is `otherwise`, one that is no number a panic. */
 uint64_t boot_argument_number(const char *name, uint64_t otherwise);
 
 #endif

@@ -24,7 +24,7 @@ void host_call_start(enum host_call_number number, const uint64_t arguments[5]);
  * asked until then. */
 bool host_call_done(int64_t *result);
 
-/* The machine ends at the end of this turn of the CPU. Without a host interface: nothing happens.
+/* Ends the machine at the end of this turn of the CPU. Without a host interface: nothing happens.
  */
 void host_end(int status);
 

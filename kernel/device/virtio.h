@@ -51,7 +51,8 @@ struct virtio_queue {
     uint16_t taken;                     /* of what is used */
 };
 
-/* The first device of a kind, reset and agreed on all of `wanted` that it has. 0 or -ENODEV. */
+/* Finds the first device of a kind, reset and agreed on all of `wanted` that it has. Returns 0 or
+ * -ENODEV. */
 int virtio_find(enum virtio_kind kind, uint64_t wanted, struct virtio_device *device);
 
 /* Before virtio_start(). 0; -ENODEV: the device has no such queue; -ENOMEM. */
@@ -59,7 +60,8 @@ int virtio_queue_init(struct virtio_queue *queue, struct virtio_device *device, 
                       bool interrupts);
 void virtio_start(struct virtio_device *device);
 
-/* A number of the device's own configuration, which begins at offset 0; no device changes it here.
+/* Returns a number of the device's own configuration, which begins at offset 0; no device changes
+ * it here.
  */
 uint64_t virtio_configuration_64(const struct virtio_device *device, uint32_t offset);
 

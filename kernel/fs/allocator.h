@@ -11,9 +11,9 @@
  */
 void allocator_init(void);
 
-/* The lowest free block. 0, -ENOSPC, -EIO or -ENOMEM. */
+/* Allocates the lowest free block. Returns 0, -ENOSPC, -EIO or -ENOMEM. */
 int allocate_block(struct operation *operation, uint32_t *block);
-/* 0, -EIO or -ENOMEM. */
+/* Returns 0, -EIO or -ENOMEM. */
 int free_block(struct operation *operation, uint32_t block);
 
 /* The same for inode numbers. */
@@ -22,7 +22,7 @@ int free_inode_number(struct operation *operation, uint32_t number);
 
 /* Notes whether the inode has blocks to give back; a mount finishes what a crash cut short. */
 int reclaim_mark(struct operation *operation, uint32_t number, bool marked);
-/* The first inode from `number` on that is marked; the inode count: there is none. */
+/* Returns the first inode from `number` on that is marked, or the inode count if there is none. */
 int reclaim_next(uint32_t number, uint32_t *found);
 
 #endif

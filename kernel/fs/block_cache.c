@@ -28,7 +28,7 @@ static struct {
     uint64_t reserve; /* pages that stay free */
 } cache;
 
-/* As many buckets as blocks, if memory has such a row of pages. 0 or -ENOMEM. */
+/* As many buckets as blocks, if memory has such a row of pages. Returns 0 or -ENOMEM. */
 static int make_buckets(void)
 {
     size_t pages = 1;

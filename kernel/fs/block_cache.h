@@ -41,12 +41,14 @@ struct cached_block {
     struct block_request request; /* of the one transfer under way */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int block_cache_init(void);
 
-/* The block with its contents, one user more; waits for the disk if need be. 0, -EIO or -ENOMEM. */
+/* Finds the block with its contents, and gives it one user more; waits for the disk if need be.
+ * Returns 0, -EIO or -ENOMEM. */
 int block_get(uint32_t number, struct cached_block **block);
-/* The same for a caller that is going to set all contents: they are unspecified. 0 or -ENOMEM. */
+/* The same for a caller that is going to set all contents: they are unspecified. Returns 0 or
+ * -ENOMEM. */
 int block_get_unread(uint32_t number, struct cached_block **block);
 /* Adds a user to a block that the caller uses already. */
 void block_share(struct cached_block *block);
@@ -54,11 +56,11 @@ void block_put(struct cached_block *block);
 /* Begins to read the block, without waiting, if it is not in the cache. */
 void block_prefetch(uint32_t number);
 
-/* How many blocks the cache may hold. */
+/* Returns how many blocks the cache may hold. */
 size_t block_cache_bound(void);
-/* How many blocks it can count on now, if memory is short. */
+/* Returns how many blocks it can count on now, if memory is short. */
 size_t block_cache_bound_now(void);
-/* The pages that it could give back, if no block had a user. */
+/* Returns the pages that it could give back, if no block had a user. */
 size_t block_cache_spare_pages(void);
 /* Frees the memory of up to that many blocks without users. Returns how many. */
 size_t block_cache_give(size_t blocks);

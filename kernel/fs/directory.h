@@ -2,7 +2,7 @@
 #ifndef KERNEL_FS_DIRECTORY_H
 #define KERNEL_FS_DIRECTORY_H
 
-#include "inode.h"
+#include "fs/file_blocks.h"
 
 /* A name as directory entries have it: a longer one is cut, a shorter one filled with zeros. */
 struct file_name {
@@ -18,17 +18,17 @@ bool file_name_is_dots(const struct file_name *name);
  * for a directory that has been removed, -EIO for one that makes no sense.
  */
 
-/* The inode number of that name. 0, -ENOENT … */
+/* Finds the inode number of that name. Returns 0, -ENOENT … */
 int directory_find(struct inode *directory, const struct file_name *name, uint32_t *number);
 /* Blocks that directory_add() may change. */
 #define CREDITS_ADD (CREDITS_APPEND + 1)
-/* Adds an entry. 0, -EEXIST, -ENOSPC … */
+/* Adds an entry. Returns 0, -EEXIST, -ENOSPC … */
 int directory_add(struct operation *operation, struct inode *directory,
                   const struct file_name *name, uint32_t number);
-/* Takes out the entry, which must name this inode. 0, -ENOENT … One credit. */
+/* Takes out the entry, which must name this inode. Returns 0, -ENOENT … One credit. */
 int directory_remove(struct operation *operation, struct inode *directory,
                      const struct file_name *name, uint32_t number);
-/* 0, or -ENOTEMPTY: it holds more than "." and "..". */
+/* Returns 0, or -ENOTEMPTY: it holds more than "." and "..". */
 int directory_check_empty(struct inode *directory);
 
 /*
@@ -36,7 +36,7 @@ int directory_check_empty(struct inode *directory);
  * held. The empty path leads nowhere: -ENOENT.
  */
 int path_find(struct inode *start, const char *path, struct inode **inode);
-/* The directory that holds what the path names, and the last name. -ENOENT: it has none. */
+/* Finds the directory that holds what the path names, and the last name. -ENOENT: it has none. */
 int path_find_parent(struct inode *start, const char *path, struct inode **parent,
                      struct file_name *name);
 

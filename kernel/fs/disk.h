@@ -19,13 +19,13 @@ struct disk_batch {
 void disk_batch_init(struct disk_batch *batch);
 void disk_start(struct disk_batch *batch, struct block_request *request,
                 enum block_operation operation, uint64_t block, void *data);
-/* Blocks until all that were started have ended. 0 or -EIO. */
+/* Blocks until all that were started have ended. Returns 0 or -EIO. */
 int disk_wait(struct disk_batch *batch);
 
-/* One transfer, waited for. 0 or -EIO. */
+/* Makes one transfer and waits for it. Returns 0 or -EIO. */
 int disk_read(uint64_t block, void *data);
 int disk_write(uint64_t block, void *data);
-/* All writes that have ended are on the medium. 0 or -EIO. */
+/* Returns when all writes that have ended are on the medium: 0 or -EIO. */
 int disk_flush(void);
 
 #endif

@@ -216,7 +216,7 @@ static inline struct block_path block_path_of(uint32_t file_block)
         .depth = 2, .index = {0, file_block / TABLE_ENTRIES, file_block % TABLE_ENTRIES}};
 }
 
-/* Where in the inode the way begins. */
+/* Returns where in the inode the way begins. */
 static inline uint32_t *block_path_root(struct disk_inode *inode, const struct block_path *path)
 {
     if (path->depth == 0)

@@ -12,7 +12,8 @@
  */
 struct file_table;
 
-/* At boot, in the first process, since it waits for the disk: mounts the root. 0 or an error. */
+/* At boot, in the first process, since it waits for the disk: mounts the root. Returns 0 or an
+ * error. */
 int file_system_init(void);
 
 /* Returns a table with no open files, in the root directory, or null if memory is short. */
@@ -22,7 +23,7 @@ struct file_table *file_table_copy(struct file_table *table);
 /* Closes all. May sleep. */
 void file_table_destroy(struct file_table *table);
 
-/* A file opened by the kernel for reading: exec(). 0 or an error. */
+/* A file opened by the kernel for reading: exec(). Returns 0 or an error. */
 struct inode;
 int inode_open(const char *path, struct inode **inode);
 int64_t inode_read(struct inode *inode, void *destination, uint64_t offset, uint64_t n);

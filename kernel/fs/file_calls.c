@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "abi/errors.h"
+#include "fs/file_contents.h"
 #include "fs/file_table.h"
 #include "fs/namespace.h"
 #include "lib/panic.h"
@@ -187,7 +188,7 @@ int64_t system_open(uint64_t path, int flags)
     return with_path(path, call_open, flags, 0);
 }
 
-/* Both ends of a new pipe, in these two slots. 0 or -ENOMEM. */
+/* Both ends of a new pipe, in these two slots. Returns 0 or -ENOMEM. */
 static int open_pipe(struct open_file *ends[2])
 {
     struct pipe *pipe = pipe_create();

@@ -10,7 +10,7 @@ struct file_table {
 };
 
 void file_tables_init(void);
-/* The lowest descriptor that is not in use, or -EMFILE. */
+/* Returns the lowest descriptor that is not in use, or -EMFILE. */
 int file_table_free_slot(const struct file_table *table);
 /* Returns null if the descriptor is not open. */
 struct open_file *file_table_get(const struct file_table *table, int descriptor);

@@ -4,7 +4,6 @@
 
 #include "file.h"
 #include "journal.h"
-#include "memory/user_copy.h"
 #include "sync/mutex.h"
 
 /*
@@ -30,7 +29,8 @@ struct inode {
 
 void inode_cache_init(void);
 
-/* The inode with one user more. 0, -EIO (there is no such inode) or -ENOMEM. */
+/* Finds the inode, and gives it one user more. Returns 0, -EIO (there is no such inode) or -ENOMEM.
+ */
 int inode_get(uint32_t number, struct inode **inode);
 struct inode *inode_share(struct inode *inode);
 /* Removes a user. The last user of an inode without links leaves it to inode_reclaim_doomed(). */
@@ -40,7 +40,7 @@ void inode_put(struct inode *inode);
  * the end of each call that may have put such an inode, outside of operations.
  */
 void inode_reclaim_doomed(void);
-/* At mount: frees what a crash left unfinished. 0 or an error. */
+/* At mount: frees what a crash left unfinished. Returns 0 or an error. */
 int inode_reclaim_marked(void);
 
 static inline void inode_lock(struct inode *inode)
@@ -55,26 +55,11 @@ static inline void inode_unlock(struct inode *inode)
 
 /* The functions below want the inode's mutex held. */
 
-/* A new inode with one link, locked. Six credits with undoing it. 0, -ENOSPC, -EIO or -ENOMEM. */
+/* Makes a new inode with one link, locked. Six credits with undoing it. Returns 0, -ENOSPC, -EIO or
+ * -ENOMEM. */
 int inode_create(struct operation *operation, uint16_t type, struct inode **inode);
 /* Undoes inode_create(), and one inode_append() to it, in the same operation; puts the inode. */
 void inode_uncreate(struct operation *operation, struct inode *inode);
-
-/* The contents of the file's block; file_block < disk->blocks. 0, -EIO or -ENOMEM. */
-int inode_block(struct inode *inode, uint32_t file_block, struct cached_block **block);
-/* One more block at the end of the file, all zero. Nothing has changed if it fails. */
-#define CREDITS_APPEND 7u /* block, two tables, three bitmaps, inode */
-int inode_append(struct operation *operation, struct inode *inode, struct cached_block **block);
-
-/* Bytes read, less than n only at the end of the file; or an error. */
-int64_t inode_read_to(struct inode *inode, struct buffer *destination, uint64_t offset, uint64_t n);
-/*
- * Writes what fits of n bytes into one operation of inode_write_credits(n): how
- * many, or an error with nothing written. offset may be at most the size.
- */
-int64_t inode_write_from(struct operation *operation, struct inode *inode, struct buffer *source,
-                         uint64_t offset, uint64_t n);
-uint32_t inode_write_credits(uint64_t n);
 
 /* The inode has lost its last link: frees it now, as far as it goes, if this is its only user. */
 void inode_unlinked(struct operation *operation, struct inode *inode);

@@ -11,7 +11,7 @@
 #include "process/process.h"
 
 /*
- * One transaction runs at a time. It is open to new operations until one that
+ * One transaction runs at a time. It is open to new operations until an operation that
  * wrote has ended; then it closes, so that none waits for ever. When its last
  * operation ends, that process commits it; operations that want to begin
  * meanwhile wait in line, and the committer lets them into the next transaction

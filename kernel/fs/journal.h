@@ -25,17 +25,18 @@ struct operation {
     struct list link; /* in the line of operations that wait to begin */
 };
 
-/* Replays what the disk's journal holds, and begins a new one. 0, -EIO or -ENOMEM. */
+/* Replays what the disk's journal holds, and begins a new one. Returns 0, -EIO or -ENOMEM. */
 int journal_open(const struct superblock *super);
 
-/* How many blocks one operation may ask for. */
+/* Returns how many blocks one operation may ask for. */
 uint32_t journal_credits_max(void);
 
-/* Waits until the operation may change `credits` blocks. 0, or -EIO: the journal has failed. */
+/* Waits until the operation may change `credits` blocks. Returns 0, or -EIO: the journal has
+ * failed. */
 int journal_begin(struct operation *operation, uint32_t credits);
 /* The operation is going to change this block's contents. */
 void journal_write(struct operation *operation, struct cached_block *block);
-/* Waits until what the operation wrote is committed. 0 or -EIO. */
+/* Waits until what the operation wrote is committed. Returns 0 or -EIO. */
 int journal_end(struct operation *operation);
 /* The same for an operation that has failed by itself, if `error` is not 0: that goes first. */
 static inline int journal_end_with(struct operation *operation, int error)
@@ -44,7 +45,7 @@ static inline int journal_end_with(struct operation *operation, int error)
     return error ? error : commit_error;
 }
 
-/* All that was written is at home, and the journal is empty. 0 or -EIO. */
+/* Returns when all that was written is at home, and the journal is empty: 0 or -EIO. */
 int journal_sync(void);
 
 /* Are there blocks that stay in memory until journal_sync() has written them home? */
@@ -56,7 +57,7 @@ bool journal_failed(void);
 /*
  * journal_recovery.c: replays the transactions that the log holds, in order.
  * Gives where the next one is to be written, and which of the two headers not
- * to overwrite. 0, -EIO or -ENOMEM.
+ * to overwrite. Returns 0, -EIO or -ENOMEM.
  */
 struct log_end {
     uint64_t sequence; /* of the transaction that was not found */

@@ -3,6 +3,7 @@
 #include "fs/open_file.h"
 
 #include "abi/errors.h"
+#include "fs/file_contents.h"
 #include "lib/panic.h"
 #include "memory/object.h"
 #include "process/process.h"

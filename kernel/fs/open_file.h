@@ -34,13 +34,13 @@ void open_files_init(void);
 /* Returns an open file with one user, or null if memory is short. */
 struct open_file *open_file_create(void);
 struct open_file *open_file_share(struct open_file *file);
-/* The last user closes it. May sleep. */
+/* Takes a user away; the last one closes it. May sleep. */
 void open_file_put(struct open_file *file);
 
 int64_t open_file_read(struct open_file *file, struct buffer *destination, uint64_t n);
 /* n or an error: some may have been written then. */
 int64_t open_file_write(struct open_file *file, struct buffer *source, uint64_t n);
-/* 0, or -EBADF for a pipe. */
+/* Returns 0, or -EBADF for a pipe. */
 int open_file_status(struct open_file *file, struct file_status *status);
 
 /* Is there a device of these numbers? */

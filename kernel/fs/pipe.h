@@ -18,7 +18,8 @@ void pipe_close(struct pipe *pipe, bool write_end);
 
 /* Bytes read: at least one, or 0: there is no writer any more; or -EINTR, -EFAULT, -ENOMEM. */
 int64_t pipe_read(struct pipe *pipe, struct buffer *destination, uint64_t n);
-/* All n bytes, or fewer if the source ended in bad memory; or -EPIPE, -EINTR, -EFAULT, -ENOMEM. */
+/* Returns all n bytes, or fewer if the source ended in bad memory; or -EPIPE, -EINTR, -EFAULT,
+ * -ENOMEM. */
 int64_t pipe_write(struct pipe *pipe, struct buffer *source, uint64_t n);
 
 #endif

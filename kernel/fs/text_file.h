@@ -27,7 +27,7 @@ struct text {
 /* Adds to the text, as format_text(): TEXT_PIECE_BYTES at a time, with a final 0. */
 #define TEXT_PIECE_BYTES 512
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* How many bytes, from `offset` on; 0 at the end; or an error. */
+/* Returns how many bytes it read, from `offset` on; 0 at the end; or an error. */
 int64_t text_read(const struct text *text, struct buffer *destination, uint64_t offset, uint64_t n);
 void text_free(struct text *text);
 
@@ -48,9 +48,9 @@ void text_files_init(const struct text_file *files, uint32_t count);
 const struct text_file *text_file_numbered(uint32_t number);
 const struct text_file *text_file_named(const char *name);
 
-/* The whole of a text file. 0 or -ENOMEM. */
+/* Makes the whole of a text file. Returns 0 or -ENOMEM. */
 int text_file_make(const struct text_file *file, struct text *text);
-/* One write(): n, or an error. */
+/* Obeys one write(): returns n, or an error. */
 int64_t text_file_obey(const struct text_file *file, struct buffer *source, uint64_t n);
 
 #endif

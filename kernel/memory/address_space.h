@@ -28,41 +28,27 @@ enum page_right {
     PAGE_SHARED = 1 << 9, /* not a right: children have this page itself, and no copy of it */
 };
 
-/* At boot, on one CPU: completes the kernel's half of `root`, which the boot code made. */
-void kernel_address_space_init(uint64_t *root);
-
-/*
- * Maps a kernel stack above a guard. Returns its top, or null if memory is short. The pages of
- * a stack that is destroyed may stay mapped, and wait for the next create.
- */
-void *kernel_stack_create(void);
-void kernel_stack_destroy(void *top);
-/* The number of pages of stacks that were destroyed and wait. */
-uint64_t kernel_stacks_spare_pages(void);
-/* Frees these pages. Returns how many there were. */
-uint64_t kernel_stacks_give_spare(void);
-
-/* An empty address space. 0 or -ENOMEM (then `space` holds nothing). */
+/* Makes an empty address space. Returns 0 or -ENOMEM (then `space` holds nothing). */
 int address_space_create(struct address_space *space);
 /* Gives all back; `space` holds nothing then. One that holds nothing may be destroyed, too. */
 void address_space_destroy(struct address_space *space);
 
 /*
- * A copy that shares all pages until one side writes; memory for that is promised
- * to it (memory/page.h). 0 or -ENOMEM (then `copy` holds nothing).
+ * Makes a copy that shares all pages until one side writes; memory for that is promised
+ * to it (memory/page.h). Returns 0 or -ENOMEM (then `copy` holds nothing).
  */
 int address_space_copy(struct address_space *copy, struct address_space *from);
 
 /*
  * New zeroed pages for [start, end), with these rights, readable by the user.
- * `end` of the address space rises to the new pages' end. 0 or -ENOMEM.
+ * `end` of the address space rises to the new pages' end. Returns 0 or -ENOMEM.
  */
 int address_space_map(struct address_space *space, uint64_t start, uint64_t end, int rights);
 void address_space_unmap(struct address_space *space, uint64_t start, uint64_t end);
 
 /*
  * Moves `end` by `change` bytes; down by more than the heap has, not at all. lazy: pages come when
- * they are touched. 0, -ENOMEM, or -EINVAL (beyond USER_END), then nothing has changed.
+ * they are touched. Returns 0, -ENOMEM, or -EINVAL (beyond USER_END), then nothing has changed.
  */
 int address_space_grow(struct address_space *space, int64_t change, bool lazy);
 

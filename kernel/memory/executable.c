@@ -66,7 +66,7 @@ static bool range_within(uint64_t start, uint64_t n, uint64_t end)
     return start <= end && n <= end - start;
 }
 
-/* Reads just these bytes. 0, -ENOEXEC if the file ends before, or the error of read(). */
+/* Reads just these bytes. Returns 0, -ENOEXEC if the file ends before, or the error of read(). */
 static int read_all(const struct executable *file, void *destination, uint64_t offset, uint64_t n)
 {
     if (!range_within(offset, n, file->size))

@@ -24,7 +24,7 @@ struct start_state {
  * Loads an ELF file for riscv64 with xv6's layout: segments from 0, then a guard
  * page, then one page of stack with the arguments. `arguments` is an array of
  * kernel strings that ends with null. Nothing in the file is trusted.
- * 0, -ENOEXEC, -ENOMEM, -E2BIG or the error of read(); on failure `space` holds nothing.
+ * Returns 0, -ENOEXEC, -ENOMEM, -E2BIG or the error of read(); on failure `space` holds nothing.
  */
 int executable_load(struct address_space *space, const struct executable *file,
                     char *const arguments[], struct start_state *start);

@@ -27,15 +27,15 @@ void page_init(physical_t start, physical_t end);
 
 /* Returns a page with one user, not cleared, or null if memory is short. */
 void *page_allocate(void);
-/* The same, all zero. */
+/* Does the same, all zero. */
 void *page_allocate_zeroed(void);
 /* Returns `count` pages in a row, one user each, not cleared, or null if there is no such row.
  * Slow; at boot. */
 void *page_allocate_row(size_t count);
 
-/* One user more. */
+/* Gives the page one user more. */
 void page_share(void *page);
-/* One user less; the last one frees it, and gets true. */
+/* Takes one user away: the last one frees the page, and gets true. */
 bool page_release(void *page);
 /* Is there more than one user? */
 bool page_shared(const void *page);

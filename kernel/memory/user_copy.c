@@ -18,7 +18,8 @@ static bool in_user_half(uint64_t address, size_t n)
     return n <= USER_END && address <= USER_END - n;
 }
 
-/* The kernel's view of the byte at `address`, if it may be accessed so. 0, -EFAULT or -ENOMEM. */
+/* The kernel's view of the byte at `address`, if it may be accessed so. Returns 0, -EFAULT or
+ * -ENOMEM. */
 static int user_byte(uint64_t address, enum page_right access, char **byte)
 {
     struct address_space *space = &current_process()->space;

@@ -8,12 +8,13 @@
 
 /*
  * The only ways in which the kernel touches the current process's memory. Each
- * gives 0, -EFAULT or -ENOMEM; any address and length may be asked for.
+ * returns 0, -EFAULT or -ENOMEM; any address and length may be asked for.
  */
 int copy_from_user(void *destination, uint64_t source, size_t n);
 int copy_to_user(uint64_t destination, const void *source, size_t n);
 
-/* A text with its final 0, of at most `size` bytes: its length, -EFAULT or -ENAMETOOLONG. */
+/* Copies a text with its final 0, of at most `size` bytes. Returns its length, -EFAULT or
+ * -ENAMETOOLONG. */
 int copy_text_from_user(char *destination, uint64_t source, size_t size);
 
 /* A buffer in the user's memory or in the kernel's, filled or emptied from its front. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A process's life: fork, exec, exit, wait, kill. */
+/* A process's life: fork, exit, wait, kill. */
 
 #include "process/lifecycle.h"
 
 #include <stddef.h>
 
 #include "abi/errors.h"
-#include "abi/files.h"
 #include "abi/machine_status.h"
 #include "boot/shutdown.h"
 #include "boot/start.h"
@@ -16,10 +15,10 @@
 #include "lib/panic.h"
 #include "lib/print.h"
 #include "lib/string.h"
-#include "memory/executable.h"
+#include "memory/kernel_stack.h"
 #include "memory/object.h"
-#include "memory/page.h"
 #include "memory/user_copy.h"
+#include "process/exec.h"
 #include "process/machine_commands.h"
 #include "process/process_table.h"
 #include "process/scheduler_files.h"
@@ -27,7 +26,6 @@
 #include "scheduler/scheduler.h"
 #include "sync/channel.h"
 #include "time/clock.h"
-#include "time/timer.h"
 #include "trace/trace.h"
 
 #define STATUS_KILLED      (-1)
@@ -91,7 +89,7 @@ static void free_process(struct process *process)
     object_free(&process_cache, process);
 }
 
-/* In the table, as a child of `parent`, and runnable. 0 or -EAGAIN. */
+/* In the table, as a child of `parent`, and runnable. Returns 0 or -EAGAIN. */
 static int start_process(struct process *process, struct process *parent)
 {
     spinlock_acquire(&process_tree_lock);
@@ -123,8 +121,6 @@ void process_create_first(void)
     start_process(process, NULL);
 }
 
-static int execute(const char *path, char *const arguments[]);
-
 static void become_init(void)
 {
     char *arguments[] = {"init", NULL};
@@ -135,7 +131,7 @@ static void become_init(void)
     scheduler_files_init();
     machine_commands_init();
     current_process()->files = file_table_create();
-    error = execute("/init", arguments);
+    error = process_execute("/init", arguments);
     if (error < 0)
         panic("/init cannot be run: error %d. Was the disk made by `make image`?", -error);
     current_process()->trap_frame->x[REGISTER_A0] = (uint64_t)error;
@@ -346,159 +342,6 @@ void process_kill_foreground(void)
         }
     }
     spinlock_release(&process_tree_lock);
-}
-
-bool process_block(struct process *process, enum block_reason reason, bool killable)
-{
-    spinlock_acquire(&process->lock);
-    bool block = !(killable && process->killed);
-    if (block) {
-        process->state = PROCESS_BLOCKED;
-        process->reason = reason;
-    }
-    spinlock_release(&process->lock);
-    return block;
-}
-
-void process_wake(struct process *process)
-{
-    spinlock_acquire(&process->lock);
-    if (process->state == PROCESS_BLOCKED) {
-        while (__atomic_load_n(&process->on_cpu, __ATOMIC_ACQUIRE))
-            ; /* it is on its way to the switch */
-        process->reason = BLOCK_NONE;
-        scheduler_add(process, ENQUEUE_WOKEN);
-    }
-    spinlock_release(&process->lock);
-}
-
-struct sleeper {
-    struct timer timer;
-    struct process *process;
-};
-
-static void sleep_is_over(struct timer *timer)
-{
-    process_wake(container_of(timer, struct sleeper, timer)->process);
-}
-
-static int64_t wait_until(uint64_t when)
-{
-    struct sleeper sleeper = {.process = current_process()};
-    timer_start(&sleeper.timer, when, sleep_is_over);
-    while (sleeper.timer.pending && process_block(sleeper.process, BLOCK_SLEEP, true))
-        scheduler_block();
-    timer_cancel(&sleeper.timer);
-    return current_killed() ? -EINTR : 0;
-}
-
-/* It waits even if the tick has come since the ticks were counted, so that to sleep always is to
- * give up the CPU. */
-int64_t process_sleep(int64_t ticks)
-{
-    if (ticks <= 0)
-        return 0;
-    return wait_until((clock_ticks() + (uint64_t)ticks) * clock_tick_ns());
-}
-
-int64_t process_sleep_until(uint64_t when)
-{
-    return when <= clock_now() ? 1 : wait_until(when);
-}
-
-/* exec() */
-
-static int64_t read_program(void *context, void *destination, uint64_t offset, uint64_t n)
-{
-    return inode_read(context, destination, offset, n);
-}
-
-static int load_program(const char *path, char *const arguments[], struct address_space *space,
-                        struct start_state *start)
-{
-    struct inode *inode;
-    int error = inode_open(path, &inode);
-    if (error)
-        return error;
-    struct executable file = {
-        .size = inode_size(inode),
-        .read = read_program,
-        .context = inode,
-    };
-    error = executable_load(space, &file, arguments, start);
-    inode_close(inode);
-    return error;
-}
-
-static const char *last_part(const char *path)
-{
-    const char *part = path;
-    for (; *path; path++) {
-        if (path[0] == '/' && path[1])
-            part = path + 1;
-    }
-    return part;
-}
-
-/* Replaces the current process's program. argc, or an error and nothing has changed. */
-static int execute(const char *path, char *const arguments[])
-{
-    struct process *process = current_process();
-    struct address_space space;
-    struct start_state start;
-    int error = load_program(path, arguments, &space, &start);
-    if (error)
-        return error;
-    struct address_space old = process->space;
-    process->space = space;
-    address_space_activate(&process->space);
-    address_space_destroy(&old);
-    text_copy(process->name, last_part(path), sizeof(process->name));
-    process->trap_frame->x[REGISTER_PC] = start.entry;
-    process->trap_frame->x[REGISTER_SP] = start.stack;
-    process->trap_frame->x[REGISTER_A0 + 1] = start.stack;
-    trace_text(TRACE_EXEC, (uint32_t)process->pid, process->name);
-    return (int)start.arguments;
-}
-
-/* The arguments' texts, one behind the other in a page, and pointers to them. */
-static int copy_arguments(uint64_t from, char *page, char *arguments[])
-{
-    size_t used = 0;
-    for (int i = 0; i <= ARGUMENTS_MAX; i++) {
-        uint64_t text;
-        int error = copy_from_user(&text, from + 8 * (uint64_t)i, sizeof(text));
-        if (error)
-            return error;
-        arguments[i] = NULL;
-        if (!text)
-            return 0;
-        if (i == ARGUMENTS_MAX || used == PAGE_BYTES)
-            return -E2BIG;
-        arguments[i] = page + used;
-        int length = copy_text_from_user(arguments[i], text, PAGE_BYTES - used);
-        if (length < 0)
-            return length == -ENAMETOOLONG ? -E2BIG : length;
-        used += (size_t)length + 1;
-    }
-    return -E2BIG;
-}
-
-int64_t process_exec(uint64_t path_address, uint64_t arguments_address)
-{
-    char path[PATH_BYTES];
-    char *arguments[ARGUMENTS_MAX + 1];
-    int error = copy_text_from_user(path, path_address, sizeof(path));
-    if (error < 0)
-        return error;
-    char *page = page_allocate();
-    if (!page)
-        return -ENOMEM;
-    error = copy_arguments(arguments_address, page, arguments);
-    if (!error)
-        error = execute(path, arguments);
-    page_release(page);
-    return error;
 }
 
 uint64_t process_finished(void)

@@ -9,15 +9,15 @@
 #include "process/process.h"
 
 void process_init(void);
-/* The first process, PID 1: mounts the file system and becomes the program `init`. */
+/* Makes the first process, PID 1, which mounts the file system and becomes the program `init`. */
 void process_create_first(void);
 
-/* The child's PID, -EAGAIN or -ENOMEM. */
+/* Returns the child's PID, -EAGAIN or -ENOMEM. */
 int64_t process_fork(void);
 /* Ends the current process; its children go to PID 1. */
 _Noreturn void process_exit(int status);
-/* Waits for a child to end: its PID, its status at user address `status` unless that is 0.
- * -ECHILD, -EINTR, -EFAULT. */
+/* Waits for a child to end. Returns its PID, and its status at user address `status` unless that
+ * is 0; or -ECHILD, -EINTR or -EFAULT. */
 int64_t process_wait(uint64_t status);
 /* The same, and what the child has used. */
 struct ended_process {
@@ -25,26 +25,26 @@ struct ended_process {
     uint64_t waiting_time; /* nanoseconds that it was runnable and did not run */
 };
 int64_t process_wait_for(uint64_t status, struct ended_process *ended);
-/* The process ends before it is back in user mode. 0, -ESRCH, or -EPERM for PID 1. */
+/* The process ends before it is back in user mode. Returns 0, -ESRCH, or -EPERM for PID 1. */
 int64_t process_kill(int pid);
 /* Replaces the program; on success gives argc, which becomes its first argument. */
 int64_t process_exec(uint64_t path, uint64_t arguments);
-/* Until `ticks` ticks have passed. 0 or -EINTR. */
+/* Waits until `ticks` ticks have passed. Returns 0 or -EINTR. */
 int64_t process_sleep(int64_t ticks);
 /* Sleeps until `when` nanoseconds after boot. Returns 0, 1 if that is over and it did not sleep, or
  * -EINTR. */
 int64_t process_sleep_until(uint64_t when);
 
-/* 0, -ESRCH or -ERANGE. pid 0: the caller. */
+/* Returns 0, -ESRCH or -ERANGE. pid 0: the caller. */
 int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value);
-/* The row of a process; pid 0: of the caller. 0 or -ESRCH. */
+/* Fills in the row of a process; pid 0: of the caller. Returns 0 or -ESRCH. */
 int process_describe(int pid, struct process_info *row);
 /* Up to `room` rows of the processes that come after the PID *last in the order of creation; the
- * first ones after 0. How many; *last becomes the last one's PID. */
+ * first ones after 0. Returns how many; *last becomes the last one's PID. */
 int process_describe_next(struct process_info *rows, int room, int *last);
-/* Fills rows in user memory: how many processes there are, or -EFAULT. */
+/* Fills rows in user memory. Returns how many processes there are, or -EFAULT. */
 int64_t process_get_info(uint64_t rows, int64_t capacity);
-/* As one word. */
+/* Returns it as one word. */
 const char *process_state_name(enum process_state state);
 uint32_t process_count(void);
 uint64_t process_finished(void);

@@ -58,7 +58,7 @@ struct process {
     int exit_status;
 };
 
-/* The process that runs on this CPU; null in the idle loop. */
+/* Returns the process that runs on this CPU, or null in the idle loop. */
 struct process *current_process(void);
 /* Has the current process been killed? Long work inside the kernel asks and gives up. */
 bool current_killed(void);

@@ -15,7 +15,7 @@ extern struct spinlock process_tree_lock;
 extern struct list all_processes;
 
 void process_table_init(void);
-/* Gives the process a PID and a slot and puts it into the table. 0 or -EAGAIN. */
+/* Gives the process a PID and a slot and puts it into the table. Returns 0 or -EAGAIN. */
 int process_table_add(struct process *process);
 void process_table_remove(struct process *process);
 /* Returns null if there is none. */

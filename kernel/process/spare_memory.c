@@ -5,7 +5,7 @@
 #include "fs/block_cache.h"
 #include "fs/journal.h"
 #include "lib/panic.h"
-#include "memory/address_space.h"
+#include "memory/kernel_stack.h"
 #include "scheduler/cpu.h"
 
 enum { BLOCKS_AT_ONCE = 64 };

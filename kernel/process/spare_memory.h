@@ -11,7 +11,7 @@
  * it gives up.
  */
 
-/* How many pages there are of it: about as many more can be had than are free. */
+/* Returns how many pages there are of it: about as many more can be had than are free. */
 uint64_t spare_memory_pages(void);
 /*
  * Frees some of it. Returns true if that is a page or more. It may wait for the disk: no lock

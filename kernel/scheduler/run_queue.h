@@ -30,11 +30,11 @@ extern uint32_t policy_generation; /* counts the policy's switches, from 1 */
 
 extern struct queue queues[CPUS_MAX]; /* in the order of CPUs, which is that of locking */
 
-/* The queue that serves a CPU. It may be another one until it is locked. */
+/* Returns the queue that serves a CPU. It may be another one until it is locked. */
 struct queue *queue_serving(uint32_t cpu);
-/* The queue that serves a CPU, locked, its time set to now. */
+/* Returns the queue that serves a CPU, locked, its time set to now. */
 struct queue *queue_lock(uint32_t cpu);
-/* The queue of the process's CPU, locked; the process stays on that CPU while it is. */
+/* Returns the queue of the process's CPU, locked; the process stays on that CPU while it is. */
 struct queue *queue_lock_of_process(const struct process *process);
 void queue_unlock(struct queue *queue);
 
@@ -70,7 +70,7 @@ struct process *queue_push(struct queue **to, uint32_t cpu);
 bool queue_has_work(uint32_t cpu);
 /* Does a process wait in any queue? Read without locks: a hint. */
 bool queues_wait(void);
-/* The CPU for a process that is new or wakes. */
+/* Returns the CPU for a process that is new or wakes. */
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason);
 
 #endif

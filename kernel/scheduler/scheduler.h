@@ -38,7 +38,8 @@ void scheduler_forget(struct process *process);
 /* Called at each tick of this CPU. Returns false if it needs no more of them until it is called. */
 bool scheduler_tick(void);
 
-/* Sets an attribute of a process; the caller holds its lock. 0 or -ERANGE, and nothing changed. */
+/* Sets an attribute of a process; the caller holds its lock. Returns 0 or -ERANGE, and nothing
+ * changed. */
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value);
 
 /*
@@ -69,7 +70,7 @@ struct policy_in_use {
 void scheduler_describe(struct policy_in_use *use);
 /* By which attribute the policy shares the CPU out. With a run queue locked, or at boot. */
 enum share_attribute scheduler_shares_by(void);
-/* The tickets with which a process takes part, under this policy. */
+/* Returns the tickets with which a process takes part, under this policy. */
 uint64_t scheduler_tickets(const struct process *process);
 /* Returns the ticks that a process may run when it is picked, or 0 if the policy does not know it
  * yet. */

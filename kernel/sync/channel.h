@@ -14,21 +14,24 @@ struct channel_set;
 
 void channel_init(void);
 
-/* For a child; null for null. */
+/* Returns the set, which a child joins, or null for null. */
 struct channel_set *channel_set_join(struct channel_set *set);
 /* Null is allowed. */
 void channel_set_leave(struct channel_set *set);
 
-/* `count` empty ones for the current process, in place of those that it has. 0, -EINVAL, -ENOMEM.
+/* Makes `count` empty ones for the current process, in place of those that it has. Returns 0,
+ * -EINVAL, -ENOMEM.
  */
 int64_t channels_make(int64_t count);
-/* Of the current process's set. Gives one to the channel `released`, unless that is RELEASE_NONE,
- * and takes one, for which it may wait: both in one act. 0, -EINVAL (no such channel), -EINTR. */
+/* The channels are those of the current process's set. Gives one to the channel `released`, unless
+ * that is RELEASE_NONE, and takes one, for which it may wait: both in one act. Returns 0, -EINVAL
+ * (no such channel), -EINTR. */
 int64_t channel_take(int64_t channel, int64_t released);
-/* Waits there until `processes` have come; the last of them wakes the others. 0, -EINVAL, -EINTR.
+/* Waits there until `processes` have come; the last of them wakes the others. Returns 0, -EINVAL,
+ * -EINTR.
  */
 int64_t channel_meet(int64_t channel, int64_t processes);
-/* `to`: enum give_to. 0 or -EINVAL. */
+/* `to`: enum give_to. Returns 0 or -EINVAL. */
 int64_t channel_give(int64_t channel, int64_t count, int to);
 
 #endif

@@ -19,7 +19,7 @@ static inline uint64_t clock_now(void)
     return (csr_read(time) - clock_base.boot) * clock_base.step;
 }
 
-/* The first value of the hardware's timer at or after a time in nanoseconds since boot. */
+/* Returns the first value of the hardware's timer at or after a time in nanoseconds since boot. */
 uint64_t clock_hardware(uint64_t ns);
 /* This CPU's cycle counter. */
 static inline uint64_t clock_cycles(void)
@@ -27,7 +27,7 @@ static inline uint64_t clock_cycles(void)
     return csr_read(cycle);
 }
 
-/* How fast the cycle counters run. Takes a moment where it must be measured. */
+/* Returns how fast the cycle counters run. Takes a moment where it must be measured. */
 uint64_t clock_cycles_per_second(void);
 /* Lets so many nanoseconds pass on this CPU, as work would that cannot be interrupted. */
 void clock_pass(uint64_t ns);

@@ -10,9 +10,9 @@
  * empty heap. Insertion is O(1), removal O(log n) amortised.
  */
 
-/* Both heaps in one. */
+/* Returns both heaps as one. */
 struct timer *timer_heap_meld(struct timer *a, struct timer *b);
-/* The heap without `timer`, which is in it. */
+/* Returns the heap without `timer`, which is in it. */
 struct timer *timer_heap_remove(struct timer *heap, struct timer *timer);
 
 #endif

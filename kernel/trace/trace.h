@@ -7,10 +7,10 @@
 
 #include "abi/trace_format.h"
 
-/* One record of this CPU, now. Cheap, and next to nothing without tracing; may be called with any
- * lock held. */
+/* Writes one record of this CPU, now. Cheap, and next to nothing without tracing; may be called
+ * with any lock held. */
 void trace_record(enum trace_kind kind, uint32_t process, uint32_t first, uint64_t second);
-/* A record whose text is in `second`, `first` and TRACE_TEXT records after it. */
+/* Writes a record whose text is in `second`, `first` and TRACE_TEXT records after it. */
 void trace_text(enum trace_kind kind, uint32_t process, const char *text);
 
 /* TRACE_TUNABLE, with its name in TRACE_TEXT records after it. */

@@ -3,7 +3,7 @@
 #define LINUX_BPF_SHARED_H
 
 /*
- * What the BPF programs and the loader share. Whoever includes this has the
+ * What the BPF programs and the loader share. A file that includes this has the
  * fixed-width types already: <stdint.h>, or bpf_types.h in a BPF program.
  */
 

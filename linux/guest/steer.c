@@ -109,7 +109,7 @@ static void read_file(const char *number, const char *name)
     answer_status(number, error);
 }
 
-/* One write is one command. 0, or an errno. */
+/* One write is one command. Returns 0, or an errno. */
 static int write_file(const char *name, const char *text)
 {
     char path[LINE_MAX];

@@ -19,7 +19,8 @@
 #define CONTROL_POLICIES "sched_policies"
 #define CONTROL_PROBLEM  "sched_problem"
 
-/* Makes the folder if it is not there, and mounts the files on it. 0 or a negative errno, and said.
+/* Makes the folder if it is not there, and mounts the files on it. Returns 0 or a negative errno,
+ * and said.
  */
 int control_files_begin(const char *folder);
 /* Takes them away, and the folder if it was made. Writes that wait are answered by an error. */

@@ -22,7 +22,7 @@
  * either version; `proc`: the folder /proc.
  */
 bool limits_in_use(const char *cgroups, const char *proc, struct text *found);
-/* The same of this machine. */
+/* Returns the same of this machine. */
 bool limits_in_use_here(struct text *found);
 
 #endif

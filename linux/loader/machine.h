@@ -13,7 +13,7 @@
 
 /* Returns the number of the highest CPU in use, plus 1, or 0 if the kernel does not say. */
 uint32_t machine_cpus(void);
-/* From one tick of the kernel's clock to the next: 1/CONFIG_HZ. */
+/* Returns the time from one tick of the kernel's clock to the next: 1/CONFIG_HZ. */
 uint64_t machine_tick_ns(void);
 
 /* Is a scheduler of sched_ext loaded? Its name, as the kernel has it, in `name`. */

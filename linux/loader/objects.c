@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "machine.h"
-#include "trace.h"
+#include "observer.h"
 #include "verifier_log.h"
 
 #define VERIFIER_LOG_BYTES (1 << 20)
@@ -395,7 +395,9 @@ void policy_object_consume(struct policy_object *object)
     ring_buffer__consume(object->requests);
 }
 
-int run_program(int program, void *context, uint32_t size)
+/* Calls a program of type "syscall" with `context`, which it may change. Returns 0 or a negative
+ * errno. */
+static int run_program(int program, void *context, uint32_t size)
 {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = size);
     int error = bpf_prog_test_run_opts(program, &options);
@@ -408,45 +410,4 @@ int policy_object_set_attribute(const struct policy_object *object, int32_t pid,
     struct attribute_change change = {.pid = pid, .kind = kind, .value = value};
     int error = run_program(object->attribute_changed, &change, sizeof(change));
     return error ? error : change.result;
-}
-
-/* ---- threads ---- */
-
-static struct host_task *read_rows(int descriptor, size_t *count)
-{
-    size_t room = 64 * sizeof(struct host_task);
-    size_t length = 0;
-    char *rows = malloc(room);
-    ssize_t more = 1;
-    while (rows && more > 0) {
-        if (length == room) {
-            char *larger = realloc(rows, room *= 2);
-            if (!larger)
-                break;
-            rows = larger;
-        }
-        more = read(descriptor, rows + length, room - length);
-        if (more < 0 && errno == EAGAIN)
-            more = 1; /* the kernel stopped to give others a chance */
-        else if (more > 0)
-            length += (size_t)more;
-    }
-    if (rows && more) {
-        free(rows);
-        rows = NULL;
-    }
-    *count = length / sizeof(struct host_task);
-    return (struct host_task *)rows;
-}
-
-struct host_task *read_tasks(const struct bpf_link *iterator, size_t *count)
-{
-    int descriptor = bpf_iter_create(bpf_link__fd(iterator));
-    if (descriptor < 0)
-        return NULL;
-    struct host_task *rows = read_rows(descriptor, count);
-    int error = errno;
-    close(descriptor);
-    errno = error;
-    return rows;
 }

@@ -69,19 +69,20 @@ struct policy_object {
 /* Before all others: how libbpf's messages are handled. */
 void objects_init(void);
 
-/* Loads observer.bpf.o and tasks.bpf.o, and starts the observer. 0, or a negative errno, and said.
+/* Loads observer.bpf.o and tasks.bpf.o, and starts the observer. Returns 0, or a negative errno,
+ * and said.
  */
 int shared_objects_load(struct shared_objects *shared, const char *folder, bool tell_queues);
 void shared_objects_close(struct shared_objects *shared);
 
 /* Begins to load; `thread_done` becomes readable when policy_object_finish_load() may be called. */
 int policy_object_begin_load(struct policy_object *object);
-/* 0, or a negative errno: `problem` then says why. */
+/* Returns 0, or a negative errno: `problem` then says why. */
 int policy_object_finish_load(struct policy_object *object);
 /* Interrupts a load: to be called again until the thread is done. It then ends with an error. */
 void policy_object_interrupt_load(struct policy_object *object);
 
-/* Switches to the policy. 0, or a negative errno, and the fair class is in force. */
+/* Switches to the policy. Returns 0, or a negative errno, and the fair class is in force. */
 int policy_object_attach(struct policy_object *object, const struct host_settings *settings);
 /* Back to the fair class. */
 void policy_object_detach(struct policy_object *object);
@@ -99,14 +100,8 @@ int policy_object_watch(struct policy_object *object, handle_request handle, voi
 /* Handles all that the policy has asked for. */
 void policy_object_consume(struct policy_object *object);
 
-/* As a policy of which the thread is a task. 0 or a negative errno. */
+/* As a policy of which the thread is a task. Returns 0 or a negative errno. */
 int policy_object_set_attribute(const struct policy_object *object, int32_t pid, uint32_t kind,
                                 int64_t value);
-
-/* Calls a program of type "syscall" with `context`, which it may change. 0 or a negative errno. */
-int run_program(int program, void *context, uint32_t size);
-
-/* All rows of an iterator, as an array that the caller frees; null, and errno. */
-struct host_task *read_tasks(const struct bpf_link *iterator, size_t *count);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,21 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "limits.h"
 #include "machine.h"
+#include "threads.h"
 #include "trace.h"
 
 #include "abi/trace_format.h"
 #include "policies/support/attributes.h"
 #include "policies/support/hooks.h"
-
-#ifndef PIDFD_THREAD /* Linux 6.9 */
-#define PIDFD_THREAD O_EXCL
-#endif
 
 /* What is in force. */
 struct in_force {
@@ -178,7 +173,7 @@ static bool is_fair(const char *name)
     return strcmp(name, FAIR_CLASS) == 0;
 }
 
-/* Reads a policy's name. 0 or -EINVAL. */
+/* Reads a policy's name. Returns 0 or -EINVAL. */
 static int read_choice(const char *name, struct in_force *wanted)
 {
     *wanted = (struct in_force){.name = FAIR_CLASS};
@@ -196,7 +191,7 @@ static int read_choice(const char *name, struct in_force *wanted)
     return 0;
 }
 
-/* Nothing keeps a policy from taking over from the fair class. 0, or a negative errno. */
+/* Nothing keeps a policy from taking over from the fair class. Returns 0, or a negative errno. */
 static int check_limits(void)
 {
     struct text found = {0};
@@ -207,7 +202,7 @@ static int check_limits(void)
     return error;
 }
 
-/* 0, SCHEDULER_IS_LOADING or a negative errno. */
+/* Returns 0, SCHEDULER_IS_LOADING or a negative errno. */
 static int need_object(struct policy_object *object)
 {
     int unfit = check_limits();
@@ -329,7 +324,7 @@ int scheduler_obey_tunables(char *line)
     return error ? error : choose(&wanted);
 }
 
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 static int read_wish(struct in_force *wanted, const char *name, char *const *settings, size_t count)
 {
     int error = read_choice(name, wanted);
@@ -363,67 +358,6 @@ int scheduler_choose(const char *name, char *const *settings, size_t count)
 
 /* ---- attributes ---- */
 
-static const struct attribute_rule {
-    const char *name;
-    uint32_t kind;
-} attribute_rules[] = {
-    {"priority", ATTRIBUTE_PRIORITY},
-    {"tickets", ATTRIBUTE_TICKETS},
-    {"weight", ATTRIBUTE_WEIGHT},
-};
-
-static const struct attribute_rule *find_rule(const char *name)
-{
-    for (size_t i = 0; i < sizeof(attribute_rules) / sizeof(attribute_rules[0]); i++) {
-        if (strcmp(attribute_rules[i].name, name) == 0)
-            return &attribute_rules[i];
-    }
-    return NULL;
-}
-
-/* Sets the attribute of a thread of any class; no policy is in force. 0 or a negative errno. */
-static int store_attribute(int32_t pid, uint32_t kind, int64_t value)
-{
-    struct task_attributes kept = {0};
-    int thread = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
-    if (thread < 0)
-        return errno == EINVAL ? -ESRCH : -errno;
-    if (bpf_map_lookup_elem(shared.attributes, &thread, &kept) || !kept.set)
-        kept = (struct task_attributes){.priority = PRIORITY_DEFAULT,
-                                        .tickets = TICKETS_DEFAULT,
-                                        .weight = WEIGHT_DEFAULT,
-                                        .set = 1};
-    STORE_ATTRIBUTE(&kept, kind, value);
-    int error = bpf_map_update_elem(shared.attributes, &thread, &kept, BPF_ANY) ? -errno : 0;
-    close(thread);
-    if (!error)
-        trace_attribute(trace, pid, kind, value);
-    return error;
-}
-
-/* Fields of /proc/PID/stat behind the name, which may hold anything: state is the first. */
-static bool thread_has_flags(int32_t pid, unsigned long flags, bool *ended)
-{
-    char path[64];
-    char line[1024];
-    unsigned long held = 0;
-    char state = 'X';
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    if (read_small_file(path, line, sizeof(line)) && strrchr(line, ')'))
-        sscanf(strrchr(line, ')') + 1, " %c %*d %*d %*d %*d %*d %lu", &state, &held);
-    *ended = state == 'X' || state == 'Z';
-    return held & flags;
-}
-
-#define PF_KTHREAD 0x00200000 /* of the kernel's task flags */
-
-/* Returns true for a living thread that is not the kernel's. */
-static bool is_users_thread(int32_t pid)
-{
-    bool ended;
-    return !thread_has_flags(pid, PF_KTHREAD, &ended) && !ended;
-}
-
 static int set_attribute(const char *pid_text, const struct attribute_rule *rule,
                          const char *value_text)
 {
@@ -438,7 +372,10 @@ static int set_attribute(const char *pid_text, const struct attribute_rule *rule
                     attribute_lowest(rule->kind), attribute_highest(rule->kind));
     int error = now.object
                     ? policy_object_set_attribute(now.object, (int32_t)pid, rule->kind, value)
-                    : store_attribute((int32_t)pid, rule->kind, value);
+
+                    : store_attribute(shared.attributes, (int32_t)pid, rule->kind, value);
+    if (!error && !now.object)
+        trace_attribute(trace, (int32_t)pid, rule->kind, value);
     return error ? fail(error, "%" PRId64 ": %s", pid, strerror(-error)) : 0;
 }
 
@@ -471,34 +408,6 @@ static struct scheduler_view view_now(void)
         .shares_by = now.shares_by,
         .tick_ns = tick_ns,
     };
-}
-
-static const char *state_name(uint32_t state)
-{
-    static const char *const names[] = {
-        [HOST_TASK_RUNNABLE] = "runnable",
-        [HOST_TASK_RUNNING] = "running",
-        [HOST_TASK_BLOCKED] = "blocked",
-        [HOST_TASK_ZOMBIE] = "zombie",
-    };
-    return state < sizeof(names) / sizeof(names[0]) && names[state] ? names[state] : "new";
-}
-
-static void add_row(struct text *text, const struct scheduler_view *view,
-                    const struct host_task *row)
-{
-    char name[HOST_NAME + 1];
-    snprintf(name, sizeof(name), "%.*s", HOST_NAME, row->name);
-    struct task_view task = {
-        .name = name,
-        .pid = row->pid,
-        .state = state_name(row->state),
-        .priority = row->priority,
-        .weight = row->weight,
-        .slice = row->managed ? row->slice : 0,
-        .tickets = row->managed ? row->drawn : row->tickets,
-    };
-    add_task(text, view, &task);
 }
 
 void scheduler_add_status(struct text *text)
@@ -542,13 +451,6 @@ void scheduler_add_problem(struct text *text)
 int scheduler_loading(void)
 {
     return loading ? loading->thread_done : -1;
-}
-
-static bool is_own_thread(int32_t pid)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/task/%d", pid);
-    return access(path, F_OK) == 0;
 }
 
 /* The kernel's threads, process 1 and this one are no policy's to kill. */

@@ -28,11 +28,12 @@ struct scheduler_options {
 
 struct trace_settings;
 
-/* Loads what every policy needs; the fair class stays in force. 0, or a negative errno, and said.
+/* Loads what every policy needs; the fair class stays in force. Returns 0, or a negative errno, and
+ * said.
  */
 int scheduler_begin(const struct scheduler_options *options);
-/* The fair class is in force when this returns, and the trace complete. 0, or a negative errno, and
- * said: it is not. */
+/* The fair class is in force when this returns, and the trace complete. Returns 0, or a negative
+ * errno, and said: it is not. */
 int scheduler_end(void);
 
 /*
@@ -45,7 +46,7 @@ int scheduler_end(void);
 int scheduler_obey(char *line);
 /* "NAME VALUE" or "NAME=VALUE" */
 int scheduler_obey_tunables(char *line);
-/* Begins the event trace; once. What the settings say of this machine is filled in. 0, or a
+/* Begins the event trace; once. What the settings say of this machine is filled in. Returns 0, or a
  * negative errno, and said. */
 int scheduler_begin_trace(struct trace_settings settings);
 /* Loads what the policy of that name needs, and leaves the one in force. */
@@ -55,8 +56,8 @@ int scheduler_choose(const char *name, char *const *settings, size_t count);
 /* Would that be obeyed, as far as names and ranges go? Needs no scheduler_begin(). */
 bool scheduler_accepts(const char *name, char *const *settings, size_t count);
 
-/* What was wrong with the last command that failed, or why the kernel has ended a policy since; ""
- * if neither has happened. */
+/* Returns what was wrong with the last command that failed, or why the kernel has ended a policy
+ * since; "" if neither has happened. */
 const char *scheduler_problem(void);
 
 /* "rr:table-scan", "fair". */
@@ -77,7 +78,7 @@ void scheduler_handle_loaded(void);
 bool scheduler_check_load(void);
 /* Breaks the load off: it is not wanted any more. */
 void scheduler_abandon_load(void);
-/* An epoll descriptor: readable when a policy asks for something. */
+/* Returns an epoll descriptor: readable when a policy asks for something. */
 int scheduler_requests(void);
 void scheduler_handle_requests(void);
 /* Has the kernel ended the policy? To be called now and then. */

@@ -199,7 +199,8 @@ static int begin_trace(const struct serve_options *options)
     return scheduler_begin_trace(settings);
 }
 
-/* The first policy: it is loaded before the trace begins. 0, or a negative errno, and said. */
+/* The first policy: it is loaded before the trace begins. Returns 0, or a negative errno, and said.
+ */
 static int begin_policy(struct server *server, const struct serve_options *options)
 {
     int error;

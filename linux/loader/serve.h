@@ -25,7 +25,7 @@ struct serve_options {
     unsigned load_limit_s;
 };
 
-/* The exit status. */
+/* Returns the exit status. */
 int serve(const struct serve_options *options);
 
 #endif

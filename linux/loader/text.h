@@ -31,7 +31,7 @@ bool text_to_number(const char *text, int64_t *number);
  * errno says why. */
 bool read_small_file(const char *path, char *buffer, size_t size);
 
-/* On standard error, in one piece: "schedlab-linux: …". */
+/* Writes on standard error, in one piece: "schedlab-linux: …". */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -3,7 +3,6 @@
 #include "trace.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
@@ -22,6 +21,7 @@
 #include "abi/trace_format.h"
 
 #include "linux/bpf/shared.h"
+#include "observer.h"
 #include "trace_file.h"
 
 #define DRAIN_PRIORITY 50 /* of SCHED_FIFO */
@@ -65,100 +65,12 @@ static int fail(char *problem, size_t size, int error, const char *format, ...)
     return error < 0 ? error : -error;
 }
 
-/* --- the observer */
-
-static bool has_tracepoint(const struct btf *kernel, const char *name)
-{
-    char type[64];
-    snprintf(type, sizeof(type), "btf_trace_%s", name);
-    return btf__find_by_name_kind(kernel, type, BTF_KIND_TYPEDEF) > 0;
-}
-
-static bool has_function(const struct btf *kernel, const char *name)
-{
-    return btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
-}
-
-/* Returns true if the kernel has the NAME in a program's section "tp_btf/NAME" or "fentry/NAME". */
-static bool can_attach(const struct btf *kernel, const struct bpf_program *program)
-{
-    const char *section = bpf_program__section_name(program);
-    const char *name = strchr(section, '/');
-    if (name && strncmp(section, "tp_btf/", 7) == 0)
-        return has_tracepoint(kernel, name + 1);
-    if (name && strncmp(section, "fentry/", 7) == 0)
-        return has_function(kernel, name + 1);
-    return true;
-}
-
-/* The observer's constants, in the order of its read-only section. */
-struct observer_constants {
-    bool told_visits;
-};
-
-/* Attaches to sched_yield() by one of the names that it may have in a kernel. */
-static void fit_yield(const struct btf *kernel, struct bpf_object *observer)
-{
-    static const char *const names[] = {"do_sched_yield", "__do_sys_sched_yield",
-                                        "__x64_sys_sched_yield"};
-    struct bpf_program *program = bpf_object__find_program_by_name(observer, "observe_yield");
-    for (size_t i = 0; program && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (has_function(kernel, names[i])) {
-            bpf_program__set_attach_target(program, 0, names[i]);
-            bpf_program__set_autoload(program, true);
-            return;
-        }
-    }
-}
-
-#define BEFORE_QUEUES "observe_fork_before_it_is_queued"
-
-void observer_fit(struct bpf_object *observer, bool tell_queues)
-{
-    struct btf *kernel = btf__load_vmlinux_btf();
-    if (!kernel)
-        return; /* loading will say what is wrong */
-    struct bpf_program *program;
-    bpf_object__for_each_program(program, observer)
-    {
-        bool wanted = tell_queues || strcmp(bpf_program__name(program), BEFORE_QUEUES) != 0;
-        bpf_program__set_autoload(program, wanted && can_attach(kernel, program));
-    }
-    fit_yield(kernel, observer);
-    size_t size = 0;
-    struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
-    struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;
-    if (constants && size >= sizeof(*constants)) {
-        constants->told_visits = has_tracepoint(kernel, "sched_entry_tp");
-    }
-    btf__free(kernel);
-}
-
-#define INHERITS "inherit_attributes" /* the one program that is attached without a trace */
-
-int observer_start(struct bpf_object *observer)
-{
-    struct bpf_program *program = bpf_object__find_program_by_name(observer, INHERITS);
-    if (!program)
-        return -ENOENT;
-    /* Until the process ends, when the kernel closes it. */
-    return bpf_program__attach(program) ? 0 : -errno;
-}
-
-static bool is_for_trace(const struct bpf_program *program)
-{
-    enum bpf_prog_type type = bpf_program__type(program);
-    return bpf_program__autoload(program) && type == BPF_PROG_TYPE_TRACING &&
-           bpf_program__expected_attach_type(program) != BPF_TRACE_ITER &&
-           strcmp(bpf_program__name(program), INHERITS) != 0;
-}
-
 static int attach_all(struct trace *trace, char *problem, size_t size)
 {
     struct bpf_program *program;
     bpf_object__for_each_program(program, trace->observer)
     {
-        if (!is_for_trace(program))
+        if (!observes_for_trace(program))
             continue;
         struct bpf_link *link = trace->link_count < LINKS_MAX ? bpf_program__attach(program) : NULL;
         if (!link)

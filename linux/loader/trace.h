@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /*
- * The observer (linux/bpf/observer.bpf.c), and the trace that it makes: a thread
+ * The trace that the observer makes (observer.h): a thread
  * of real-time priority takes the records out of the ring in which the kernel
  * leaves them. There is one trace at a time, and one in an object's life.
  *
@@ -47,13 +47,6 @@ struct trace_settings {
  */
 #define TRACE_DELAY_MS     50
 #define TRACE_DELAY_MS_MAX 1000
-
-/* Before the object is loaded: leaves out what watches things that this kernel does not have, or
- * that are of no use unless the trace is told of queues. */
-void observer_fit(struct bpf_object *observer, bool tell_queues);
-
-/* After it was loaded: from now on, forked threads inherit attributes. */
-int observer_start(struct bpf_object *observer);
 
 /* Makes the file, tells what threads there are, and begins to write what happens. */
 int trace_begin(struct trace **trace, struct bpf_object *observer,

@@ -45,8 +45,8 @@ struct trace_file {
  * Makes the file, on a way that is to be trusted, and writes its header. It may be a pipe that
  * has a reader, or a character device. Writing waits for its reader, as long as `hurry` allows;
  * the kernel's ring takes what comes meanwhile. `memory_bytes`: 0, or what records may take of
- * memory, where they then stay until the end. 0, or a negative errno, and nothing needs to be
- * closed; `why` may tell more.
+ * memory, where they then stay until the end. Returns 0, or a negative errno, and nothing needs to
+ * be closed; `why` may tell more.
  */
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
                     uint64_t memory_bytes);
@@ -60,14 +60,14 @@ void trace_file_flush(struct trace_file *file);
 /*
  * Ends the story of all CPUs at `time`; the records that says so have sequence
  * numbers from `sequence` on. `lost`: records that never got here. Closes the
- * file. 0, or a negative errno: the file is not complete.
+ * file. Returns 0, or a negative errno: the file is not complete.
  */
 int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost);
 
 /* Closes a file that will not be completed. */
 void trace_file_abandon(struct trace_file *file);
 
-/* How many records are in it. */
+/* Returns how many records are in it. */
 uint64_t trace_file_records(const struct trace_file *file);
 
 #endif

@@ -8,7 +8,7 @@
  * from, which changes no chances, and counts recent selections, which do not enter the
  * draw. Its text names a linear congruential generator; this has the xorshift of its program.
  * What section 8.2 proposes is there to be set: other generators, sums of tickets
- * that are evened, tickets by behaviour, limits of waiting.
+ * that are evened, tickets by behaviour, limits of waiting. Preset `proposed` has all of it.
  *
  * Preset `equal-lfsr` (study 3): equal tickets, drawn by a scan of the process table
  * with a narrow generator.
@@ -71,12 +71,20 @@ static const struct tunable study_lottery_tunables[] = {
 static const struct preset study_lottery_presets[] = {
     {"thesis",
      "study 1: per CPU, placed by tickets that wait, never moved; xorshift; recent selections are "
-     "only "
-     "counted",
+     "only counted",
      {{"generator", GENERATOR_XORSHIFT},
       {"balance", BALANCE_NONE},
       {"compensation", 1},
       {"decay_interval", 100}}},
+    {"proposed",
+     "what study 1 proposes in section 8.2: sums evened every 100 ticks, tickets by behaviour, "
+     "limits of waiting, splitmix64",
+     {{"balance", BALANCE_PERIODIC},
+      {"compensation", 1},
+      {"adaptation", 50},
+      {"decay_interval", 50},
+      {"wait_limit", 200},
+      {"newcomer_limit", 10}}},
     {"equal-lfsr",
      "study 3: 100 tickets each, drawn with a 16-bit LFSR from one process table",
      {{"generator", GENERATOR_LFSR16},

@@ -8,10 +8,13 @@
  * above 100 are always at level 5; a process that has run for over 10,000 ticks is
  * ended; a new process goes to the CPU where the fewest wait (the one that runs there
  * does not count) and stays there; and a higher one that wakes must wait for the end of
- * the tick. Where the study's code differs from its text, this follows the text: the
- * code counts passes of the scheduler instead of ticks; all age, those that run or
- * sleep and PIDs 1 and 2, too; processes are ended by age, not run time; and a process
- * that wakes, unless at level 5, is at level 0 from then on.
+ * the tick. Where the study's code differs from its text, this follows the text.
+ *
+ * Preset `passes`: the same as the study's code has it, from which its tables are. It counts
+ * passes of any CPU through the scheduler instead of ticks, and an idle CPU passes all the
+ * time; all age, those that run or sleep and PIDs 1 and 2, too; and a process that wakes,
+ * unless at level 5, is at level 0 from then on. That its code ends processes by age, not run
+ * time, is left out.
  *
  * Preset `proposed`: the policy as shipped with what the study proposes in section 8.1.
  */
@@ -19,28 +22,9 @@
 #include "policies/aging_lists.h"
 #include "policies/level_cpus.h"
 #include "policies/policy.h"
+#include "policies/studies/passes.h"
 #include "policies/studies/priority_quirks.h"
-
-enum {
-    STUDY_SLICE,
-    STUDY_AGING_INTERVAL,
-    STUDY_AGING_STEP,
-    STUDY_AGING_KEEPS,
-    STUDY_STALLED_AFTER,
-    STUDY_STALLED_INTERVAL,
-    STUDY_EXEMPT_PIDS,
-    STUDY_LEVEL_WIDTH,
-    STUDY_BEHAVIOUR,
-    STUDY_FAST_LANE,
-    STUDY_PID_LIMIT,
-    STUDY_KILL_AFTER,
-    STUDY_PREEMPTION,
-    STUDY_PLACEMENT,
-    STUDY_BALANCING,
-    STUDY_TUNABLES,
-};
-
-enum { PLACE_BY_LEVEL, PLACE_FEWEST_WAITING, PLACE_LEAST_WEIGHT };
+#include "policies/studies/priority_settings.h"
 
 enum {
     STUDY_LEVELS = PRIORITY_LOWEST + 1,
@@ -58,12 +42,13 @@ struct study_priority_task {
     int32_t priority; /* the priority that its base comes from; -1: none yet */
     int32_t base;     /* the level of its priority, less the raises that it keeps */
     bool moved;       /* it came from another CPU, at a tick of this one, and waits here */
+    uint64_t left; /* on the clock of aging: when it stopped waiting; for one that ages then, too */
     struct behaviour behaviour;
 };
 
 _Static_assert(sizeof(struct study_priority_scheduler) <= POLICY_SCHEDULER_BYTES, "its state fits");
 _Static_assert(sizeof(struct study_priority_task) <= POLICY_TASK_BYTES, "task state fits");
-_Static_assert(sizeof(struct aging_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+_Static_assert(sizeof(struct passing_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
 _Static_assert(STUDY_LEVELS < RANKS_MAX, "each level has a rank, and so has the fast lane");
 
 typedef struct study_priority_task SHARED_MEMORY study_priority_task_t;
@@ -116,25 +101,53 @@ POLICY_FUNCTION uint64_t study_priority_ticks(const scheduler_t *scheduler, uint
     return (uint64_t)scheduler->tunable[tunable] * scheduler->tick_ns;
 }
 
+/* ---- the clock of aging ---- */
+
+POLICY_FUNCTION uint64_t study_priority_idle_passes(const scheduler_t *scheduler)
+{
+    return (uint64_t)scheduler->tunable[STUDY_IDLE_PASSES];
+}
+
+/* Nanoseconds, or passes of the scheduler. Passes are counted without locks: where two CPUs pass at
+ * once, the clock stands for a moment. */
+POLICY_FUNCTION uint64_t study_priority_clock(run_queue_t *queue)
+{
+    if (!queue->scheduler->tunable[STUDY_AGING_BY_PASSES])
+        return queue->now;
+    uint64_t passes =
+        passes_of_all(queue->scheduler, queue->now, study_priority_idle_passes(queue->scheduler));
+    uint64_t before = aging_queue_of(queue)->aged_until;
+    return passes > before ? passes : before;
+}
+
+/* The interval that the tunable sets, on that clock. */
+POLICY_FUNCTION uint64_t study_priority_interval(const scheduler_t *scheduler, uint32_t tunable)
+{
+    if (scheduler->tunable[STUDY_AGING_BY_PASSES])
+        return (uint64_t)scheduler->tunable[tunable];
+    return study_priority_ticks(scheduler, tunable);
+}
+
 /* ---- aging ---- */
 
 /* A raise may be due. */
-POLICY_RARE_FUNCTION void study_priority_raise(run_queue_t *queue)
+POLICY_RARE_FUNCTION void study_priority_raise(run_queue_t *queue, uint64_t clock)
 {
     const scheduler_t *scheduler = queue->scheduler;
     aging_queue_t *state = aging_queue_of(queue);
-    uint64_t interval = study_priority_ticks(scheduler, STUDY_AGING_INTERVAL);
+    uint64_t interval = study_priority_interval(scheduler, STUDY_AGING_INTERVAL);
     uint64_t patience = study_priority_ticks(scheduler, STUDY_STALLED_AFTER);
-    state->next_raise = (queue->now / interval + 1) * interval;
+    state->next_raise = (clock / interval + 1) * interval;
     if (patience > 0) {
-        uint64_t shorter = study_priority_ticks(scheduler, STUDY_STALLED_INTERVAL);
-        uint64_t next = (queue->now / shorter + 1) * shorter;
+        uint64_t shorter = study_priority_interval(scheduler, STUDY_STALLED_INTERVAL);
+        uint64_t next = (clock / shorter + 1) * shorter;
         state->next_raise = next < state->next_raise ? next : state->next_raise;
         bool stalled =
             has_stalled(&state->aging, study_priority_rank(scheduler, 0), queue->now, patience);
         interval = stalled ? shorter : interval;
     }
-    uint64_t rise = aging_rise(queue, interval, (uint64_t)scheduler->tunable[STUDY_AGING_STEP]);
+    uint64_t rise =
+        aging_rise(queue, clock, interval, (uint64_t)scheduler->tunable[STUDY_AGING_STEP]);
     for (uint32_t level = LOOP_START(1); level < STUDY_LEVELS && rise > 0 && LOOP_GUARD; level++) {
         uint32_t from = study_priority_rank(scheduler, level);
         uint32_t to = study_priority_rank(scheduler, level > rise ? level - (uint32_t)rise : 0);
@@ -145,8 +158,27 @@ POLICY_RARE_FUNCTION void study_priority_raise(run_queue_t *queue)
 /* Brings the lists up to the queue's time: first of all in each hook that needs them. */
 POLICY_FUNCTION void study_priority_age(run_queue_t *queue)
 {
-    if (queue->now >= aging_queue_of(queue)->next_raise)
-        study_priority_raise(queue);
+    uint64_t clock = study_priority_clock(queue);
+    if (clock >= aging_queue_of(queue)->next_raise)
+        study_priority_raise(queue, clock);
+}
+
+/* What the study's code does to a task that comes to wait: while it ran or slept it aged, too, and
+ * waking lifts it to the top. */
+POLICY_FUNCTION void study_priority_come_back(run_queue_t *queue, task_t *task,
+                                              enum enqueue_reason reason)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    study_priority_task_t *own = study_priority_task_of(task);
+    uint64_t interval = study_priority_interval(scheduler, STUDY_AGING_INTERVAL);
+    if (scheduler->tunable[STUDY_AGING_BY_PASSES] && own->aging.ages && interval > 0) {
+        uint64_t raises = study_priority_clock(queue) / interval - own->left / interval;
+        uint64_t rise = raises * (uint64_t)scheduler->tunable[STUDY_AGING_STEP];
+        own->base = rise < (uint64_t)own->base ? own->base - (int32_t)rise : 0;
+    }
+    int32_t lane = PRIORITY_DEFAULT / (int32_t)scheduler->tunable[STUDY_LEVEL_WIDTH];
+    if (reason == ENQUEUE_WOKEN && scheduler->tunable[STUDY_WAKING_FIRST] && own->base != lane)
+        own->base = 0;
 }
 
 /* ---- one queue ---- */
@@ -207,6 +239,8 @@ POLICY_FUNCTION void study_priority_enqueue(run_queue_t *queue, task_t *task,
         own->behaviour.slept += queue->now - own->behaviour.blocked_at;
         behaviour_judge(&own->behaviour, task, study_priority_ticks(scheduler, STUDY_BEHAVIOUR));
     }
+    if (own->priority >= 0)
+        study_priority_come_back(queue, task, reason);
     bool goes_on = study_priority_begin_wait(scheduler, task, reason);
     aging_add(aging_queue_of(queue), task, study_priority_rank(scheduler, own->aging.level),
               goes_on);
@@ -219,6 +253,7 @@ POLICY_FUNCTION void study_priority_take(run_queue_t *queue, task_t *task)
     uint32_t rise = aging_catch_up(aging_queue_of(queue), task);
     if (rise > 0 && queue->scheduler->tunable[STUDY_AGING_KEEPS])
         own->base -= (int32_t)rise;
+    own->left = study_priority_clock(queue);
     aging_remove(aging_queue_of(queue), task,
                  study_priority_rank(queue->scheduler, own->aging.level));
 }
@@ -246,6 +281,7 @@ POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
     task_t *task = study_priority_steal(queue, cpu);
     if (task) {
         study_priority_task_t *own = study_priority_task_of(task);
+        passes_begin_turn(queue, study_priority_idle_passes(queue->scheduler));
         own->moved = false;
         queue->remark = own->aging.level;
         level_counts_of(queue)->running = study_priority_rank(queue->scheduler, own->aging.level);
@@ -257,6 +293,7 @@ POLICY_FUNCTION void study_priority_stopped(run_queue_t *queue, task_t *task,
                                             enum stop_reason reason)
 {
     level_counts_of(queue)->running = NO_RANK;
+    passes_end_turn(queue);
     if (reason == STOP_BLOCKED)
         study_priority_task_of(task)->behaviour.blocked_at = queue->now;
 }
@@ -343,53 +380,23 @@ POLICY_FUNCTION uint32_t study_priority_place(const scheduler_t *scheduler, cons
     return best;
 }
 
-/* ---- what can be set ---- */
-
-enum { PID_MAX = 0x7fffffff };
-
-static const struct tunable study_priority_tunables[] = {
-    [STUDY_SLICE] = {"slice", "ticks of a turn among tasks of the same level", 1, 1, 1000},
-    [STUDY_AGING_INTERVAL] = {"aging_interval", "ticks between raises of those that wait; 0: none",
-                              0, 50, 1000000},
-    [STUDY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
-    [STUDY_AGING_KEEPS] = {"aging_keeps", "a raise is 0: for one turn; 1: until priority is set", 0,
-                           0, 1},
-    [STUDY_STALLED_AFTER] = {"stalled_after",
-                             "ticks; while the first in some level's line has waited for longer, "
-                             "its CPU's tasks rise every stalled_interval; 0: off",
-                             0, 0, 1000000},
-    [STUDY_STALLED_INTERVAL] = {"stalled_interval", "ticks between raises then", 1, 25, 1000000},
-    [STUDY_EXEMPT_PIDS] = {"exempt_pids", "PIDs up to this neither age nor are ended", 0, 2,
-                           PID_MAX},
-    [STUDY_LEVEL_WIDTH] = {"level_width", "priorities at one level; 3: 0-2, 3-5, 6-8, 9-10", 1, 1,
-                           PRIORITY_LOWEST + 1},
-    [STUDY_BEHAVIOUR] =
-        {"behaviour",
-         "ticks run or slept, after which a task that hardly slept sinks by a level "
-         "and one that mostly slept rises, by two levels at most; 0: off",
-         0, 0, 1000000},
-    [STUDY_FAST_LANE] = {"fast_lane", "1: priority 5 is served before priority 0", 0, 0, 1},
-    [STUDY_PID_LIMIT] = {"pid_limit", "PIDs above this have priority 5 and do not age; 0: none", 0,
-                         0, PID_MAX},
-    [STUDY_KILL_AFTER] = {"kill_after", "ticks of run time after which a task is ended; 0: none", 0,
-                          0, 1000000000},
-    [STUDY_PREEMPTION] = {"preemption", "a higher task takes over 0: at a tick; 1: at once", 0, 1,
-                          1},
-    [STUDY_PLACEMENT] = {"placement",
-                         "0: on the CPU that serves the lowest level; or, when forked, where "
-                         "1: the fewest wait; 2: the sum of 10 - level is least",
-                         PLACE_BY_LEVEL, PLACE_BY_LEVEL, PLACE_LEAST_WEIGHT},
-    [STUDY_BALANCING] = {"balancing", "1: tasks move between CPUs; 0: they stay", 0, 1, 1},
-};
-
-_Static_assert(sizeof(study_priority_tunables) / sizeof(study_priority_tunables[0]) ==
-                   STUDY_TUNABLES,
-               "all are there");
-
 static const struct preset study_priority_presets[] = {
     {"thesis",
      "permanent raises, the fast lane, PIDs above 100 at level 5, no balancing (study 1)",
      {{"aging_keeps", 1},
+      {"fast_lane", 1},
+      {"pid_limit", 100},
+      {"kill_after", 10000},
+      {"preemption", 0},
+      {"placement", PLACE_FEWEST_WAITING},
+      {"balancing", 0}}},
+    {"passes",
+     "the same as the study's code has it: tasks age by passes of the scheduler (study 1)",
+     {{"aging_keeps", 1},
+      {"aging_by_passes", 1},
+      {"idle_passes", 1000},
+      {"waking_first", 1},
+      {"exempt_pids", 0},
       {"fast_lane", 1},
       {"pid_limit", 100},
       {"kill_after", 10000},
@@ -404,12 +411,14 @@ static const struct preset study_priority_presets[] = {
       {"placement", PLACE_LEAST_WEIGHT}}},
 };
 
-/* As the task rises at the usual interval: a trace does not tell whether others have stalled. */
+/* As the task rises at the usual interval: a trace does not tell whether others have stalled, or
+ * how often idle CPUs passed. */
 POLICY_FUNCTION uint64_t study_priority_level_now(const scheduler_t *scheduler, const task_t *task,
                                                   uint64_t now)
 {
     uint64_t interval = (uint64_t)scheduler->tunable[STUDY_AGING_INTERVAL] * scheduler->tick_ns;
-    if (interval == 0 || !study_priority_ages(scheduler, task))
+    if (interval == 0 || !study_priority_ages(scheduler, task) ||
+        scheduler->tunable[STUDY_AGING_BY_PASSES])
         return task->level;
     uint64_t raises = now / interval - task->queued_since / interval;
     uint64_t rise = raises * (uint64_t)scheduler->tunable[STUDY_AGING_STEP];

@@ -14,6 +14,11 @@
 #include "policies/registry.h"
 #include "policies/support/command_text.h"
 
+/* How text_add() is told of an int64_t and a uint64_t: on some hosts a long, on others a long long.
+ */
+#define INTEGER  __INT64_FMTd__
+#define UNSIGNED __UINT64_FMTu__
+
 #define SCHEDULER_NAME_BYTES   16 /* of a task, with its final 0 */
 #define SCHEDULER_CHOICE_BYTES 64 /* of a policy's name and preset, with the final 0 */
 
@@ -65,7 +70,8 @@ TEXT_FUNCTION void write_slice(char *slice, size_t size, uint64_t ticks, uint64_
         return;
     }
     uint64_t us = ticks * tick_us;
-    format_text(slice, size, us % 1000 ? "%lu.%03lu" : "%lu", us / 1000, us % 1000);
+    format_text(slice, size, us % 1000 ? "%" UNSIGNED ".%03" UNSIGNED : "%" UNSIGNED, us / 1000,
+                us % 1000);
 }
 
 TEXT_FUNCTION void add_task(struct text *text, const struct scheduler_view *view,
@@ -75,7 +81,7 @@ TEXT_FUNCTION void add_task(struct text *text, const struct scheduler_view *view
     char slice[32];
     write_name(name, task->name);
     write_slice(slice, sizeof(slice), task->slice, view->tick_ns);
-    text_add(text, "%-15s %7d %-8s %8d %9s %7lu\n", name, task->pid, task->state,
+    text_add(text, "%-15s %7d %-8s %8d %9s %7" UNSIGNED "\n", name, task->pid, task->state,
              scheduler_shows_weight(view) ? (int)task->weight : task->priority, slice,
              task->tickets);
 }
@@ -88,7 +94,7 @@ TEXT_FUNCTION void add_changes(struct text *text, const struct scheduler_view *v
     for (uint32_t i = 0; policy && i < policy->tunable_count; i++) {
         if (view->tunable[i] == policy_default(&view->choice, i))
             continue;
-        text_add(text, "%s%s=%ld", before, policy->tunables[i].name, view->tunable[i]);
+        text_add(text, "%s%s=%" INTEGER, before, policy->tunables[i].name, view->tunable[i]);
         before = " ";
     }
     if (*before == ' ')
@@ -121,8 +127,9 @@ TEXT_FUNCTION void add_tunables(struct text *text, const struct scheduler_view *
              "MEANING");
     for (uint32_t i = 0; policy && i < policy->tunable_count; i++) {
         const struct tunable *tunable = &policy->tunables[i];
-        text_add(text, "%-23s %7ld %7ld %7ld %7ld %s\n", tunable->name, view->tunable[i],
-                 tunable->minimum, tunable->maximum, tunable->standard, tunable->meaning);
+        text_add(text, "%-23s %7" INTEGER " %7" INTEGER " %7" INTEGER " %7" INTEGER " %s\n",
+                 tunable->name, view->tunable[i], tunable->minimum, tunable->maximum,
+                 tunable->standard, tunable->meaning);
     }
 }
 

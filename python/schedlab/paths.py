@@ -42,6 +42,6 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """What is kept between starts, beside the launcher's own."""
+    """What is kept between starts, besides what the launcher keeps."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "schedlab"

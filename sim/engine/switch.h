@@ -12,8 +12,8 @@ static inline bool is_computing(const struct workload_step *step)
     return step->kind <= STEP_RUN_UNTIL;
 }
 
-/* When the CPU's process will have computed; if it is about to act: when it calls the kernel, and
- * then, when the kernel does it. */
+/* Returns when the CPU's process will have computed; if it is about to act: when it calls the
+ * kernel, and then, when the kernel does it. */
 static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
 {
     const struct workload_step *step = step_of(simulator, cpu->current);

@@ -36,8 +36,8 @@ static uint64_t tick_after(const struct simulator *simulator, uint64_t ticks)
     return (ticks < most ? ticks : most) * tick_ns;
 }
 
-/* When a timer that was due last at `*due` is due next. One that is late goes on from now, unless
- * it is `absolute`. */
+/* Returns when a timer that was due last at `*due` is due next. One that is late goes on from now,
+ * unless it is `absolute`. */
 static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uint64_t period,
                            bool absolute)
 {

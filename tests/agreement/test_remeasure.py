@@ -103,7 +103,7 @@ def test_an_interrupt_ends_all_work(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_ended_from_outside_is_noticed(tmp_path: Path) -> None:
-    """As a host without memory does. Here it waits for a trace that nobody writes."""
+    """As a host without memory does. Here it waits for a trace that no process writes."""
     folder = tmp_path / "runs" / "run"
     keep_simulated(folder, 1)
     (folder / TRACE_FILE).unlink()

@@ -16,7 +16,7 @@
 #include "kernel/scheduler/cpu.h"
 #include "kernel/trap/csr.h"
 
-#define ROUNDS        200
+#define ROUNDS        100
 #define LONGEST_DELAY 4000 /* of the line in a round, in steps of the clock: 0.4 ms */
 #define PATIENCE      1000 /* looks at the signal */
 

@@ -107,7 +107,7 @@ def test_lotteries_share_by_tickets_and_round_robin_by_weight(tmp_path: Path) ->
 
 
 def test_shares_are_held_against_the_ideal(tmp_path: Path) -> None:
-    """Groups are weights; whoever else there is does not count."""
+    """Groups are weights; other processes do not count."""
     setting = linux_shares.Setting((WRR,), "linux")
     (run,) = linux_shares.plan(tmp_path, setting).runs
     measured = metrics_of({"1": (0.05, 0.1), "10": (0.931, 0.9), "other": (0.1, 0.5)})

@@ -24,8 +24,8 @@ from schedlab.benchmarks.calibration import (
     USED,
     WAKE,
     YIELD,
-    Observed,
 )
+from schedlab.benchmarks.observing import Observed, observe
 from schedlab.toolchain.build import SIMULATOR, build
 from schedlab.trace import Kind, MarkKind
 from schedlab.workload import costs
@@ -85,7 +85,7 @@ class Tape:
             yields.records.append(
                 record._replace(sequence=before + number, time=record.time + passed)
             )
-        return calibration.observe(load(yields.records, Script(cpus=1)), by_cycles=True)
+        return observe(load(yields.records, Script(cpus=1)), by_cycles=True)
 
 
 def test_yields() -> None:
@@ -286,7 +286,7 @@ def simulated(folder: Path, text: str, cpus: int) -> Observed:
     told = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
     options = ("--cpus", str(cpus), "--costs", told, "--trace", str(path))
     subprocess.run([SIMULATOR, *options, workload], check=True, capture_output=True, timeout=60)
-    return calibration.observe(trace.read(path), by_cycles=False)
+    return observe(trace.read(path), by_cycles=False)
 
 
 def test_known_costs_are_found(tmp_path: Path) -> None:

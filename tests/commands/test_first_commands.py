@@ -29,6 +29,7 @@ from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.build import build
 from schedlab.toolchain.tools import compiler
+from web_assembly import makes_web_assembly
 
 WORKLOAD = "workloads/files/lottery-low.json"
 REFUSAL = "this machine is a stand-in"
@@ -74,6 +75,7 @@ COMMANDS = {
     "calibrate": First("--policy rr", REFUSAL, 1),
     "compare": First("RUN RUN", "byte for byte"),
     "dask": First("certificate secret", "it is a secret"),
+    "demo": First("--no-browser", "Ctrl-C ends it", interrupted=True),
     "doctor": First("", "clang", DEPENDS),
     "linux boot": First("", "To leave", 1),
     "linux build": First("", "build/linux/schedlab-linux"),
@@ -87,6 +89,7 @@ COMMANDS = {
     "lint": First("--version", "pytest"),
     "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
+    "page": First("--policy stride", r"stride\.wasm", DEPENDS),
     "policies": First("", "round-robin"),
     "report": First("RUN --out report", "1 runs"),
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
@@ -95,6 +98,7 @@ COMMANDS = {
     "test": First("tests/monitor/test_monitor_session.py -n 1 -k one_to_four", "1 passed"),
     "top": First("--machine sim", "Processes", interrupted=True, terminal=True),
     "trace": First("RUN", "trace.perfetto-trace"),
+    "workloads": First("", "lotterytest"),
 }
 
 
@@ -115,7 +119,7 @@ def test_no_command_is_left_out() -> None:
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of programs that come first on the PATH."""
-    build("all", "simulator", "host-tests", "policy-cost")
+    build("all", "simulator", "host-tests", "policy-cost", *(["page"] * makes_web_assembly()))
     programs()
     folder = tmp_path_factory.mktemp("quick")
     quick_compiler(folder)
@@ -145,7 +149,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make(place: Path, prepared: Path, target: str) -> None:
-    """Calls make as a user does who knows nothing of `./schedlab`."""
+    """Calls make as a user would that knows nothing of `./schedlab`."""
     command = ["make", "--silent", f"CLANG={Path(compiler().clang).name}", target]
     subprocess.run(command, cwd=place, env=environment(prepared), check=True, timeout=300)
 

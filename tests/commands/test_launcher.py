@@ -44,7 +44,8 @@ class Host:
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         (package / "__main__.py").write_text("import sys; print(*sys.argv[1:], sep='|')\n")
-        (self.checkout / "python" / "requirements.lock").write_text("# nothing\n")
+        for name in ("requirements.lock", "requirements-test.lock"):
+            (self.checkout / "python" / name).write_text("# nothing\n")
         shutil.copy(ROOT / "schedlab", self.checkout / "schedlab")
         shutil.copy(ROOT / "python" / "start.py", self.checkout / "python" / "start.py")
         for name in HOST_PROGRAMS:
@@ -73,7 +74,9 @@ class Host:
         """An apt-get that notes its arguments, and a dpkg that must not be called."""
         installing = "".join(f'ln -sf sh "{self.bin}/{name}"\n' for name in installs.split())
         self.add(
-            "apt-get", f'echo "$*" >>"{self.calls}"\ncase "$*" in *install*)\n{installing};; esac'
+            "apt-get",
+            'case "$*" in *--print-uris*) echo "\'http://x\' x.deb 1500000 SHA256:0"; exit ;; esac\n'
+            f'echo "$*" >>"{self.calls}"\ncase "$*" in *install*)\n{installing};; esac',
         )
         known = " | ".join(names.split())
         self.add("apt-cache", f'case $2 in {known}) echo "Package: $2" ;; *) exit 100 ;; esac')
@@ -219,10 +222,49 @@ def test_installs_what_is_missing_and_goes_on(host: Host) -> None:
     host.add_needed("dtc", "qemu-system-riscv64")
     host.add_apt(installs="dtc qemu-system-riscv64")
     host.add("id", "echo 0")
-    status, output, _ = host.start("run", "x")
-    assert (status, output) == (0, "run|x\n")
+    status, output, messages = host.start("boot", "--machine", "spike,qemu")
+    assert (status, output) == (0, "boot|--machine|spike,qemu\n")
     (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
     assert installed.endswith("--no-install-recommends device-tree-compiler qemu-system-misc")
+    assert "(for dtc, qemu-system-riscv64; 2 MB to fetch)" in messages
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (["run"], "device-tree-compiler"),
+        (["run", "study-3", "--full"], "device-tree-compiler"),
+        (["run", "--workload", "sweep.yaml"], "device-tree-compiler"),
+        (["run", "--machine", "spike"], "device-tree-compiler"),
+        (["run", "--machine", "qemu"], "qemu-system-misc"),
+        (["run", "--machine=sim"], ""),
+        (["boot"], "qemu-system-misc"),
+        (["boot", "--machine=spike"], "device-tree-compiler"),
+        (["monitor"], "qemu-system-misc"),
+        (["monitor", "."], ""),
+        (["monitor", "--speed", "0.1", "trace.bin"], ""),
+        (["monitor", "--workload", "sweep.yaml"], "qemu-system-misc"),
+        (["sweep", "--machine", "sim,qemu"], "qemu-system-misc"),
+        (["sweep", "sweep.yaml"], "device-tree-compiler"),
+        (["policies"], ""),
+        (["bench"], "device-tree-compiler qemu-system-misc"),
+    ],
+)
+def test_a_machine_is_installed_for_commands_that_start_it(
+    host: Host, arguments: list[str], wanted: str
+) -> None:
+    """Whatever lies in the folder from which it is started: a checkout has folders named as machines are."""
+    (host.folder / "sweep.yaml").write_text("machine: [sim, spike]\n")
+    for name in ("spike", "sim"):
+        (host.folder / name).mkdir()
+    host.add_needed("dtc", "qemu-system-riscv64")
+    host.add_apt(installs="dtc qemu-system-riscv64")
+    host.add("id", "echo 0")
+    assert host.start(*arguments)[0] == 0
+    calls = host.calls.read_text().splitlines() if host.calls.exists() else []
+    assert [line.partition("--no-install-recommends ")[2] for line in calls] == [wanted][
+        : len(wanted)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -237,13 +279,13 @@ def test_asks_for_packages_that_the_release_has(host: Host, names: str, wanted: 
     host.add_needed("clang-19", "qemu-system-riscv64")
     host.add_apt(names=names)
     host.add("id", "echo 1000")
-    status, _, messages = host.start("run")
+    status, _, messages = host.start("boot")
     assert status == 2
     assert f"    sudo apt-get install --no-install-recommends {wanted}\n" in messages
 
 
 def start_tests(host: Host) -> tuple[int, str, str]:
-    """With all that `./schedlab test` needs, but for a browser."""
+    """With all that `./schedlab test` needs, except a browser."""
     host.add_needed()
     host.add("id", "echo 0")
     return host.start("test", SCHEDLAB_CLANG="clang-19")
@@ -254,6 +296,22 @@ def test_the_tests_get_a_browser_where_the_release_has_one(host: Host) -> None:
     assert start_tests(host)[:2] == (0, "test\n")
     (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
     assert installed.endswith("--no-install-recommends chromium-headless-shell")
+
+
+@pytest.mark.parametrize("arguments", [["soak"], ["soak", "sweep", "page", "--hours", "2"]])
+def test_a_soak_of_the_page_gets_a_browser(host: Host, arguments: list[str]) -> None:
+    host.add_apt(installs="chromium-headless-shell", names="chromium-headless-shell")
+    host.add_needed()
+    host.add("id", "echo 0")
+    assert host.start(*arguments)[0] == 0
+    assert "chromium-headless-shell" in host.calls.read_text()
+
+
+def test_other_soaks_do_without_a_browser(host: Host) -> None:
+    host.add_apt(names="chromium-headless-shell")
+    host.add_needed()
+    assert host.start("soak", "sweep", "--hours", "2")[0] == 0
+    assert not host.calls.exists()
 
 
 def test_a_browser_that_the_lists_of_packages_tell_of_only_when_fetched(host: Host) -> None:
@@ -304,6 +362,8 @@ def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
         ["run", "study-5", "--machine", "linux"],
         ["linux", "boot"],
         ["monitor", "--machine", "linux"],
+        ["soak", "--hours", "1"],
+        ["soak", "page", "serve"],
         ["test"],
     ],
 )
@@ -327,6 +387,7 @@ def test_commands_that_boot_linux_get_what_that_needs(host: Host, arguments: lis
         ["bench", "agreement"],
         ["boot"],
         ["monitor", "--machine", "sim"],
+        ["soak", "page", "storm", "--hours", "1"],
         ["top"],
     ],
 )
@@ -560,6 +621,22 @@ def test_an_environment_whose_python_is_gone_is_made_anew(host: Host) -> None:
     assert host.start("doctor")[:2] == (0, "doctor\n")
 
 
+def test_the_tests_have_libraries_of_their_own_on_top_of_the_others(host: Host) -> None:
+    """Which no other command fetches."""
+    host.add_needed()
+    assert host.start("run")[0] == 0
+    (run,) = host.environments()
+    (host.checkout / "python" / "schedlab" / "__main__.py").write_text(
+        "import sys; print(*sys.path, sep='|')\n"
+    )
+    status, output, _ = host.start("lint", SCHEDLAB_CLANG="clang-19")
+    assert status == 0
+    (tests,) = set(host.environments()) - {run}
+    paths = output.split("|")
+    order = [next(at for at, path in enumerate(paths) if each in path) for each in (tests, run)]
+    assert order == sorted(order)
+
+
 def test_another_lock_file_gets_another_environment(host: Host) -> None:
     host.start("doctor")
     (host.checkout / "python" / "requirements.lock").write_text("# other\n")
@@ -590,7 +667,7 @@ def test_a_disk_that_is_too_small_is_named_before_anything_is_written(host: Host
     host.add("df", "echo heading; echo disk 100000 90000 10240 90% /")
     status, output, messages = host.start("doctor")
     assert (status, output) == (2, "")
-    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 1000 MB are needed" in messages
+    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 725 MB are needed" in messages
     assert len(messages.splitlines()) == 1
     assert host.environments() == []
 

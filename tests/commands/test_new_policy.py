@@ -24,7 +24,7 @@ NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multil
 
 pytestmark = pytest.mark.xdist_group("new-policy")
 
-FOLDERS = ("abi", "bench", "kernel", "linux", "policies", "python", "sim", "spike", "studies", "tests",
+FOLDERS = ("abi", "bench", "kernel", "linux", "model", "page", "policies", "python", "sim", "spike", "studies", "tests",
            "tools", "user")  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs Python in a checkout."""
-    environment = {"PYTHONPATH": str(place / "python"), "PYTHONSAFEPATH": "1"}
+    environment = {"PYTHONPATH": f"{place}/python:{place}/sim/python", "PYTHONSAFEPATH": "1"}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=place,
@@ -108,17 +108,25 @@ def test_new_policies_are_listed(checkout: Path) -> None:
 
 FOUND = """
 import json, sys
+import numpy as np
 from schedlab.agreement.plan import draws, policies_compared
 from schedlab.benchmarks import linux_shares
 from schedlab.benchmarks.instructions import PolicyRow
 from schedlab.monitor.making import read_choices
-from schedlab.monitor.model.policy import PolicyNow
+from schedlab.monitor.model import Model
 from schedlab.report.charts import theme
-from schedlab.toolchain.policies import known_policies, parse_choices
+from schedlab.toolchain.policies import parse_choices
+from schedlab.trace.format import RECORD, Kind
+from schedlab.trace.model import Header
+
+def shown(name):
+    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), name, "equal")
+    forked = [(0, 0, 0, Kind.START, 0, 0, 0), (0, 1, 0, Kind.FORK, 0, 1, 0), (9, 2, 1, Kind.SWITCH, 0, 0, 0)]
+    model.feed(np.array(forked, RECORD))
+    return model.frame()
 
 def found(name):
-    known = known_policies()
-    now = PolicyNow(name, "equal", known, 1_000_000)
+    now = shown(name)
     policy = parse_choices(name)[0]
     setting = linux_shares.Setting((policy,), "linux")
     offered = {each["name"]: each for each in read_choices().policies}[name]
@@ -130,9 +138,9 @@ def found(name):
             PolicyRow(name, {64: 100, 4096: cost}, {}).verdict for cost in (100, 150)
         ],
         "page": {key: offered[key] for key in ("order", "levels", "remark_kind", "cost")},
-        "decision": now.in_words(0, 0, None),
-        "levels": now.levels,
-        "shared": now.shared_queue,
+        "decision": now["decisions"][0]["text"],
+        "levels": now["levels"],
+        "shared": now["shared_queue"],
         "in order": theme.in_policy_order(["not there", name])[0] == name,
         "a preset looks otherwise": theme.policy_look(name) != theme.policy_look(f"{name} slice=2"),
     }

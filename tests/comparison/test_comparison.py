@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page that compares all policies: who takes part, who is out, and what is drawn."""
+"""The page that compares all policies: which take part, which are out, and what is drawn."""
 
 from __future__ import annotations
 
@@ -270,3 +270,19 @@ def test_an_interval_is_drawn_for_each_policy(folder: Path) -> None:
     rows = chart.data.filter(pl.col("suite") == "study3 mixed, 1 CPU")
     assert set(rows["policy"]) == {"rr", "wrr", "lottery", "mlfq"}
     assert (rows["low"] <= rows["mean"]).all() and (rows["mean"] <= rows["high"]).all()
+
+
+def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:
+    """Of seven policies, only those would be left that ran in the narrow suite, too: none."""
+    policies = ("rr", "wrr", "lottery", "mlfq", "stride", "hybrid", "priority")
+    many = {policy: 5.0 + place for place, policy in enumerate(policies)}
+    fill(tmp_path, "s3-mixed", many)
+    fill(tmp_path, "s5-linux-sysbench", {"fair": 5, "wrr:linux": 6, "lottery:linux": 7})
+    rows = table(page_of(tmp_path), "comparison-distance").rows
+    assert {row[0].text for row in rows} == set(many)
+
+
+def test_what_repeats_an_experiment_on_a_slower_machine_is_no_suite(tmp_path: Path) -> None:
+    for name in ("s3-cpu", "s3-cpu-on-their-costs"):
+        fill(tmp_path, name, {"rr": 5, "mlfq": 6})
+    assert [each.experiment for each in suites(read([tmp_path]))] == ["s3-cpu"]

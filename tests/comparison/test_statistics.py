@@ -13,23 +13,25 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from schedlab.comparison import statistics
-from schedlab.comparison.statistics import (
+from schedlab.comparison.best import ranking
+from schedlab.comparison.printed import (
     POINTS,
     SHARE,
     TIME,
-    Estimate,
-    Floats,
     as_text,
     change_as_text,
+    fitting,
+    in_column,
+)
+from schedlab.comparison.statistics import (
+    Estimate,
+    Floats,
     contributions,
     difference,
     estimate,
     estimates,
-    fitting,
     holm,
-    in_column,
     probability_beyond,
-    ranking,
 )
 from schedlab.metrics import interquartile_range
 

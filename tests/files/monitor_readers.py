@@ -15,11 +15,12 @@ from unittest import mock
 from monitor_stand_ins import StandIn, Watching, choices, setup, until
 from schedlab import paths
 from schedlab.errors import SchedlabError
-from schedlab.monitor import server as serving
+from schedlab.monitor import files as serving
 from schedlab.monitor import worker
 from schedlab.monitor.commands import perform
 from schedlab.monitor.limits import read_message
-from schedlab.monitor.server import Server, encode
+from schedlab.monitor.page_socket import encode
+from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.runs.parts import supply
 
@@ -29,11 +30,9 @@ MESSAGES: tuple[dict[str, Any], ...] = (
     {"do": "tunables", "system": "b"},
     {"do": "status", "system": "*"},
     {"do": "attribute", "kind": "tickets", "pid": 3, "value": 9},
-    {"do": "attribute", "kind": "priority", "group": "inter", "value": 1},
+    {"do": "attribute", "kind": "priority", "pids": [3, 4], "value": 1},
     {"do": "start", "workload": "two-hogs"},
     {"do": "kill", "pid": 3},
-    {"do": "history"},
-    {"do": "explain", "pid": 3},
     {"do": "record", "on": True, "label": "mine"},
     {"do": "perfetto"},
     {"do": "record", "on": False},
@@ -108,7 +107,7 @@ async def _session() -> AsyncIterator[Session]:
         await until(lambda: all(each.is_on for each in systems))
         for each in systems:
             await each.seek(_BEGUN_NS)
-        await until(lambda: all(each.pids_of("inter") for each in session.systems.values()))
+        await until(lambda: all(each.tape and 4 in each.tape.standing.people for each in systems))
         yield session
     finally:
         driving.cancel()
@@ -130,7 +129,7 @@ def connection(folder: Path) -> None:
         "Origin: http://127.0.0.1:PORT\r\n\r\n"
     )
     frames = b"".join(
-        _frame(json.dumps({"id": 1, "do": each}).encode()) for each in ("status", "history")
+        _frame(json.dumps({"id": 1, "do": each}).encode()) for each in ("status", "tunables")
     )
     (folder / "connection").write_bytes(
         request.encode() + frames + _frame(b"ping", 9) + _frame(b"\x03\xe8", 8)

@@ -20,7 +20,7 @@ from schedlab.agreement import known
 from schedlab.comparison.compare import compare
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
-from schedlab.monitor.model.model import Model
+from schedlab.monitor.model import Model
 from schedlab.monitor.systems.recorded import _Tape, recorded_setup
 from schedlab.monitor.trace_file import Recent, TraceFile
 from schedlab.paths import ROOT
@@ -102,10 +102,10 @@ def _play(file: Path) -> None:
     model.alive()
     with TraceFile(file.with_name("again.bin"), tape.header) as again:
         again.add(records)
-    recent = Recent(tape.header, span_ns=1_000_000, most=50)
+    recent = Recent(tape.header, most=50)
     for begin in range(0, len(records), 20):
         recent.add(records[begin : begin + 20])
-    recent.write(file.with_name("recent.bin"), frozenset({1}))
+    recent.write(file.with_name("recent.bin"), frozenset({1}), span_ns=1_000_000)
 
 
 # --- sweeps

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What another user of a machine may prepare for root's monitor. The test itself is the stranger: it
-makes things, and then says that it is somebody else."""
+makes things, and then says that it is another user."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ _Noreturn static void fuzz(uint64_t seed, int64_t calls)
 {
     struct random random = {seed};
     for (int i = 0; i < FILES_PER_PROCESS; i++)
-        close(i); /* nobody types, and nobody wants to see what it writes */
+        close(i); /* nothing is typed, and nothing reads what it writes */
     for (int64_t i = 0; i < calls; i++) {
         uint64_t arguments[4];
         int64_t number = (int64_t)random_below(&random, SYSTEM_CALL_SETURGENT + 1);

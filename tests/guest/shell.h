@@ -14,7 +14,7 @@ struct run {
     const char *output; /* descriptors 1 and 2 together; null: whatever it is */
 };
 
-/* Reads until nobody can write any more. */
+/* Reads until no process can write any more. */
 static void collect(int descriptor)
 {
     size_t used = 0;

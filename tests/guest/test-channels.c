@@ -7,7 +7,7 @@
 /* Memory that a test's processes share. */
 static struct board {
     int64_t count;
-    int64_t order[64]; /* who came when */
+    int64_t order[64]; /* which process came when */
     int64_t next;
     int64_t noted; /* entries of `order` that are written */
 } *board;
@@ -128,7 +128,7 @@ static void what_nobody_waits_for_lies_there(void)
     make_board();
     check(channels_make(1) == 0);
     check(channel_give(0, 3, GIVE_KEEP) == 0);
-    check(channel_give(0, 5, GIVE_WAITING) == 0); /* lost: nobody waits */
+    check(channel_give(0, 5, GIVE_WAITING) == 0); /* lost: no process waits */
     for (int i = 0; i < 3; i++)
         check(channel_take(0, RELEASE_NONE) == 0);
     int pid = start_taker(0, 7); /* the fourth waits */
@@ -140,7 +140,7 @@ static void what_nobody_waits_for_lies_there(void)
     wait_for_children(1);
 }
 
-/* One that waits has it before one that takes without having waited. */
+/* A process that waits has it before one that takes without having waited. */
 static void nobody_pushes_in(void)
 {
     make_board();
@@ -185,7 +185,7 @@ static int start_meeting(int processes, int64_t number)
     return pid;
 }
 
-/* Who was killed does not count, and the next ones meet anew. */
+/* A process that was killed does not count, and the next ones meet anew. */
 static void the_last_one_wakes_those_that_meet(void)
 {
     make_board();
@@ -207,7 +207,7 @@ static void the_last_one_wakes_those_that_meet(void)
     check_error(channel_meet(1, 2), EINVAL);
 }
 
-/* Who is killed while it waits takes nothing with it. */
+/* A process that is killed while it waits takes nothing with it. */
 static void a_taker_that_is_killed_leaves_the_line(void)
 {
     make_board();
@@ -219,7 +219,8 @@ static void a_taker_that_is_killed_leaves_the_line(void)
     check(test_wait(second) == 0 && board->order[0] == 2);
 }
 
-/* A set lives as long as one of its family, who may be orphans; another family has its own. */
+/* A set lives as long as a process of its family, which may be an orphan; another family has its
+ * own. */
 static void sets_belong_to_families(void)
 {
     make_board();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* exec: arguments, what it keeps, what it refuses, and executables that nobody would make. */
+/* exec: arguments, what it keeps, what it refuses, and executables that no compiler would make. */
 
 #include "tests/guest/check.h"
 

@@ -194,7 +194,7 @@ static void touched_without_end_kills(void)
     check(test_wait(pid) == -1);
 }
 
-/* One that fails leaves nothing behind: the next gets as much. */
+/* A call that fails leaves nothing behind: the next gets as much. */
 static void many_take_much(void)
 {
     int64_t part = memory_pages() / 4;
@@ -260,7 +260,8 @@ static void fill_caches(void)
     check(unlink("/last-page.1") == 0);
 }
 
-/* To the page: what caches hold, and the journal, is there for who asks; and is told as free. */
+/* To the page: what caches hold, and the journal, is there for a process that asks; and is reported
+ * as free. */
 static void caches_give_all_back(void)
 {
     int64_t before = count_pages();
@@ -274,7 +275,7 @@ static void caches_give_all_back(void)
 
 /* More is promised than there is */
 
-/* The one that writes beyond what there is ends; what others have stays theirs. */
+/* The process that writes beyond what there is ends; what others have stays theirs. */
 static void a_writer_without_a_page_is_killed(void)
 {
     int64_t pages = memory_pages() * 2 / 3;
@@ -318,7 +319,7 @@ static void a_call_without_a_page_fails(void)
     check_pages(start, pages, 0);
 }
 
-/* Calls that may fail leave a part of memory to those who write to what they share. */
+/* Calls that may fail leave a part of memory to processes that write to what they share. */
 static void who_takes_all_kills_nobody_else(void)
 {
     int64_t pages = 32;

@@ -336,7 +336,7 @@ static void setting_a_tunable_keeps_the_others(void)
     restore_policy();
 }
 
-/* All of its state is gone with the old value: it knows nobody who has not been queued since. */
+/* All of its state is gone with the old value: it knows no task that has not been queued since. */
 static void a_tunable_begins_the_policy_anew(void)
 {
     keep_policy();

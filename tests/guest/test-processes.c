@@ -331,7 +331,7 @@ static void registers_survive_preemption(void)
 
 /* Many processes */
 
-/* Ends when nobody can write to the pipe any more. */
+/* Ends when no process can write to the pipe any more. */
 _Noreturn static void wait_for_end(const int ends[2])
 {
     char nothing;

@@ -494,7 +494,7 @@ static void everyone_gets_a_turn(void)
  */
 static void work_moves_between_cpus(void)
 {
-    enum { SPINNERS = 8, BURST = 24, ROUNDS = 20 };
+    enum { SPINNERS = 8, BURST = 24, ROUNDS = 10 };
     static int pids[SPINNERS];
     struct random numbers = {7};
     check(getpolicy(original, sizeof(original)) >= 0);
@@ -527,10 +527,10 @@ static void work_moves_between_cpus(void)
     check(setpolicy(original) == 0);
 }
 
-/* Study 1 ends who has run for 10,000 ticks. Not who sleeps, and never init. */
+/* Study 1 ends a process that has run for 10,000 ticks, but none that sleeps, and never init. */
 static void policies_may_end_processes(void)
 {
-    enum { LIMIT = 50 };
+    enum { LIMIT = 10 };
     check(getpolicy(original, sizeof(original)) >= 0);
     check(setpolicy("priority:thesis") == 0);
     check(settunable("kill_after", LIMIT) == 0 && settunable("exempt_pids", 0) == 0);
@@ -554,7 +554,8 @@ static void policies_may_end_processes(void)
     check(setpolicy(original) == 0);
 }
 
-/* The policy, which would give it a time slice, does not know one that is urgent, nor its children.
+/* The policy, which would give it a time slice, does not know a process that is urgent, nor its
+ * children.
  */
 static void urgent_ones_are_above_the_policy(void)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Switches among all policies and presets, thousands of times, while processes
+ * Switches among all policies and presets, a thousand times, while processes
  * do all that processes do. Nobody is lost: all work that was begun is done, and
- * whoever was forked can be waited for. That nobody runs twice the kernel asserts.
+ * each process that was forked can be waited for. The kernel asserts that none runs twice.
  */
 
 #include "policies/policy.h"
 #include "tests/guest/policies.h"
 
-enum { SWITCHES = 2500, WORKERS = 12 };
+enum { SWITCHES = 1000, WORKERS = 12 };
 
 static struct random numbers;
 
@@ -92,7 +92,7 @@ static void talk(void)
     check(test_wait(pid) == 0);
 }
 
-/* Ends children that spin, sleep, or wait for somebody who never writes. */
+/* Ends children that spin, sleep, or wait for a process that never writes. */
 static void kill_children(void)
 {
     int ends[2];

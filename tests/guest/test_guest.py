@@ -147,6 +147,6 @@ def test_all_memory_and_disk(tmp_path: Path, program: str) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_on_qemu(tmp_path: Path, small_disk: Path, program: str) -> None:
     """The same with the host's own timing between the CPUs. More of them than the host has would
-    spin for locks that others hold who have no turn there: minutes instead of seconds."""
+    spin for locks of CPUs that have no turn there: minutes instead of seconds."""
     cpus = min(4, max(2, host_processors()))
     check_on_a_machine_of_its_size(tmp_path, small_disk, program, "qemu", cpus)

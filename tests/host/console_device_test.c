@@ -301,7 +301,7 @@ static void test_line_too_long(void)
     check(text[READ_BYTES - 2] == 'y' && text[READ_BYTES - 3] == 'x');
 }
 
-/* Far more than the ring holds, before anybody reads: nothing is lost. */
+/* Far more than the ring holds, before any process reads: nothing is lost. */
 static void test_typed_ahead(void)
 {
     char line[20];

@@ -12,6 +12,7 @@
 
 #include "kernel/device/boot_arguments.c"
 #include "kernel/device/device_tree.c"
+#include "kernel/device/device_tree_format.c"
 
 #define MUTATIONS 100000
 

@@ -10,6 +10,8 @@
 
 #include "kernel/memory/address_space.c"
 #include "kernel/memory/executable.c"
+#include "kernel/memory/kernel_stack.c"
+#include "kernel/memory/page_table.c"
 
 enum { RAM_PAGES = 200, FILE_MAX = 64 * 1024, MUTATIONS = 100000 };
 

@@ -23,10 +23,13 @@
 #include "kernel/fs/block_cache.c"
 #include "kernel/fs/directory.c"
 #include "kernel/fs/disk.c"
+#include "kernel/fs/file_blocks.c"
 #include "kernel/fs/file_calls.c"
+#include "kernel/fs/file_contents.c"
 #include "kernel/fs/file_system.c"
 #include "kernel/fs/file_table.c"
 #include "kernel/fs/inode.c"
+#include "kernel/fs/inode_cache.c"
 #include "kernel/fs/journal.c"
 #include "kernel/fs/journal_recovery.c"
 #include "kernel/fs/namespace.c"
@@ -79,7 +82,7 @@ static bool random_chance(uint32_t one_in)
 static struct {
     uint32_t interleave;  /* at each release of the last lock: another process runs */
     uint32_t preempt;     /* at one in so many points another process runs; 0: never */
-    uint32_t spurious;    /* one in so many switches wakes somebody for nothing */
+    uint32_t spurious;    /* one in so many switches wakes a process for nothing */
     uint32_t immediate;   /* one in so many transfers ends within block_submit() */
     bool shuffle;         /* processes and transfers go in random order */
     uint32_t no_memory;   /* one in so many allocations fails */
@@ -395,7 +398,7 @@ void spinlock_init(struct spinlock *lock, const char *name, enum lock_rank rank)
 void spinlock_acquire(struct spinlock *lock)
 {
     struct spinlock **held = held_locks();
-    check(!lock->locked); /* one CPU: nobody else can hold it */
+    check(!lock->locked); /* one CPU: no other process can hold it */
     check(!*held || (*held)->rank < lock->rank);
     lock->locked = 1;
     lock->next_held = *held;
@@ -552,7 +555,7 @@ static void note_ended(const struct pending *pending)
     if (!disk.recording)
         return;
     if (pending->request->operation == BLOCK_WRITE) {
-        /* nobody may change what is on its way to the disk */
+        /* nothing may change what is on its way to the disk */
         check(memcmp(disk.writes[pending->note].data, pending->request->data, BLOCK_BYTES) == 0);
         disk.writes[pending->note].ended = disk.events;
     } else if (pending->request->operation == BLOCK_FLUSH) {

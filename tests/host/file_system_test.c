@@ -547,7 +547,7 @@ static struct open_file *pipe_ends[2];
 static uint64_t bytes_piped;
 static uint64_t sum_piped;
 
-/* The end becomes descriptor 0; whoever spawned the process has counted it as a user. */
+/* The end becomes descriptor 0; the code that spawned the process has counted it as a user. */
 static void adopt(int end)
 {
     current_process()->files->files[0] = pipe_ends[end];
@@ -709,7 +709,7 @@ static void test_kill_ends_a_wait(void)
     finish();
 }
 
-/* A wake-up costs a switch: only those who can go on get one. */
+/* A wake-up costs a switch: only processes that can go on get one. */
 static void test_wakes_only_when_useful(void)
 {
     static struct piper large[] = {{1, 100000}, {0, 512}};

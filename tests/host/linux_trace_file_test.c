@@ -130,7 +130,7 @@ static void test_more_than_a_chunk(void)
     }
 }
 
-/* A pipe that nobody empties: what has room is there, and the end comes all the same. */
+/* A pipe that no process empties: what has room is there, and the end comes all the same. */
 static void test_a_reader_that_stalls(void)
 {
     static char bytes[1 << 20];
@@ -138,7 +138,7 @@ static void test_a_reader_that_stalls(void)
     int hurry[2];
     unlink(path);
     check(mkfifo(path, 0600) == 0 && pipe(hurry) == 0);
-    check(trace_file_open(&file, path, &header, 0) == -ENXIO); /* nobody reads it */
+    check(trace_file_open(&file, path, &header, 0) == -ENXIO); /* no process reads it */
     int reader = open(path, O_RDONLY | O_NONBLOCK);
     check(trace_file_open(&file, path, &header, 0) == 0 && file.is_stream);
     file.hurry = hurry[0];

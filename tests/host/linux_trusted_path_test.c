@@ -3,7 +3,7 @@
 /*
  * What another user of a machine may prepare for root's server: links, folders,
  * files, and a second name of a file. The test itself is the stranger: it makes
- * them, and then says that it is somebody else.
+ * them, and then says that it is another user.
  */
 
 #include <fcntl.h>
@@ -136,7 +136,7 @@ static void test_a_strangers_things(void)
     check(unlink(file) == 0 && unlink(link) == 0);
 }
 
-/* Root trusts who called sudo with folders and files, yet not with links. */
+/* Root trusts the folders and files of the user who called sudo, yet not that user's links. */
 static void test_who_called_sudo(void)
 {
     char caller[16];

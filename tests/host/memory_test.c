@@ -13,7 +13,9 @@
 #include "memory_machine.h"
 
 #include "kernel/memory/address_space.c"
+#include "kernel/memory/kernel_stack.c"
 #include "kernel/memory/object.c"
+#include "kernel/memory/page_table.c"
 #include "kernel/memory/user_copy.c"
 
 enum { RAM_PAGES = 3000, SPACES = 6, MODEL_PAGES = 1500 };
@@ -90,7 +92,8 @@ static void test_page_promises(void)
     check(page_free_count() == total);
 }
 
-/* More is promised than there is: as many pages as is said are left to those who were promised. */
+/* More is promised than there is: as many pages as is said are left to the spaces that were
+ * promised them. */
 static void test_promises_beyond_what_there_is(void)
 {
     uint64_t total = page_total();
@@ -828,7 +831,7 @@ static void test_random_work(void)
     check_everything(true);
     check(page_total() - page_free_count() == kernel_pages);
     machine_process = NULL;
-    check(translation_root() == satp_of(kernel_root));
+    check(translation_root() == satp_of(kernel_table));
 }
 
 /* Out of memory at each allocation in turn */
@@ -918,7 +921,7 @@ static void give_all_memory(void)
     }
 }
 
-/* A copy can be written by all who share it, when there is no memory for anything else. */
+/* A copy can be written by all that share it, when there is no memory for anything else. */
 static void test_promises_are_kept(void)
 {
     enum { SHARERS = 5, SHARED = 20 };
@@ -951,7 +954,7 @@ static void test_promises_are_kept(void)
     check(page_free_count() == free_pages);
 }
 
-/* The one that writes when no page is left is told so, and no memory changes. */
+/* A space that writes when no page is left is told so, and no memory changes. */
 static void test_a_copy_that_cannot_be_made(void)
 {
     struct address_space space;
@@ -1053,7 +1056,7 @@ static void test_kernel_writes_are_seen(void)
 
 static bool stack_page_mapped(uint64_t address)
 {
-    return machine_walk(satp_of(kernel_root), address) != 0;
+    return machine_walk(satp_of(kernel_table), address) != 0;
 }
 
 static void test_kernel_stacks(void)
@@ -1099,7 +1102,7 @@ static void test_kernel_stacks(void)
         kernel_stack_destroy((void *)top[index]);
     for (int index = 0; index < STACKS; index++) {
         if (index >= SPARE_STACKS) {
-            allocations_left = index % 2; /* one that cannot be made stays free */
+            allocations_left = index % 2; /* a page that cannot be made stays free */
             check(kernel_stack_create() == NULL);
             allocations_left = -1;
         }

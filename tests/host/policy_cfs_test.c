@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The Completely Fair Scheduler: how long turns are, what loads are worth, who may come in where.
+/* The Completely Fair Scheduler: how long turns are, what loads are worth, which task comes in
+ * where.
  */
 
 #include "policy_harness.h"
@@ -166,7 +167,7 @@ static void nice_tasks_share_by_their_loads(void)
     model_free(model);
 }
 
-/* One that slept is behind by more than the granularity, and takes the CPU between two ticks. */
+/* A task that slept is behind by more than the granularity, and takes the CPU between two ticks. */
 static void a_task_that_wakes_preempts(void)
 {
     struct model *model = model_of(1);

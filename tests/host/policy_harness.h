@@ -407,7 +407,7 @@ static inline void model_settle(struct model *model)
     model_check(model);
 }
 
-/* ---- who hears of a task that was queued ---- */
+/* ---- which CPU hears of a task that was queued ---- */
 
 static inline bool model_would_preempt(struct model *model, struct run_queue *queue,
                                        const struct model_task *task,

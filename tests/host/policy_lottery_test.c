@@ -34,7 +34,8 @@ static struct subtree check_subtree(struct task *task, struct task *parent)
     return (struct subtree){1 + left.count + right.count, node->sum};
 }
 
-/* Each sum is that of its subtree; weight and lead are those of all who are queued or run. */
+/* Each sum is that of its subtree; weight and lead are those of all tasks that are queued or run.
+ */
 static void check_queue(const struct model *model, uint32_t queue)
 {
     const struct drawing_queue *state = model->queues[queue].state;

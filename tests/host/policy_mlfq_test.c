@@ -224,7 +224,8 @@ static void allotments_are_counted_over_all_stays(void)
     model_free(model);
 }
 
-/* Only who runs at a tick pays, and for all of it: the study's kernel can be gamed, too. */
+/* Only the task that runs at a tick pays, and for all of it: the study's kernel can be gamed, too.
+ */
 static void who_leaves_before_the_tick_does_not_pay(void)
 {
     struct model *model = machine_with("mlfq:allotment-boost", 1, 1);
@@ -307,7 +308,8 @@ static void the_boost_is_for_blocked_ones_too(void)
     model_free(model);
 }
 
-/* Who waited at the top, then who waited below, level by level, then the one that runs. */
+/* First the tasks that waited at the top, then those below, level by level, then the task that
+ * runs. */
 static void the_boost_keeps_the_order(void)
 {
     struct model *model = model_new("mlfq:allotment-boost", 1, 1);
@@ -547,7 +549,7 @@ static void the_boost_takes_nobody_from_the_credit_level(void)
     model_free(model);
 }
 
-/* One that waits there when the boost comes is still found there. */
+/* A task that waits there when the boost comes is still found there. */
 static void a_boost_while_one_waits_at_the_credit_level(void)
 {
     struct model *model = model_new("mlfq", 1, 1);
@@ -813,7 +815,7 @@ static uint64_t true_level(const struct model *model, const struct model_task *t
     return feedback_level(&queue, &task->task);
 }
 
-/* The lowest level that runs; too high for any if a CPU is idle that nobody could fill. */
+/* The lowest level that runs; too high for any if a CPU is idle that no task could fill. */
 static uint64_t lowest_running(const struct model *model)
 {
     uint64_t lowest = UINT64_MAX;
@@ -825,7 +827,7 @@ static uint64_t lowest_running(const struct model *model)
     return lowest;
 }
 
-/* After all CPUs had their tick: who waited before waits for no lower level, anywhere. */
+/* After all CPUs had their tick: a task that waited before waits for no lower level, anywhere. */
 static void check_order(const struct model *model, const struct watched *watched)
 {
     uint64_t lowest = lowest_running(model);
@@ -957,7 +959,7 @@ static void tasks_go_to_the_cpu_that_serves_the_lowest_level(void)
     check_picks(model, "0:4"); /* takes over from 1 */
     model_end(model, model->tasks[3 - 1]);
     check_picks(model, "1:1");
-    model_fork(model, NULL); /* by somebody on CPU 0 */
+    model_fork(model, NULL); /* by a task on CPU 0 */
     check_picks(model, "1:5");
     model_free(model);
 }

@@ -17,7 +17,7 @@ const struct policy *const policies[] = {&policy_priority, &policy_study_priorit
 const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 2;
 
-/* Begins anew with another value of a tunable; nobody is queued or runs. */
+/* Begins anew with another value of a tunable; no task is queued or runs. */
 static void set(struct model *model, const char *name, int64_t value)
 {
     uint32_t tunable = model_find_tunable(model, name);
@@ -455,7 +455,7 @@ static void the_fast_lane_is_served_before_the_highest(void)
     model_free(model);
 }
 
-/* Whoever rises from it to level 4 is served after the one that runs, which does not wait, nor
+/* A task that rises from it to level 4 is served after the task that runs, which does not wait, nor
  * rise: so aging does not help against the fast lane. */
 static void who_rises_leaves_the_fast_lane(void)
 {
@@ -540,7 +540,7 @@ static void a_new_task_goes_where_the_fewest_wait_and_stays(void)
     struct model *model = model_new("priority", 3, 1);
     set(model, "placement", PLACE_FEWEST_WAITING);
     set(model, "balancing", 0);
-    fork_at(model, 5); /* nobody waits anywhere: who runs does not count */
+    fork_at(model, 5); /* no task waits anywhere: those that run do not count */
     fork_at(model, 5);
     check_picks(model, "0:1");
     check(model->queues[0].queued == 1);
@@ -561,9 +561,9 @@ static void a_new_task_goes_where_the_fewest_wait_and_stays(void)
     check(model_running(model, 1) == 3 && model_running(model, 2) == 5);
     model_block(model, 0); /* 1 or 2 */
     struct model_task *other = fork_at(model, 5);
-    check(other->queue == 0); /* nobody waits anywhere */
+    check(other->queue == 0); /* no task waits anywhere */
     model_block(model, 1);
-    model_fork(model, task_of(model, 5)); /* its parent's CPU is 2; nobody waits on 1 and 2 */
+    model_fork(model, task_of(model, 5)); /* its parent's CPU is 2; no task waits on 1 and 2 */
     check(model_running(model, 1) == 7);
     model_wake(model, task_of(model, 3));
     model_block(model, 2);
@@ -592,7 +592,7 @@ static void thesis_has_all_quirks(void)
 {
     struct model *model = model_new("priority:thesis", 2, 1);
     fork_at(model, 5);                           /* 1, CPU 0 */
-    fork_at(model, 5);                           /* 2, CPU 0: nobody waits there yet */
+    fork_at(model, 5);                           /* 2, CPU 0: no task waits there yet */
     struct model_task *zero = fork_at(model, 0); /* 3, CPU 1 */
     struct model_task *five = fork_at(model, 5); /* 4, CPU 1: one waits on CPU 0 */
     check_picks(model, "0:1 1:3");
@@ -629,6 +629,53 @@ static void thesis_sets_pids_above_100_to_5(void)
     model_clear_log(model);
     model_ticks(model, 4);
     check_picks(model, "102 101 102 101");
+    model_free(model);
+}
+
+/* Each tick of the one CPU is a pass; the task that runs ages like the one that waits. */
+static void passes_age_all(void)
+{
+    struct model *model = model_new("priority:passes", 1, 1);
+    struct model_task *seven = fork_at(model, 7); /* PID 1, which ages, too */
+    struct model_task *nine = fork_at(model, 9);
+    check(seven->place == MODEL_RUNNING);
+    model_ticks(model, 48);
+    check(seven->task.selections == 49 && nine->task.selections == 0);
+    check(level_now(model, seven) == 7 && level_now(model, nine) == 9);
+    model_ticks(model, 2); /* the 50th pass; then each has one at its new level */
+    check(level_now(model, seven) == 6 && level_now(model, nine) == 8);
+    model_ticks(model, 8 * 50);
+    check(level_now(model, seven) == 0 && nine->task.selections > 0);
+    model_free(model);
+}
+
+static void passes_of_an_idle_cpu_are_many(void)
+{
+    struct model *model = model_new("priority:passes", 2, 1);
+    struct model_task *first = fork_at(model, 9);
+    struct model_task *second = fork_at(model, 9);
+    check(first->place == MODEL_RUNNING && second->place == MODEL_QUEUED);
+    check(level_now(model, second) == 9);
+    model_tick(model); /* 1000 passes of CPU 1 */
+    check(second->place == MODEL_RUNNING && level_now(model, second) == 0);
+    check(level_now(model, first) == 0);
+    model_free(model);
+}
+
+static void waking_lifts_all_except_those_of_the_fast_lane(void)
+{
+    struct model *model = model_new("priority:passes", 1, 1);
+    set(model, "idle_passes", 0);
+    struct model_task *task = fork_at(model, 8);
+    model_block(model, 0);
+    model_wake(model, task);
+    check(task->task.level == 0);
+    struct model_task *five = fork_at(model, 5);
+    model_tick(model);
+    check(five->place == MODEL_RUNNING);
+    model_block(model, 0);
+    model_wake(model, five);
+    check(five->task.level == 5);
     model_free(model);
 }
 
@@ -870,7 +917,7 @@ static void no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits(vo
     }
 }
 
-/* With aging, nobody waits for longer than it takes to rise to the top and then to go round. */
+/* With aging, no task waits for longer than it takes to rise to the top and then to go round. */
 static void nobody_starves(void)
 {
     for (uint64_t seed = 1; seed <= 16; seed++) {
@@ -943,6 +990,9 @@ int main(void)
     run_test(the_least_weight_is_the_least_sum_of_10_less_the_level);
     run_test(thesis_has_all_quirks);
     run_test(thesis_sets_pids_above_100_to_5);
+    run_test(passes_age_all);
+    run_test(passes_of_an_idle_cpu_are_many);
+    run_test(waking_lifts_all_except_those_of_the_fast_lane);
     run_test(who_wakes_goes_to_the_cpu_that_runs_the_lowest);
     run_test(two_that_wake_together_go_to_two_cpus);
     run_test(a_cpu_takes_a_higher_one_that_waits_elsewhere);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Round-robin: who runs when, on one CPU and on several, in line and by table scan. */
+/* Round-robin: which task runs when, on one CPU and on several, in line and by table scan. */
 
 #include "policy_harness.h"
 
@@ -11,7 +11,7 @@ const struct policy *const policies[] = {&policy_rr};
 const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 1;
 
-/* Tasks 1 to `count`, forked by nobody, one after the other. */
+/* Tasks 1 to `count`, forked by no task, one after the other. */
 static struct model *machine_with(const char *policy, uint32_t cpus, uint32_t count)
 {
     struct model *model = model_new(policy, cpus, 1);
@@ -231,7 +231,7 @@ static void a_busy_cpu_takes_if_it_evens_the_load(void)
     for (int i = 0; i < 5; i++)
         model_fork(model, parent); /* 0: 1 3 5, 1: 2 4 6 */
     model_end(model, model->tasks[4 - 1]);
-    model_tick(model); /* three and two: nobody moves */
+    model_tick(model); /* three and two: no task moves */
     check(model->queues[0].queued == 2 && model->queues[1].queued == 1);
     model_end(model, model->tasks[2 - 1]);
     model_tick(model); /* three and one */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Stride scheduling: the order of turns, how exact the shares are, and who may come and go. */
+/* Stride scheduling: the order of turns, how exact the shares are, and tasks that come and go. */
 
 #include "policy_harness.h"
 #include "random.h"
@@ -424,7 +424,7 @@ static void check_shares(const char *what, uint32_t cpus, const double *expected
     model_free(model);
 }
 
-/* Weighted max-min: who is due more than a CPU gets one, the others share what is left. */
+/* Weighted max-min: a task that is due more than a CPU gets one, the others share what is left. */
 static void shares_hold_for_the_whole_machine(void)
 {
     check_shares("321", 1, (double[]){50, 33.33, 16.67});

@@ -289,7 +289,7 @@ static void an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way(void)
     check(called_for(4, 0) == 2 && idle == 0);
     run_on(2, 2);
     check(called_for(4, 0) ==
-          0); /* of three that it preempts, the one that the others would, too */
+          0); /* of three that it preempts, the task that the others would preempt, too */
     places[4].allowed = 6;
     check(called_for(4, 0) == 1);
 }

@@ -244,7 +244,7 @@ static char state_of(int pid)
     return strrchr(text, ')')[2];
 }
 
-/* As one that a scheduler lets wait. */
+/* As a process that a scheduler lets wait. */
 static void wait_at_the_gate(int64_t number)
 {
     struct sched_param none = {0};

@@ -15,7 +15,7 @@ from conftest import ROOT
 
 PACKAGE = "python/schedlab"
 C_ROOTS = ("", "kernel", "user", "linux")
-"""From which #include lines count, beside the folder of the file itself."""
+"""Folders from which #include lines count, besides the folder of the file itself."""
 
 
 @cache
@@ -83,7 +83,7 @@ def test_a_room_knows_what_it_may(room: str) -> None:
 
 
 def test_no_room_knows_one_that_stands_above_it() -> None:
-    """Beside the kernel's, which are parts of one program."""
+    """Except the kernel's, which are parts of one program."""
     places = {name: number for number, name in enumerate(rooms())}
     for room, known in rooms().items():
         for name in known:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ C_FOLDERS = (
     "bench",
     "kernel",
     "linux",
+    "model",
+    "page",
     "policies",
     "sim",
     "spike",
@@ -79,7 +82,7 @@ def test_c_layout() -> None:
 
 
 # Of programs of the host. The C library may define any such name in its next version.
-HOST_FOLDERS = ("linux/loader", "linux/guest", "sim", "tools", "workloads")
+HOST_FOLDERS = ("linux/loader", "linux/guest", "model", "sim", "tools", "workloads")
 RESERVED = re.compile(
     r"^\s*#\s*define\s+((?:SCHED_|CLOCK_|TIMER_|SIG[A-Z]|SA_|F_|O_|S_|E[A-Z\d])\w*)", re.MULTILINE
 )
@@ -120,15 +123,35 @@ def test_every_file_says_its_licence() -> None:
     assert lacking == []
 
 
-def test_the_lock_file_has_a_hash_for_every_library() -> None:
-    wanted = (ROOT / "python" / "requirements.in").read_text().splitlines()
-    locked = (ROOT / "python" / "requirements.lock").read_text()
+LIBRARIES = ("requirements", "requirements-test")
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_the_lock_file_has_a_hash_for_every_library(name: str) -> None:
+    wanted = (ROOT / "python" / f"{name}.in").read_text().splitlines()
+    locked = (ROOT / "python" / f"{name}.lock").read_text()
     for line in wanted:
         wish, _, why = line.partition("#")
-        name = wish.partition("<")[0].strip()
-        if name:
-            assert why.strip(), f"say why {name} is needed"
-            assert f"\n{name}==" in locked
+        library = wish.partition("<")[0].strip()
+        if library:
+            assert why.strip(), f"say why {library} is needed"
+            assert f"\n{library}==" in locked
     entries = [line for line in locked.splitlines() if line and line[0] not in " #"]
     assert entries
     assert all(line.endswith("\\") for line in entries)
+
+
+def test_schedlab_needs_no_library_of_its_tests() -> None:
+    """`soak page` alone, for which the launcher fetches them."""
+    of_tests = set(
+        re.findall(r"^([\w-]+)==", (ROOT / "python/requirements-test.lock").read_text(), re.M)
+    )
+    modules = packages_distributions()
+    imported = {
+        (str(path.relative_to(ROOT)), library)
+        for path in (ROOT / "python" / "schedlab").rglob("*.py")
+        for name in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.M)
+        for library in modules.get(name, ())
+        if library.lower() in of_tests
+    }
+    assert imported == {("python/schedlab/soak/visitor.py", "playwright")}

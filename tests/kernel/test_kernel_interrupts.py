@@ -29,7 +29,7 @@ def check_signals(command: list[str], preloaded: str = "") -> None:
         timeout=300,
         check=False,
     )
-    assert "200 signals, 0 lost, 0 kept" in done.stdout, done.stdout
+    assert "100 signals, 0 lost, 0 kept" in done.stdout, done.stdout
     assert done.returncode == 0
 
 
@@ -46,7 +46,7 @@ def test_no_signal_stays_on_spike() -> None:
 
 @pytest.mark.qemu
 def test_no_signal_is_lost_on_qemu() -> None:
-    """QEMU reads a device's signal, takes a lock, and writes mip: of 200 signals that come at any
-    moment, a write of all of mip loses some twenty when the lock is late."""
+    """QEMU reads a device's signal, takes a lock, and writes mip: of 100 signals that come at any
+    moment, a write of all of mip loses some ten when the lock is late."""
     build(*(str(path.relative_to(ROOT)) for path in (PROGRAM, SLOW_LOCK)))
     check_signals([*command_of("qemu"), *NAMED_THREADS], str(SLOW_LOCK))

@@ -28,7 +28,7 @@ from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import Kind, ProcessState, Trace
 from trace_story import Record, records_of
 
-pytestmark = pytest.mark.spike
+pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("kernel_monitor")]
 
 SHARED = ("rr:table-scan",)
 """Policies with one queue for all CPUs, of those that are used here."""

@@ -110,7 +110,7 @@ def first_exit(events: trace.Trace, pids: list[int]) -> int:
 
 
 def schedule_of(events: trace.Trace, begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Tick, PID, the policy's remark (0: none) of who runs in the middle of each tick on CPU 0."""
+    """Tick, PID, the policy's remark (0: none) of the process that runs in the middle of each tick on CPU 0."""
     rows: list[tuple[int, int, int]] = []
     tick, pid, remark, pending = begin, 0, 0, 0
     half = events.header.tick_ns // 2
@@ -170,7 +170,7 @@ def test_round_robin_goes_round_tick_by_tick(tmp_path: Path) -> None:
 
 
 def test_feedback_queue_serves_the_higher_level(tmp_path: Path) -> None:
-    """As shipped, beside sleepers: who waits at a level is passed over by no lower one.
+    """As shipped, beside sleepers: a process that waits at a level is passed over by no lower one.
 
     A level is known when a process is picked; while it waits, only a boost changes it.
     """
@@ -180,7 +180,7 @@ def test_feedback_queue_serves_the_higher_level(tmp_path: Path) -> None:
 
 
 def levels_by_remark(events: trace.Trace, period_ns: int) -> tuple[list[Piece], list[Piece]]:
-    """Who waited and who ran at which level, upside down; waits that a boost changed are left out.
+    """The processes that waited and ran at each level, upside down; waits that a boost changed are left out.
 
     Without what the process did to its level itself while it ran.
     """
@@ -389,7 +389,7 @@ def test_draws_are_of_a_ticket_in_the_queue(
 
 
 def decisions_and_queues(events: trace.Trace) -> list[tuple[Record, list[int]]]:
-    """Each draw on one CPU, and who was in the queue, the winner included."""
+    """Each draw on one CPU, and the processes in the queue, the winner included."""
     found = []
     leaving = 0
     queued: set[int] = set()

@@ -150,16 +150,16 @@ def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:
 
 @pytest.mark.parametrize("cpus", [1, 4, 8])
 def test_switching_policies_under_load(tmp_path: Path, cpus: int) -> None:
-    """The trace of thousands of switches is valid, and each is in force everywhere within a tick:
-    by then, whoever was picked by the old policy has left its CPU or was picked by the new one."""
+    """The trace of a thousand switches and more is valid, and each is in force everywhere within a tick:
+    by then, each process that the old policy picked has left its CPU or was picked by the new one."""
     events = traced(tmp_path, "test-switching", cpus)
     policies = events.texts.filter(pl.col("row").is_in(events.rows(trace.Kind.POLICY).tolist()))
     listed = run_guest(tmp_path, "cat /proc/sched_policies").console
     names = set(re.findall(r"^ +\d+ ([a-z0-9:_-]+) ", listed, re.MULTILINE))
-    assert len(policies) >= 2500
+    assert len(policies) >= 1000
     assert set(policies["text"]) == names
     delays = switch_delays(events)
-    assert len(delays) >= 2500
+    assert len(delays) >= 1000
     assert delays.max() <= TICK_NS + ROUND_NS
 
 
@@ -178,7 +178,7 @@ def test_shares_are_traced(tmp_path: Path) -> None:
 
 def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
     """Whom its tick() condemns runs no longer than to that tick, whatever it does."""
-    limit = 50 * TICK_NS
+    limit = 10 * TICK_NS
     events = traced(tmp_path, "test-scheduler policies_may_end_processes", 1)
     ended = events.events.filter(
         (pl.col("kind") == trace.Kind.EXIT) & (pl.col("first") == 0xFFFF_FFFF)
@@ -191,7 +191,7 @@ def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
 
 
 def test_who_wakes_whom_is_traced(tmp_path: Path) -> None:
-    """A timer's wake-up is by nobody, whoever runs then; a byte in a pipe is by who wrote it.
+    """A timer's wake-up is by no process, whichever runs then; a byte in a pipe is by the process that wrote it.
 
     The reader sleeps, asks for a byte and waits for it, while a hog computes.
     """

@@ -47,7 +47,7 @@ def test_shares_are_ideal_as_far_as_chance_allows(tmp_path: Path, name: str, cpu
 
 
 def test_the_window_holds_the_workload_alone(tmp_path: Path) -> None:
-    """All processes are there from its beginning to its end, and nobody else runs in it."""
+    """All processes are there from its beginning to its end, and no other process runs in it."""
     events = traced(tmp_path, "lotterytest switch -t 50", 4, "policy=lottery")
     found = metrics.compute(events)
     workload = found.processes.filter(pl.col("role") == "workload")
@@ -64,7 +64,7 @@ def test_the_window_holds_the_workload_alone(tmp_path: Path) -> None:
 
 
 def winners(events: trace.Trace) -> tuple[list[int], dict[int, int]]:
-    """Who was picked in the window, in order, and each process's tickets."""
+    """The processes picked in the window, in order, and each process's tickets."""
     window = metrics.measured_window(events)
     found = metrics.compute(events).processes.filter(pl.col("role") == "workload")
     tickets = dict(found.select("pid", "weight").iter_rows())

@@ -44,7 +44,7 @@ class Members:
     """The length of each sleep."""
     priority: int | None = None
     at_once: int | None = None
-    """No more than so many live at the same time."""
+    """No more than this many live at the same time."""
 
 
 def study_1(
@@ -126,7 +126,7 @@ def run(folder: Path, command: str, cpus: int, arguments: str = "") -> Ran:
 
 
 def most_at_once(members: pl.DataFrame) -> int:
-    """How many lived at the same time; one that ends when another is forked does not count."""
+    """How many lived at the same time; a process that ends when another is forked does not count."""
     changes = [(time, 1) for time in members["fork_ns"]]
     changes += [(time, -1) for time in members["exit_ns"]]
     most = alive = 0
@@ -152,7 +152,7 @@ def sleeps_of(ran: Ran, members: pl.DataFrame) -> dict[int, list[int]]:
 def check_sleeps(ran: Ran, members: pl.DataFrame, count: int, ticks: int) -> None:
     """So many of each, from somewhere in a tick to the end of the last one, where others wake too.
 
-    Who asks for it in the last instructions of a tick sleeps from the next one on; if it is to sleep
+    A process that asks for it in the last instructions of a tick sleeps from the next one on; if it is to sleep
     until that one, not at all.
     """
     sleeps = sleeps_of(ran, members)
@@ -165,7 +165,7 @@ def check_sleeps(ran: Ran, members: pl.DataFrame, count: int, ticks: int) -> Non
 
 
 def priorities_of(ran: Ran, members: pl.DataFrame) -> set[int | None]:
-    """What priorities the processes of a group were given; None: nobody set one."""
+    """What priorities the processes of a group were given; None: none was set."""
     chosen = ran.events.events.filter(
         (pl.col("kind") == trace.Kind.ATTRIBUTE)
         & (pl.col("first") == trace.AttributeKind.PRIORITY)
@@ -557,5 +557,6 @@ def test_message_processes_and_workers_run_on_linux() -> None:
     _, marks = linux("wakeups", "-m", "2", "-n", "8", "-c", "1", "-t", "30", "-i", "100")
     assert marked(marks) - Counter(["root"]) == {"cpu": 1, "message": 2, "worker": 16}
     told = [int(mark.split()[-1]) for mark in marks if " value " in mark]
+    told.remove(30_000_000)  # how long the window is to be; then the rounds of each
     assert len(told) == 2
     assert max(told) > 0  # of both, as far as the host lets them run

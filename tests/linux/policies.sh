@@ -64,12 +64,9 @@ echo kill_after=20 >"$control/sched_tunables"
 hog &
 wait $!
 echo "status: $?" >/result/doomed
-schedlab-linux stop
 
-# Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs; nobody traces them.
-schedlab-linux serve --policy fair --seed 1 --background || exit 1
-schedlab-linux policy lottery
-schedlab-linux policy wrr
+# Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs. Turns by weight are long beside what a busy
+# host delays a tick by, and so each of them.
 hogs=
 for value in 1 3 6; do
     hog &
@@ -79,6 +76,7 @@ for value in 1 3 6; do
 done
 for name in wrr lottery; do
     echo "$name" >"$control/sched_status"
+    [ "$name" != wrr ] || echo quantum_us=40000 >"$control/sched_tunables"
     sleep 0.5
     run_times $hogs >"/result/$name.begin"
     sleep 4

@@ -41,7 +41,7 @@ exit 5
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
-    """Two repeatable guests with the same to do, and one that does not come to an end.
+    """Two repeatable guests with the same to do, and a guest that does not come to an end.
 
     That one has the port for a sign of life, too, as if it were one of KVM.
     """

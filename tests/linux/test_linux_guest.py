@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Programs
+from linux_guests import forget_host
 from linux_stand_ins import stand_in_packages
 from processes import is_running, wait_until
 from schedlab.errors import MachineUnfit, WrongUsage
@@ -35,13 +36,13 @@ def qemu(tmp_path: Path, program: Programs, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     monkeypatch.setattr(guest, "packages", lambda: found)
-    guest.forget_host()
+    forget_host()
 
     def make(name: str, body: str) -> Path:
         return program(name, f"{VERSION}\n{body}")
 
     yield make
-    guest.forget_host()  # other tests have the host's own
+    forget_host()  # other tests have the host's own
 
 
 def packed(folder: Path, *members: tuple[str, bytes], cut: int = 0) -> Path:
@@ -208,7 +209,7 @@ def test_a_host_without_qemu(qemu: Programs, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_qemu_that_is_too_old(program: Programs, qemu: Programs) -> None:
     program(guest.PROGRAM, "echo QEMU emulator version 6.2.0")
-    with pytest.raises(MachineUnfit, match=r"QEMU 6\.2\.0; a Linux guest needs QEMU 7\.2"):
+    with pytest.raises(MachineUnfit, match=r"QEMU 6\.2\.0: QEMU 7\.2 or newer is needed"):
         guest.find_qemu()
 
 

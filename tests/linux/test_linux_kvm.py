@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command, Programs
+from linux_guests import forget_host
 from linux_stand_ins import stand_in_packages
 from processes import children_of, is_running, wait_until
 from schedlab.host.supervision import supervise
@@ -57,10 +58,10 @@ def qemu(
 
     def make(body: str) -> None:
         program(guest.PROGRAM, STAND_IN + body)
-        guest.forget_host()
+        forget_host()
 
     yield make
-    guest.forget_host()  # other tests have the host's own
+    forget_host()  # other tests have the host's own
 
 
 # --- the trial

@@ -81,7 +81,7 @@ def add_programs(made: Archive, built: Path) -> None:
 
 @pytest.fixture
 def cache(tmp_path: Path, archive: Archive, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, of a user of that archive, whose packages nobody has signed."""
+    """An empty cache, of a user of that archive, whose packages are not signed."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "ca che"))
     monkeypatch.setenv(mirror.VARIABLE, archive.address)
     monkeypatch.setattr(apt, "TRUST", "trusted=yes")
@@ -329,7 +329,7 @@ def test_without_any_it_says_what_to_do(etc: Path, monkeypatch: pytest.MonkeyPat
     assert mirror.mirrors(etc, ()) == ["http://mine.test/debian"]
 
 
-# --- a kernel that somebody names -----------------------------------------------------------------
+# --- a kernel that a user names -------------------------------------------------------------------
 
 
 def boot_image(config: str, release: str = "7.3.4-mine") -> bytes:

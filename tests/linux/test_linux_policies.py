@@ -25,7 +25,7 @@ TURN = "0.15"
 
 WEIGHTS = (1, 3, 6)
 IDEAL = (0.25, 0.75, 1.0)
-"""CPUs that these weights are due, of two: nobody can have more than one."""
+"""CPUs that these weights are due, of two: no thread can have more than one."""
 
 
 def choices() -> list[str]:
@@ -81,7 +81,7 @@ def test_each_policy_is_switched_to_while_work_goes_on(left: Path) -> None:
 
 
 def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
-    """The queues' levels too, while everything at once changes who waits where."""
+    """The queues' levels too, while everything at once changes which thread waits where."""
     told = trace.read(left / "trace.bin")
     assert (told.lost, told.truncated) == (0, False)
     trace.validate(told)

@@ -50,7 +50,7 @@ def status(left: Path, step: str) -> int:
 
 
 def sleeper_of(left: Path) -> str:
-    """The PID of who has attributes set."""
+    """The PID of a thread that has attributes set."""
     return (left / "sleeper").read_text().strip()
 
 

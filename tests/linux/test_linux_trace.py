@@ -67,7 +67,7 @@ def test_who_was_there_is_found(recording: trace.Trace) -> None:
 
 
 def test_all_that_the_program_does_is_seen(measured: metrics.Metrics) -> None:
-    """Statuses, who is whose child, a death by signal, threads, a PID that goes on in exec()."""
+    """Statuses, parents and children, a death by signal, threads, a PID that goes on in exec()."""
     assert rows_of(measured, "short")["status"].to_list() == [0, 1, 2, 3]
     workload = measured.processes.filter(pl.col("role") == "workload")
     assert workload["exit_ns"].null_count() == 0
@@ -118,7 +118,7 @@ def test_a_wakeup_comes_from_an_interrupt_or_from_who_runs(recording: trace.Trac
             current[cpu] = process
         elif kind == Kind.WAKEUP:
             wakers.add(first)
-            # What is told late, where the sleeper comes to, still names who woke it.
+            # What is told late, where the sleeper comes to, still names the process that woke it.
             assert first in (0, current[cpu]) or recording.header.cpus > 1
     assert 0 in wakers
     assert len(wakers) > 2
@@ -153,7 +153,7 @@ def test_turns_are_those_of_linux(recording: trace.Trace, measured: metrics.Metr
 
 
 def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metrics) -> None:
-    """Running and waiting, but for what lies between two places where clocks are read.
+    """Running and waiting, except what lies between two places where clocks are read.
 
     That is some thousand instructions of 4 ns a turn. With two CPUs, which the emulator runs in
     turns, either may stand still between two readings while the other has its turn: a thread may be
@@ -188,7 +188,7 @@ def test_exports(recording: trace.Trace, tmp_path: Path) -> None:
 
 
 def test_who_was_found_waiting_waits_at_first_in_a_replay(recording: trace.Trace) -> None:
-    """Taken for a workload, they sleep until their timer, or until somebody wakes them."""
+    """Taken for a workload, they sleep until their timer, or until another process wakes them."""
     who = lives(recording)
     steps = who.steps
     expected = [
@@ -203,7 +203,7 @@ def test_who_was_found_waiting_waits_at_first_in_a_replay(recording: trace.Trace
 
 
 def test_without_marks_all_programs_are_the_workload(recording: trace.Trace) -> None:
-    """A recording of a machine: nobody is the root, and the kernel's threads are not counted."""
+    """A recording of a machine: no process is the root, and the kernel's threads are not counted."""
     unmarked = trace.Trace(
         **{
             **{name: getattr(recording, name) for name in ("path", "header", "texts")},

@@ -153,7 +153,7 @@ def test_ideal_share_is_max_min(case: tuple[list[int], list[float], int]) -> Non
     level = got / np.array(weights)
     for who in range(len(got)):
         if got[who] < most[who] - 1e-9:
-            # Whoever does not get all it asks for could only have more from one who has more.
+            # A process that does not get all it asks for could only have more from one that has more.
             assert (level <= level[who] + 1e-9).all()
 
 
@@ -429,7 +429,7 @@ def test_a_window_that_is_cut_is_one_that_begins_later() -> None:
 
 
 def test_who_never_runs_asks_for_all_its_time() -> None:
-    """One that is woken in the window and not picked: it is not known to sleep much."""
+    """A process that is woken in the window and not picked is not known to sleep much."""
     story = [
         *FIRST_PROCESS,
         (50, Kind.FORK, 1, 2, 0),

@@ -15,6 +15,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -23,13 +24,15 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
-from schedlab.monitor import palette
-from schedlab.monitor.server import PAGE, POLICY, THEME_FILES
+from schedlab.monitor.files import PAGE, POLICY
+from schedlab.monitor.server import THEME_FILES
 from schedlab.monitor.vega import vega_script
 from schedlab.report.html import TEMPLATES
 from schedlab.toolchain.policies import read_catalogue
+from schedlab.workload import palette
 
 TOKEN = "made-up"
+WAY = Path(__file__).with_name("monitor_frames_way.js")
 TICK = 10_000_000
 ABILITIES = ("policy", "attributes", "start", "pause", "pace", "seek", "setup")
 
@@ -93,7 +96,7 @@ class MadeUpSystem:
         self.processes: dict[int, Process] = {}
         self.running: list[Process | None] = [None] * cpus
         self.queue: deque[Process] = deque()
-        self.runs: deque[tuple[int, int, int, int, int, int]] = deque(maxlen=4000)
+        self.runs: deque[tuple[int, int, int, int, int, int, int]] = deque(maxlen=4000)
         self.marks: deque[dict[str, Any]] = deque(maxlen=200)
         self.decisions: deque[dict[str, Any]] = deque(maxlen=200)
         self.log: deque[str] = deque(maxlen=2000)
@@ -213,7 +216,7 @@ class MadeUpSystem:
                 self.queue.append(process)
             begin, process.since = process.since, self.now
             level = process.level if "mlfq" in self.policy else -1
-            self.fresh["runs"].append((cpu, process.pid, begin, self.now, level, how))
+            self.fresh["runs"].append((cpu, process.pid, begin, self.now, level, how, 0))
             self.runs.append(self.fresh["runs"][-1])
             self.running[cpu] = None
 
@@ -358,6 +361,7 @@ class StandIn:
     no_branches: str = ""
     end_ns: int | None = None
     """As of a recording."""
+    lesson: dict[str, Any] | None = None
     sockets: set[_Socket] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -423,6 +427,7 @@ class StandIn:
             [
                 (r"/socket", _Socket, {"stand_in": self}),
                 (r"/vega\.js", _Vega),
+                (r"/way\.js", _Way),
                 (THEME_FILES, _File, {"path": str(TEMPLATES)}),
                 (r"/(.*)", _File, files),
             ]
@@ -465,6 +470,7 @@ class StandIn:
                 {"name": e.name, "title": e.title, "kind": e.kind} for e in entries.values()
             ],
             "window_ns": 10_000_000_000,
+            "lesson": self.lesson,
             "cpus_max": {"sim": 64, "qemu": 8},
         }
 
@@ -627,6 +633,14 @@ class _File(StaticFileHandler):
     def set_extra_headers(self, path: str) -> None:
         self.set_header("Content-Security-Policy", POLICY)
         self.set_header("Cache-Control", "no-store")
+
+
+class _Way(RequestHandler):
+    """In place of the page's own."""
+
+    def get(self) -> None:
+        self.set_header("Content-Type", "text/javascript")
+        self.write(WAY.read_bytes())
 
 
 class _Vega(RequestHandler):

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from conftest import Command
+from monitor_stand_ins import until
 from schedlab import paths, trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
@@ -24,10 +25,17 @@ from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.runs import results
 from schedlab.runs.branches import past
 from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.tools import find_browser
 from schedlab.trace import Kind
-from test_monitor_past import Table, state, until, watched
+from test_monitor_past import Table, state, watched
 
 MS = 1_000_000
+
+
+def with_a_page(test: Any) -> Any:
+    """Marks it: a machine on Spike, and a page of it."""
+    skip = pytest.mark.skipif(not find_browser(), reason="NO BROWSER: futures are NOT TESTED")
+    return pytest.mark.spike(pytest.mark.browser(skip(test)))
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +65,20 @@ def switches(folder: Path) -> list[int]:
     return trace.read(folder / TRACE_FILE).events.filter(kind=Kind.POLICY)["time_ns"].to_list()[1:]
 
 
-@pytest.mark.spike
+@with_a_page
 def test_another_future_is_shown_beside_the_unchanged_one(kept: Path) -> None:
     async def test(table: Table) -> None:
         systems = table.session.systems
         await table.do("pause")
-        await table.step("tick")
-        await table.step("millisecond", back=True)
-        then = await table.frame()
-        at_ns = then["now_ns"]
+        await table.present(await table.step("tick"))
+        at_ns = await table.step("millisecond", back=True)
+        then = await table.at(at_ns)
         found = await table.do("branch", policy="mlfq")
         assert (found["unchanged"], found["changed"]) == ("a", "b")
         assert list(systems) == ["a", "b"]
         assert table.session.kept == [Path(found["folder"])]
         for letter in "ab":
-            frame = await table.frame(at_ns, letter)
+            frame = await table.at(at_ns, letter)
             assert frame["paused"]
             assert {**state(frame), "system": "a"} == state(then)
         other = systems["b"].setup.source
@@ -101,7 +108,7 @@ def test_another_future_is_shown_beside_the_unchanged_one(kept: Path) -> None:
     played(kept, test)
 
 
-@pytest.mark.spike
+@with_a_page
 def test_a_live_machine_has_futures_of_what_was_typed() -> None:
     """Up to the moment they are what was seen live, commands and all; then they go on by themselves."""
 
@@ -109,19 +116,17 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
         systems = table.session.systems
         await table.do("policy", policy="stride")
         await table.do("tunable", name="slice", value=3)
-        await until(lambda: systems["a"].frame(1.0)["policy"] == "stride")
-        changed_ns = systems["a"].present_ns
-        await until(lambda: systems["a"].present_ns > changed_ns + 200 * MS)
+        frame = await table.page.frame(lambda frame: frame["policy"] == "stride")
+        await table.frame(frame["now_ns"] + 200 * MS)
         await table.do("pause")
-        await asyncio.sleep(0.3)
-        await table.step("millisecond", back=True)
-        then = await table.frame()
+        await table.standing()
+        then = await table.at(await table.step("millisecond", back=True))
         with pytest.raises(Refused, match="the kernel refuses, error 161"):
             await table.do("branch", settings="nosuch=3")
         found = await table.do("branch", policy="rr")
         assert (found["unchanged"], found["changed"]) == ("b", "c")
         for letter in "bc":
-            frame = await table.frame(then["now_ns"], letter)
+            frame = await table.at(then["now_ns"], letter)
             assert frame["policy"] == then["policy"] == "stride"
             mine, seen = state(frame)["processes"], state(then)["processes"]
             # What a slice is, a live machine tells, and no trace.
@@ -146,8 +151,9 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
         await table.do("resume", system="b")
         await table.do("resume", system="c")
         await until(lambda: systems["c"].now_ns > then["now_ns"] + 20 * MS)
-        assert (await table.frame(letter="c"))["policy"] == "rr"
-        assert (await table.frame(letter="b"))["policy"] == "stride"
+        later = then["now_ns"] + 20 * MS
+        assert (await table.frame(later, "c"))["policy"] == "rr"
+        assert (await table.frame(later, "b"))["policy"] == "stride"
         with pytest.raises(Refused, match="was recorded live"):
             await table.do("branch", system="c", policy="mlfq")
 
@@ -155,7 +161,7 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
     watched([Setup("spike", PolicyChoice("mlfq"), workloads=workloads)], test, speed=0.5)
 
 
-@pytest.mark.spike
+@with_a_page
 def test_what_is_no_other_future(kept: Path, runs: Path) -> None:
     async def test(table: Table) -> None:
         refused: dict[str, dict[str, Any]] = {

@@ -106,7 +106,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         (["--machine", "sim", "--memory", "64"], "has none"),
         (["--machine", "sim", "--ignore-limits"], "say --machine host"),
         ([".", "--ignore-limits"], "Leave out --ignore-limits"),
-        ([".", "--machine", "sim"], "a recorded run says itself"),
+        ([".", "--machine", "sim"], "says itself what runs"),
         ([".", "--policy", "rr", "--cpus", "2"], "Leave out --policy and --cpus"),
         (["."], "holds no run"),
     ],
@@ -120,8 +120,29 @@ def test_what_cannot_be_is_said_with_its_cure(
     assert not made
 
 
+def test_a_lesson_says_itself_what_runs(made: list[Session]) -> None:
+    call("--lesson", "mlfq")
+    (session,) = made
+    (watched,) = session.systems.values()
+    setup = watched.setup
+    assert (setup.machine, str(setup.policy), setup.cpus) == ("sim", "mlfq", 1)
+    assert setup.workloads == ("two-hogs", "interactive")
+    assert watched.terms.begins_paused
+    assert session.hello()["lesson"]["steps"]
+    with pytest.raises(WrongUsage, match="Leave out --cpus"):
+        call("--lesson", "mlfq", "--cpus", "2")
+
+
+def test_a_page_plays_slowly_where_ticks_are_short(made: list[Session]) -> None:
+    call("--machine", "sim")
+    call("--machine", "sim", "--tick", "200ms")
+    call("--machine", "sim", "--speed", "3")
+    assert [session.pace for session in made] == [0.1, 1, 3]
+    assert not any(each.terms.begins_paused for each in made[0].systems.values())
+
+
 def test_top_takes_the_same_but_where_a_page_is_served() -> None:
     options = {parameter.name for parameter in cli_monitor.monitor.params}
     of_top = {parameter.name for parameter in cli_top.top.params}
-    assert options - of_top == {"listen", "port", "no_browser"}
+    assert options - of_top == {"listen", "port", "no_browser", "lesson"}
     assert of_top < options

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,9 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from conftest import ROOT
-from schedlab.monitor.server import PAGE, POLICY
+from monitor_stand_in import WAY
+from page_waits import until
+from schedlab.monitor.files import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
 from schedlab.report.html import TEMPLATES, THEME
 from schedlab.toolchain.policies import read_catalogue
@@ -48,10 +51,11 @@ TYPES = {
 FRAME_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="icon.svg"><link rel="stylesheet" href="theme.css">
-<link rel="stylesheet" id="dark" href="dark.css"><link rel="stylesheet" href="style.css">
-<link rel="stylesheet" href="drawing/drawing.css">
+<link rel="stylesheet" id="dark" href="dark.css">
+STYLES
 <body data-enlarged=""><main id="content"></main>
 <p class="unseen" id="announcements"></p><script type="module" src="made-up.js"></script>"""
+STYLES = re.findall(r'<link rel="stylesheet" href="styles/.*>', (PAGE / "index.html").read_text())
 PERFETTO_PAGE = """<!DOCTYPE html><script>
 let asked = 0;
 addEventListener("message", (event) => {
@@ -96,7 +100,8 @@ def site() -> Iterator[None]:
     policies.append({**policies[0], "name": "unheard-of", "number": None, "order": OWN_WORDS})
     Files.own = {
         "policies.js": f"export const policies = {json.dumps(policies)};".encode(),
-        "": FRAME_PAGE.encode(),
+        "": FRAME_PAGE.replace("STYLES", "".join(STYLES)).encode(),
+        "way.js": WAY.read_bytes(),
         "made-up.js": (ROOT / "tests" / "monitor" / "monitor_drawings.js").read_bytes(),
         "trace/made-up.pftrace": b"the trace",
         "vega.js": vega_script(),
@@ -167,12 +172,12 @@ def drawn(page: Page, module: str = "timeline", system: str = "a") -> Any:
 
 def wait_for(page: Page, module: str, condition: Any, system: str = "a") -> Any:
     """What is drawn, as soon as it is so. The page's policy forbids Playwright's own way."""
-    for _ in range(200):
-        found = drawn(page, module, system)
-        if found and condition(found):
-            return found
-        page.wait_for_timeout(25)
-    raise AssertionError(f"not in time: {found}")
+
+    def found() -> Any:
+        there = drawn(page, module, system)
+        return there if there and condition(there) else None
+
+    return until(page, found, lambda: drawn(page, module, system))
 
 
 def colours(page: Page, module: str) -> int:
@@ -205,7 +210,7 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
         assert colours(page, "timeline") > 6
         page.evaluate("() => lab.made.get('a').mark('policy', 'policy lottery')")
         play(page, 1)
-        assert drawn(page)["labels"] == ["◆ policy lottery"]
+        assert drawn(page)["labels"][0] == "◆ policy lottery"
         box = page.locator(".timeline canvas").bounding_box()
         assert box
         x = page.evaluate("() => lab.panels.get('timeline-a').module.labels[0].x")
@@ -213,6 +218,187 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
         page.mouse.move(box["x"] + x, box["y"] + 30)
         assert "policy lottery, 1.000 s" in page.inner_text(".drawing-tip")
         assert "2 CPUs from" in (page.get_attribute("canvas", "aria-label") or "")
+
+
+def test_what_comes_before_the_answer_for_history_stays(browser: Browser) -> None:
+    """A page that comes later asks for the past; frames that are newer than the answer come before it."""
+    with shown(browser, "timeline", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
+        page.evaluate(
+            """() => {
+                const made = lab.made.get("a");
+                lab.answers.history = () => {
+                    const past = made.whole();
+                    made.mark("note", "while it was asked");
+                    lab.show("a", 200e6);
+                    return past;
+                };
+                made.advance(400e6).frame();
+            }"""
+        )
+        play(page, 1)
+        page.wait_for_timeout(50)
+        found = page.evaluate(
+            """() => {
+                const state = lab.stateOf("a");
+                const { begin, length } = state.runs[0];
+                const known = new Set(begin.slice(0, length));
+                const all = lab.made.get("a").kept.map((run) => run[2]);
+                const marks = state.marks.items.length;
+                return { missing: all.filter((each) => !known.has(each)).length, all: all.length, marks };
+            }"""
+        )
+        assert found["all"] > 60
+        assert (found["missing"], found["marks"]) == (0, 1)
+
+
+def test_the_ticket_that_was_drawn_is_one_of_the_winners(browser: Browser) -> None:
+    """Of random draws; and all tickets are on the strip, each as often as there are such."""
+    with shown(browser, "queues", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:
+        found = page.evaluate(
+            """async () => {
+                const { ticketStrip } = await import("./drawing/ticket_strip.js");
+                let wrong = 0;
+                let lost = 0;
+                for (let round = 0; round < 300; round++) {
+                    const length = 2 + (round % 9);
+                    const tickets = Array.from({ length }, (_, at) => 1 + ((round * 7 + at * 13) % 40));
+                    const total = tickets.reduce((sum, each) => sum + each, 0);
+                    const ticket = (round * 37) % total;
+                    let sum = 0;
+                    const won = tickets.findIndex((each) => (sum += each) > ticket);
+                    const others = tickets.map((each, at) => [at + 1, each]).filter((_, at) => at !== won);
+                    const { parts, drawn } = ticketStrip([won + 1, tickets[won]], others, 0, ticket);
+                    let end = 0;
+                    const at = parts.find(([, each]) => (end += each) > drawn);
+                    if (at[0] !== won + 1) wrong += 1;
+                    if (parts.length !== tickets.length || drawn !== ticket + 0.5) lost += 1;
+                }
+                const many = ticketStrip([1, 5], [[2, 10]], 200, 150);
+                return { wrong, lost, many };
+            }"""
+        )
+        assert (found["wrong"], found["lost"]) == (0, 0)
+        many = found["many"]["parts"]
+        won = [part[0] for part in many].index(1)
+        assert sum(part[1] for part in many) == 215
+        assert sum(part[1] for part in many[:won]) <= 150 < sum(part[1] for part in many[: won + 1])
+
+
+def test_demotions_and_boosts_are_named_and_drawn(browser: Browser) -> None:
+    """What runs tell of levels, by what the policy says of itself: who sank, when all rose, what is left."""
+    with shown(browser, "timeline,queues", systems={"a": {"policy": "mlfq", "cpus": 1}}) as page:
+        page.evaluate(
+            """() => {
+                const made = lab.made.get("a");
+                const run = (pid, begin, end, level, how) => [0, pid, begin * 1e6, end * 1e6, level, how, 0];
+                made.advance(200e6);
+                const frame = made.frame();
+                frame.number = 1;
+                frame.now_ns = 700e6;
+                frame.timeline.runs = [
+                    run(3, 0, 80, 3, 2), run(4, 80, 160, 3, 2), run(3, 160, 260, 2, 2), run(4, 260, 360, 2, 2),
+                    run(5, 360, 370, 3, 1), run(3, 400, 440, 3, 2), run(4, 440, 460, 3, 2), run(5, 460, 470, 3, 1),
+                    run(3, 500, 520, 3, 0), run(6, 520, 540, 3, 2), run(6, 540, 560, 1, 2),
+                ];
+                frame.marks = [{ time_ns: 530e6, kind: "attribute", text: "priority", pid: 6 }];
+                window.socket.say(frame);
+            }"""
+        )
+        page.wait_for_timeout(100)
+        found = page.evaluate(
+            """() => {
+                const { story } = lab.stateOf("a");
+                return { events: story.events, at: story.atLevel(3) };
+            }"""
+        )
+        events = [(each["kind"], each["time_ns"] / 1e6, each["pid"]) for each in found["events"]]
+        assert events == [("demotion", 80, 3), ("demotion", 160, 4), ("boost", 400, 3)]
+        assert found["at"] == {"level": 3, "ran": 60e6}
+        seen = drawn(page)
+        assert "▲ boost: all rise" in seen["labels"]
+        assert set(seen["demotions"]) == {"sinks to 2"}
+
+
+def test_each_process_has_a_row_and_one_that_starves_is_told(browser: Browser) -> None:
+    with shown(browser, "timeline,processes", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
+        page.evaluate(
+            """() => {
+                const made = lab.made.get("a");
+                const columns = made.columns.bind(made);
+                made.columns = (policy) => {
+                    const told = columns(policy);
+                    const at = told.state.indexOf(0);
+                    told.wait_now_ns = told.wait_now_ns.map((each, row) => (row === at ? 9e9 : Math.min(each, 1e6)));
+                    return told;
+                };
+            }"""
+        )
+        play(page, 3)
+        assert len(drawn(page)["processes"]) == 6
+        page.locator(".row.starves").wait_for()
+        assert page.locator(".row.starves").count() == 1
+
+
+def test_columns_are_those_of_which_the_policy_makes_use(browser: Browser) -> None:
+    with shown(browser, "processes", systems={"a": {"policy": "mlfq"}}) as page:
+        play(page, 2)
+        page.locator("[data-key=level]").wait_for()
+        keys = page.locator(".head-cell").evaluate_all("(all) => all.map((it) => it.dataset.key)")
+        assert "level" in keys
+        assert not {"tickets", "weight", "priority"} & set(keys)
+        page.evaluate("() => { lab.made.get('a').policy = 'lottery'; }")
+        play(page, 1)
+        page.locator("[data-key=tickets]").wait_for()
+        assert page.locator("[data-key=level]").count() == 0
+        page.locator(".menu summary").click()
+        page.get_by_label("Weight").check()
+        page.locator("[data-key=weight]").wait_for()
+
+
+def test_enlarged_lanes_fill_the_screen(browser: Browser) -> None:
+    with shown(browser, "timeline", systems={"a": {"policy": "rr", "cpus": 2}}) as page:
+        play(page, 3)
+        before = page.locator(".timeline canvas").bounding_box()
+        page.get_by_label("Enlarge timeline").click()
+        play(page, 1)
+        page.wait_for_timeout(100)
+        after = page.locator(".timeline canvas").bounding_box()
+        assert before and after
+        assert after["height"] > 1.8 * before["height"]
+        assert after["height"] > 0.7 * DESKTOP[1]
+
+
+def test_a_blocked_parent_with_many_tickets_leaves_the_ring_to_others(browser: Browser) -> None:
+    with shown(browser, "shares", systems={"a": {"policy": "lottery"}}) as page:
+        page.evaluate(
+            """() => {
+                const made = lab.made.get("a");
+                const columns = made.columns.bind(made);
+                made.columns = (policy) => {
+                    const told = columns(policy);
+                    told.tickets[0] = 1e6;
+                    told.state[0] = 2;
+                    told.ideal[0] = told.share[0] = 0.002;
+                    return told;
+                };
+            }"""
+        )
+        play(page, 3)
+        page.wait_for_timeout(600)
+        rows = page.locator(".shares-list tbody tr").all_inner_texts()
+        assert len(rows) == 6
+        assert not any("1,000,000" in row for row in rows)
+
+
+def test_all_panels_show_one_frame(browser: Browser) -> None:
+    """What a time line shows at its right edge runs in the queues, too, at any moment after a frame."""
+    with shown(browser, "timeline,queues", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
+        play(page, 6)
+        for _ in range(3):
+            play(page, 1)
+            found = drawn(page)
+            now = page.evaluate("() => lab.stateOf('a').frame.now_ns")
+            assert found["end"] == pytest.approx(max(now, 0.98e9) + 0.02e9)
 
 
 def test_levels_stand_in_the_order_in_which_they_are_served(browser: Browser) -> None:
@@ -333,7 +519,7 @@ def test_time_line_tells_and_selects_the_run_at_the_pointer(browser: Browser) ->
         box = page.locator(".timeline canvas").bounding_box()
         assert box
         left = box["x"] + 60 + place["part"] * (box["width"] - 60)
-        page.mouse.move(left, box["y"] + box["height"] - 20)
+        page.mouse.move(left, box["y"] + 80)
         assert f"({place['pid']})" in page.inner_text(".drawing-tip")
         page.mouse.down()
         page.mouse.up()
@@ -449,10 +635,7 @@ def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
         with page.context.expect_page() as opened:
             page.click("[aria-label^='Open the same data']")
         window = opened.value
-        for _ in range(200):
-            if window.title().startswith("{"):
-                break
-            window.wait_for_timeout(25)
+        until(window, lambda: window.title().startswith("{"))
         got = json.loads(window.title())
         assert got == {
             "text": "the trace",

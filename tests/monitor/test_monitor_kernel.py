@@ -24,7 +24,6 @@ from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import KERNEL_PARTS
-from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, System
 from schedlab.monitor.systems import kernel as kernel_module
 from schedlab.monitor.systems import steering as steering_module
@@ -34,6 +33,7 @@ from schedlab.runs.parts import supply
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import HEADER, MAGIC, RECORD, VERSION, AttributeKind, Kind
 from schedlab.workload.loading import TOOLS
+from schedlab.workload.palette import palette
 
 pytestmark = pytest.mark.xdist_group("monitor_kernel")
 

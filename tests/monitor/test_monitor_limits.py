@@ -37,7 +37,14 @@ PROGRAM = """
 from monitor_stand_ins import StandIn, choices, setup
 from schedlab.monitor.conduct import Page, page, watch
 from schedlab.monitor.session import Session
-watch(lambda: Session([setup()], choices(), make=StandIn), page(Page("127.0.0.1", 0, False)))
+from schedlab.monitor.system import Status, StatusRow
+
+class Long(StandIn):
+    async def read_status(self):
+        row = StatusRow("a name of some length", 1, "blocked", 5, None, 1)
+        return Status("rr", {}, (row,) * 500, "")
+
+watch(lambda: Session([setup()], choices(), make=Long), page(Page("127.0.0.1", 0, False)))
 """
 
 
@@ -252,6 +259,8 @@ async def answer_to(link: WebSocketClientConnection, message: str | bytes) -> di
         text = await asyncio.wait_for(link.read_message(), 20)
         if text is None:
             return link.close_reason or "closed"
+        if isinstance(text, bytes):
+            continue  # records
         said: dict[str, Any] = json.loads(text)
         if said["type"] == "answer":
             return said
@@ -276,11 +285,11 @@ VALUES: list[Any] = [
 ]
 KEYS = (
     *("system", "policy", "name", "value", "kind", "pid", "group", "workload", "time_ns"),
-    *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label"),
+    *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label", "pids", "back"),
 )
 COMMANDS = (
     *("policy", "tunable", "tunables", "status", "attribute", "start", "kill", "pause", "resume"),
-    *("seek", "history", "explain", "perfetto", "pace", "step", "window", "record", "report"),
+    *("seek", "branch", "perfetto", "pace", "step", "window", "record", "report"),
 )
 
 
@@ -344,14 +353,14 @@ def test_a_number_that_is_no_text_is_a_message() -> None:
 
 
 def test_a_page_that_asks_and_does_not_read_is_heard_no_further(monitor: Monitor) -> None:
-    """It asks for all of the past, which is long, and reads nothing of it."""
+    """It asks how the system is, which is long, and reads nothing of it."""
 
     async def ask() -> None:
         async with opened(monitor) as link:
-            await answer_to(link, '{"id": 1, "do": "history"}')
+            await answer_to(link, '{"id": 1, "do": "status"}')
             before = monitor.memory()
             raw = link.protocol.stream.socket  # type: ignore[union-attr]
-            frame = b"\x81\x9c" + bytes(4) + b'{"id": 2, "do": "history"}  '
+            frame = b"\x81\x9b" + bytes(4) + b'{"id": 2, "do": "status"}  '
             raw.setblocking(False)
             limit = time.monotonic() + 8
             sent = 0
@@ -372,7 +381,7 @@ def test_a_page_that_leaves_while_it_is_told_is_no_news() -> None:
 
     async def ask(link: WebSocketClientConnection) -> None:
         for number in range(limits.QUESTIONS_MAX):
-            await link.write_message(f'{{"id": {number}, "do": "history"}}')
+            await link.write_message(f'{{"id": {number}, "do": "status"}}')
         while monitor.unread() < 2 * PIECE_BYTES:
             await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)

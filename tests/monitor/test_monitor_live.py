@@ -8,18 +8,20 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from page_waits import PATIENCE_S, until
 from schedlab import paths
 from schedlab.monitor.making import read_choices, software_of
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Life, Setup, Status, System
 from schedlab.runs.parts import supply
+from schedlab.toolchain.build import machine_module
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.toolchain.tools import BROWSERS, find_browser
 from test_monitor_page import panel, wait_for_frames
@@ -36,8 +38,6 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("monitor_page"),
 ]
-PATIENCE_S = 120
-
 T = TypeVar("T")
 
 
@@ -64,6 +64,11 @@ class Monitor:
         assert system is not None
         return system
 
+    def begun_after(self, before: System) -> System | None:
+        """Returns what has been started in the place of another one, or None if it has not begun yet."""
+        system = self.session.systems["a"].system
+        return None if system is before else system
+
     def status(self) -> Status:
         """What the kernel says itself."""
         return self.do(self.system.read_status())
@@ -82,6 +87,7 @@ class Monitor:
 @pytest.fixture(scope="module")
 def monitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
     supply(("kernel", "disk", "simulator", "mkfs"))
+    machine_module()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paths, "RUNS", tmp_path_factory.mktemp("runs"))
         monitor = Monitor(Setup("qemu", PolicyChoice("rr"), workloads=("two-hogs", "interactive")))
@@ -105,14 +111,6 @@ def page(browser: Browser, monitor: Monitor) -> Iterator[Page]:
     yield page
     context.close()
     assert trouble == []
-
-
-def until(page: Page, condition: Callable[[], Any]) -> None:
-    for _ in range(PATIENCE_S * 10):
-        if condition():
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError("it did not come to that")
 
 
 def row(page: Page, name: str) -> Any:
@@ -177,10 +175,14 @@ def test_its_time_stands_still(page: Page, monitor: Monitor) -> None:
     page.get_by_label("Go on", exact=True).wait_for()
     until(page, lambda: monitor.system.life is Life.PAUSED)
     clock = page.locator(".strip-clock")
-    page.wait_for_timeout(600)
+
+    def stands() -> bool:
+        before = clock.inner_text()
+        page.wait_for_timeout(600)
+        return clock.inner_text() == before
+
+    until(page, stands)
     before = clock.inner_text()
-    page.wait_for_timeout(600)
-    assert clock.inner_text() == before
     page.get_by_label("Go on", exact=True).click()
     until(page, lambda: clock.inner_text() != before)
 
@@ -188,22 +190,22 @@ def test_its_time_stands_still(page: Page, monitor: Monitor) -> None:
 def test_it_is_shown_as_it_was(page: Page, monitor: Monitor) -> None:
     page.get_by_label("How far a step goes").select_option("millisecond")
     clock, back = page.locator(".strip-clock"), page.locator(".strip-back")
-    watched = monitor.session.systems["a"]
-    shown = []
-    for _ in range(3):
-        page.get_by_label("Step back").click()
-        until(page, lambda: watched.view and watched.view.time_ns not in shown)
-        assert watched.view
-        shown.append(watched.view.time_ns)
-    assert shown == [shown[0] - step * 1_000_000 for step in range(3)]
+    page.get_by_label("Step back").click()
     back.get_by_text("before the present").wait_for()
+    shown = [clock.inner_text()]
+    for _ in range(2):
+        page.get_by_label("Step back").click()
+        until(page, lambda: clock.inner_text() not in shown)
+        shown.append(clock.inner_text())
+    microseconds = [round(float(text.removesuffix(" s")) * 1e6) for text in shown]
+    assert microseconds == [microseconds[0] - step * 1000 for step in range(3)]
     assert monitor.system.life is Life.PAUSED
-    until(page, lambda: clock.inner_text() == f"{shown[2] / 1e9:.6f} s")
     page.get_by_label("One step", exact=True).click()
-    until(page, lambda: clock.inner_text() == f"{shown[1] / 1e9:.6f} s")
+    until(page, lambda: clock.inner_text() == shown[1])
     page.get_by_label("Go on", exact=True).click()
     until(page, lambda: not back.inner_text())
-    until(page, lambda: float(clock.inner_text().removesuffix(" s")) > shown[0] / 1e9 + 0.1)
+    later = microseconds[0] / 1e6 + 0.1
+    until(page, lambda: float(clock.inner_text().removesuffix(" s")) > later)
 
 
 def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) -> None:
@@ -232,17 +234,20 @@ def test_a_killed_guest_is_shown_and_started_again(page: Page, monitor: Monitor)
     assert "failed" in banner.inner_text()
     banner.get_by_label("Start the system again").click()
     banner.wait_for(state="hidden")
+    until(page, lambda: monitor.begun_after(machine))
     row(page, "hog").wait_for()
-    until(page, lambda: monitor.system is not machine and monitor.status().policy == "rr")
+    assert monitor.status().policy == "rr"
 
 
 def test_other_cpus(page: Page, monitor: Monitor) -> None:
+    before = monitor.system
     workloads = panel(page, "workloads")
     workloads.get_by_label("CPUs").fill("1")
     workloads.get_by_text("Start again", exact=True).click()
     page.locator(".strip h2", has_text="1 CPU").wait_for()
+    system = until(page, lambda: monitor.begun_after(before))
+    assert until(page, lambda: system.header).cpus == 1
     row(page, "hog").wait_for()
-    until(page, lambda: monitor.system.header is not None and monitor.system.header.cpus == 1)
 
 
 def test_a_lost_connection_is_made_again(page: Page, monitor: Monitor) -> None:

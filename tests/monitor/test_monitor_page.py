@@ -14,8 +14,9 @@ import pytest
 
 from contrast import CONTRAST_SCRIPT
 from hostile_names import NAMES
-from monitor_stand_in import StandIn
-from schedlab.monitor.server import PAGE
+from monitor_stand_in import ABILITIES, StandIn
+from page_waits import PATIENCE_S, until
+from schedlab.monitor.files import PAGE
 from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ PANELS = (
     *("timeline", "queues", "policy", "shares", "processes", "metrics"),
     *("waits", "decisions", "selections", "log", "workloads", "cost"),
 )
+COLUMNS = (
+    *("pid", "name", "state", "share", "cpu", "level", "priority", "tickets", "weight"),
+    *("slice_left_ns", "wait_now_ns", "waiting_ns", "run_ns", "selections"),
+)
+"""Of the table, as if a user had chosen them: else it has those of which the policy makes use."""
 CONTRAST = 4.5
 """WCAG 2.1, 1.4.3: of text to its ground."""
 GRAPHIC_CONTRAST = 3.0
@@ -63,7 +69,9 @@ def opened(
         reduced_motion="reduce",
     )
     page = context.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
     layout = json.dumps({"folded": folded, "enlarged": ""})
+    page.add_init_script(f"localStorage['schedlab-columns'] ??= {json.dumps(json.dumps(COLUMNS))}")
     page.add_init_script(f"localStorage['schedlab-layout'] ??= {json.dumps(layout)}")
     trouble: list[str] = []
     page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
@@ -87,15 +95,6 @@ def panel(page: Page, name: str, system: str = "a") -> Locator:
     return page.locator(f"#{name}-{system}")
 
 
-def until(page: Page, script: str) -> None:
-    """Waits until this is so. (The page's rules forbid `wait_for_function`, which compiles texts.)"""
-    for _ in range(400):
-        if page.evaluate(script):
-            return
-        page.wait_for_timeout(25)
-    raise AssertionError(f"never came to be: {script}")
-
-
 def wait_for_frames(page: Page) -> None:
     until(page, "[...document.querySelectorAll('.strip-policy')].at(-1)?.textContent")
 
@@ -114,11 +113,8 @@ def changes(page: Page, selector: str, act: Callable[[], object] = lambda: None)
 
 def sent(page: Page, stand_in: StandIn, act: str, count: int = 1) -> dict[str, Any]:
     """What the page asked for, as soon as it has come."""
-    for _ in range(200):
-        if len(stand_in.asked_to(act)) >= count:
-            return stand_in.asked_to(act)[count - 1]
-        page.wait_for_timeout(25)
-    raise AssertionError(f"{act} was not asked for: {stand_in.asked}")
+    asked = until(page, lambda: stand_in.asked_to(act)[count - 1 :], lambda: stand_in.asked)
+    return asked[0]
 
 
 def overflow(page: Page) -> int:
@@ -186,6 +182,25 @@ def test_a_row_says_all_of_its_process(browser: Browser) -> None:
         panel(page, "processes").get_by_text("steer").wait_for()
 
 
+def test_a_lesson_waits_until_its_machine_has_started(browser: Browser) -> None:
+    """It has frames before, but does nothing that it is asked."""
+    lesson = {"title": "A lesson", "policies": "mlfq", "steps": [{"text": "Look."}]}
+    able = tuple(each for each in ABILITIES if each != "setup")  # so it is not begun anew
+    stand_in = StandIn(systems=1, lesson=lesson, abilities=able)
+    made = stand_in.made[0]
+    made.life = "starting"
+    stand_in.refusals = {"pause": "it does not run: starting"}
+
+    def start() -> None:
+        made.life = "running"
+        stand_in.refusals = {}
+
+    with stand_in, opened(browser, stand_in) as page:
+        page.wait_for_timeout(500)
+        stand_in.call(start)
+        page.locator("#lesson").get_by_text("1 of 1").wait_for()
+
+
 def test_side_by_side_each_has_its_own(browser: Browser) -> None:
     with StandIn() as stand_in, opened(browser, stand_in, PROJECTOR) as page:
         assert page.locator("#system-a .strip-policy").inner_text() == "mlfq"
@@ -197,6 +212,70 @@ def test_side_by_side_each_has_its_own(browser: Browser) -> None:
         panel(page, "processes", "b").locator(".row.selected").wait_for()  # drawn a frame later
         assert panel(page, "processes", "b").locator(".row.selected").count() == 1
         assert panel(page, "processes", "a").locator(".row.selected").count() == 0
+
+
+def test_a_recording_at_its_end_says_so_and_is_played_again(browser: Browser) -> None:
+    with StandIn(systems=1, end_ns=2_000_000_000) as stand_in, opened(browser, stand_in) as page:
+        page.get_by_text("■ at its end").wait_for()
+        page.get_by_label("Play it from its beginning").click()
+        assert sent(page, stand_in, "seek") == {"time_ns": 0}
+        sent(page, stand_in, "resume")
+
+
+def test_nothing_of_a_panel_lies_above_the_line_at_the_top(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, DESKTOP) as page:
+        top = "const top = document.querySelector('.top').getBoundingClientRect();"
+        scroll = "document.querySelector('#decisions-a .decisions th').getBoundingClientRect().top"
+        page.evaluate(f"scrollTo(0, scrollY + {scroll} - 20)")
+        covered = f"""(() => {{ {top}
+            for (let x = 5; x < top.width; x += 20)
+                if (!document.elementFromPoint(x, top.height / 2).closest('.top')) return x;
+            return -1;
+        }})()"""
+        assert page.evaluate(covered) == -1
+        head = "document.querySelector('.head-group').getBoundingClientRect().top"
+        page.evaluate(f"scrollTo(0, {head} + scrollY - 20)")
+        assert page.evaluate(covered) == -1
+
+
+def test_side_by_side_the_verdict_comes_first(browser: Browser) -> None:
+    with StandIn() as stand_in, opened(browser, stand_in, PROJECTOR) as page:
+        a, b = stand_in.made
+        better = b.metrics
+        b.metrics = lambda: {**better(), "wakeup_median_ns": 0.0}  # type: ignore[method-assign]
+        figure = page.locator(".verdict-figure").first
+        figure.get_by_text("Wake-up, median").wait_for()
+        assert figure.locator(".good").inner_text() == "0"
+        assert "against 0 b lottery" in figure.inner_text()
+        table = page.locator(".verdict-table")
+        assert table.locator("thead tr").nth(1).locator("th").all_inner_texts()[:2] == ["a", "b"]
+        table.get_by_text("compile 7").click()
+        page.locator("#processes-b .row.selected").wait_for()
+        assert page.locator("#processes-a .row.selected").count() == 1
+        assert len(a.running) == 2
+
+
+def test_a_lecture_has_four_panels_in_large_letters(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, PROJECTOR, folded=()) as page:
+        page.keyboard.press("m")
+        seen = [name for name in PANELS if panel(page, name).is_visible()]
+        assert seen == ["timeline", "queues", "processes", "decisions"]
+        for place in (".row .name-words", ".decisions td.why"):
+            size = page.locator(place).first.evaluate(
+                "(it) => parseFloat(getComputedStyle(it).fontSize)"
+            )
+            assert size >= 20
+        assert page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)") == 24
+        page.keyboard.press("m")
+        assert panel(page, "metrics").is_visible()
+
+
+def test_the_reason_of_a_decision_is_not_cut_off(browser: Browser) -> None:
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, DESKTOP, folded=()) as page:
+        panel(page, "decisions").scroll_into_view_if_needed()
+        why = page.locator("#decisions-a td.why").first
+        why.wait_for()
+        assert why.evaluate("(it) => it.scrollWidth <= it.clientWidth")
 
 
 def test_a_click_means_what_was_pressed(browser: Browser) -> None:

@@ -1,115 +1,105 @@
 # SPDX-License-Identifier: MIT
-"""Steps back in time: what is shown then is what was shown when it was the present."""
+"""What a page shows of a session's systems: steps back in time, where what is shown then is what was shown when
+it was the present; and pages that come later."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from kept_runs import keep_simulated
+from live_page import LivePage, another_page, live_page
+from monitor_stand_ins import until
 from schedlab import paths
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor import past as past_module
-from schedlab.monitor.commands import perform
-from schedlab.monitor.frames import Frame
 from schedlab.monitor.making import make_ready, make_system, read_choices
-from schedlab.monitor.model import Model
-from schedlab.monitor.past import Past
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Refused, Setup, Status, StatusRow, StepKind
+from schedlab.monitor.system import Refused, Setup, StepKind
 from schedlab.monitor.systems.recorded import recorded_setup
-from schedlab.toolchain.policies import PolicyChoice, read_catalogue
-from schedlab.trace import read_records
+from schedlab.monitor.watched import Watched
+from schedlab.toolchain.build import machine_module
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.tools import find_browser
 from trace_simulator import Script, simulate, write
 
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not find_browser(), reason="NO BROWSER: steps back are NOT TESTED"),
+]
 HAPPENED = ("timeline", "marks", "decisions", "log")
 OF_THE_HOST = (
-    *("number", "life", "paused", "speed", "pace", "events_per_s", "behind_ns", "back_ns"),
+    *("type", "number", "life", "paused", "speed", "pace", "events_per_s", "behind_ns", "back_ns"),
     *("whole", "skipped_frames", "recording", "message"),
 )
-PATIENCE_S = 60.0
 STEPS = tuple(kind.value for kind in StepKind)
-
-
-def plain(value: Any) -> Any:
-    """Without numpy, so that it can be compared."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return value
 
 
 def state(frame: Any) -> dict[str, Any]:
     """What is the case at its moment."""
-    return {
-        key: plain(value) for key, value in frame.items() if key not in (*HAPPENED, *OF_THE_HOST)
-    }
+    return {key: value for key, value in frame.items() if key not in (*HAPPENED, *OF_THE_HOST)}
 
 
 class Table:
-    """A session under way; its frames are made here alone, when they are asked for."""
+    """A session under way, and a page of it."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, page: LivePage) -> None:
         self.session = session
+        self.page = page
 
     async def do(self, do: str, **message: Any) -> Any:
-        return await perform(self.session, {"do": do, **message})
+        return await self.page.ask(do, **message)
 
     async def step(self, kind: str, back: bool = False) -> int:
         reached: int = await self.do("step", kind=kind, back=back)
         return reached
 
-    async def frame(self, now_ns: int = 0, letter: str = "a") -> Frame:
-        """What is shown, once this time has been reached, and all is known up to then."""
+    async def frame(self, now_ns: int = 0, letter: str = "a") -> dict[str, Any]:
+        """What is shown, once this time has been reached."""
+        return await self.page.frame(lambda frame: frame["now_ns"] >= now_ns, letter)
+
+    async def at(self, now_ns: int, letter: str = "a") -> dict[str, Any]:
+        """What is shown of this moment, as soon as it is."""
+        return await self.page.frame(lambda frame: frame["now_ns"] == now_ns, letter)
+
+    async def present(self, reached: int, letter: str = "a") -> dict[str, Any]:
+        """What is shown of a system that stands, once all is known of what it did up to this time."""
         each = self.session.systems[letter]
-        await until(lambda: each.model is not None)
-        if each.view is None:
-            await until(lambda: not each.is_behind and each.present_ns >= now_ns)
-        return each.frame(1.0)
+        await until(lambda: each.known_ns >= reached)
+        return await self.page.frame(
+            lambda frame: frame["now_ns"] >= reached and frame["events"] == _records(each), letter
+        )
 
-
-async def until(condition: Callable[[], object]) -> None:
-    for _ in range(int(PATIENCE_S * 100)):
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come to that")
+    async def standing(self, letter: str = "a") -> dict[str, Any]:
+        """What is shown once it stands, and all is known up to then."""
+        await self.page.frame(lambda frame: frame["paused"], letter)
+        await asyncio.sleep(0.3)
+        return await self.page.frame(lambda frame: frame["paused"], letter)
 
 
 def watched(setups: list[Setup], test: Callable[[Table], Awaitable[None]], speed: float) -> None:
-    """Runs a test beside a session of these systems."""
+    """Runs a test beside a page of a session of these systems."""
+    machine_module()
+    make_ready(setups[0])
 
     async def run() -> None:
-        make_ready(setups[0])
         session = Session(setups, read_choices(), make=make_system, speed=speed)
-        running = asyncio.ensure_future(session.run())
-        table = Table(session)
-        try:
+        async with live_page(session) as page:
             first = session.systems["a"]
-            await until(lambda: first.failure or (first.model and first.model.events > 300))
-            testing = asyncio.ensure_future(test(table))
-            await asyncio.wait([testing, running], return_when="FIRST_COMPLETED")
-            assert not running.done(), running.exception()
-            await testing
+            await until(lambda: first.failure or _records(first) > 300)
+            await test(Table(session, page))
             assert not [each.failure for each in session.systems.values() if each.failure]
-        finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
-            await session.close()
 
     asyncio.run(run())
+
+
+def _records(each: Watched) -> int:
+    return each.tape.recent.end if each.tape else 0
 
 
 @pytest.fixture(autouse=True)
@@ -123,21 +113,12 @@ SIMULATED = Setup("sim", PolicyChoice("mlfq"), workloads=("two-hogs", "interacti
 async def forth_and_back(table: Table, kinds: Sequence[str] = STEPS) -> None:
     """What was seen step by step is seen again on the way back, and once more forth."""
     await table.do("pause")
-    system = table.session.systems["a"]
     for kind in kinds:
         seen = {}
         for _ in range(6):
-            frame = await table.frame(await table.step(kind))
+            frame = await table.present(await table.step(kind))
             seen[frame["now_ns"]] = state(frame)
         assert len(seen) == 6
-        present_ns = max(seen)
-        for time_ns in reversed(seen):
-            system.look(time_ns)
-            frame = await table.frame()
-            assert state(frame) == seen[time_ns]
-            assert frame["whole"]
-            assert frame["back_ns"] == present_ns - time_ns
-        system.look(None)
         await step_back(table, kind, seen)
 
 
@@ -148,15 +129,16 @@ async def step_back(table: Table, kind: str, seen: dict[int, Any]) -> None:
         time_ns = await table.step(kind, back=True)
         assert time_ns < way[-1]
         way.append(time_ns)
-        frame = await table.frame()
-        assert (frame["now_ns"], frame["paused"]) == (time_ns, True)
+        frame = await table.at(time_ns)
+        assert frame["paused"]
+        assert frame["back_ns"] == max(seen) - time_ns
         if time_ns in seen:
             found.add(time_ns)
             assert state(frame) == seen[time_ns]
     assert kind != "event" or len(found) >= 4
     for time_ns in reversed(way[:-1]):
         assert await table.step(kind) == time_ns
-    frame = await table.frame()
+    frame = await table.at(max(seen))
     assert state(frame) == seen[max(seen)]
     assert frame["back_ns"] == 0
 
@@ -186,12 +168,14 @@ def test_several_go_back_in_step() -> None:
     async def test(table: Table) -> None:
         await table.do("pause")
         at = await table.step("tick")
+        for letter in "ab":
+            await table.present(at, letter)
         for _ in range(3):
             earlier = await table.step("tick", back=True)
             assert earlier == at - SIMULATED.tick_ns
             at = earlier
             for letter in "ab":
-                assert (await table.frame(letter=letter))["now_ns"] == earlier
+                await table.at(earlier, letter)
 
     other = replace(SIMULATED, policy=PolicyChoice("rr"))
     watched([SIMULATED, other], test, speed=0.5)
@@ -203,20 +187,19 @@ def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
     async def test(table: Table) -> None:
         system = table.session.systems["a"]
         await table.do("pause")
+        await table.standing()
         present = system.now_ns
         for _ in range(3):
             then = await table.step("tick", back=True)
-        seen = await table.frame()
-        await until(lambda: system.is_on)
+        seen = await table.at(then)
         await table.do("policy", policy="lottery")
-        assert system.view is None
         assert system.now_ns == then < present
-        await until(lambda: system.frame(1.0)["policy"] == "lottery")
-        frame = await table.frame(then)
+        frame = await table.page.frame(lambda frame: frame["policy"] == "lottery")
         assert then <= frame["now_ns"] < present
+        assert frame["back_ns"] == 0
         assert frame["processes"]["pid"] == seen["processes"]["pid"]
         await table.step("tick", back=True)
-        assert (await table.frame())["policy"] == "mlfq"
+        await table.page.frame(lambda frame: frame["policy"] == "mlfq")
         await table.do("resume")
         frame = await table.frame(present + 1)
         assert frame["policy"] == "lottery"
@@ -227,16 +210,65 @@ def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
 def test_the_past_that_is_kept_has_a_beginning() -> None:
     async def test(table: Table) -> None:
         await table.do("pause")
-        refusal = ""
+        refusal, first = "", 0
         while not refusal:
             try:
                 first = await table.step("tick", back=True)
             except Refused as error:
                 refusal = str(error)
         assert "nothing is kept of what was before" in refusal
-        frame = await table.frame()
-        assert frame["now_ns"] == first
+        frame = await table.at(first)
         assert frame["back_ns"] > 0
+
+    watched([SIMULATED], test, speed=1)
+
+
+def test_a_page_that_comes_later_is_told_the_past() -> None:
+    """Its figures are those of a page that was there from the beginning, and so is its time line."""
+
+    async def test(table: Table) -> None:
+        table.session.systems["a"].log.add(["a line of the console"])
+        await table.page.frame(lambda frame: frame["now_ns"] > 200_000_000)
+        await table.do("pause")
+        shown = await table.standing()
+        context = table.page.page.context
+        (server,) = table.session._listeners
+        other = await another_page(await context.new_page(), server)  # type: ignore[arg-type]
+        late = await other.frame(lambda frame: frame["now_ns"] == shown["now_ns"])
+        assert state(late) == state(shown)
+        mine, theirs = await table.page.ask("history"), await other.ask("history")
+        for key in ("timeline", "marks", "log"):
+            assert mine[key] == theirs[key]
+        # A frame has the last decisions of all that it comes after.
+        assert theirs["decisions"]
+        assert mine["decisions"][-len(theirs["decisions"]) :] == theirs["decisions"]
+        assert mine["timeline"]["runs"]
+        assert "a line of the console" in mine["log"]
+        # The past of each is its own.
+        then = await table.step("tick", back=True)
+        await table.at(then)
+        assert (await other.frame())["now_ns"] == shown["now_ns"]
+
+    watched([SIMULATED], test, speed=1)
+
+
+def test_what_is_asked_of_a_group_goes_to_its_processes() -> None:
+    async def test(table: Table) -> None:
+        frame = await table.page.frame(lambda frame: any(frame["processes"]["group"]))
+        await table.do("pause")
+        frame = await table.standing()
+        processes = frame["processes"]
+        group = next(each for each in processes["group"] if each)
+        count = processes["group"].count(group)
+        assert await table.do("attribute", group=group, kind="tickets", value=77) == count
+        with pytest.raises(Refused, match="no process of the group"):
+            await table.do("kill", group="none")
+        explained = await table.do("explain", pid=processes["pid"][-1])
+        assert explained["pid"] == processes["pid"][-1]
+        with pytest.raises(Refused, match="no process 999999"):
+            await table.do("explain", pid=999999)
+        await table.do("window", seconds=0.25)
+        await table.page.frame(lambda frame: frame["metrics"]["window_ns"] == 250_000_000)
 
     watched([SIMULATED], test, speed=1)
 
@@ -246,76 +278,22 @@ def test_a_live_machine_is_shown_as_it_was() -> None:
     """Frames that were shown while it ran are found again, and it goes on from the present."""
 
     async def test(table: Table) -> None:
-        system = table.session.systems["a"]
-        live = []
+        live = {}
+        await table.frame(1)
         for _ in range(20):
             await asyncio.sleep(0.05)
-            live.append(system.frame(1.0))
+            frame = await table.page.frame()
+            live[frame["now_ns"]] = state(frame)
         await table.do("pause")
-        await asyncio.sleep(0.2)
-        present = await table.frame()
-        for frame in live:
-            system.look(frame["now_ns"])
-            again = await table.frame()
-            assert state(again) == state(frame)
-        await table.step("decision", back=True)
-        assert (await table.frame())["back_ns"] > 0
+        present = await table.standing()
+        for time_ns in reversed(live):
+            assert await table.do("look", time_ns=time_ns) == time_ns
+            assert state(await table.at(time_ns)) == live[time_ns]
+        assert len(live) > 5
+        await table.do("step", kind="decision", back=True)
+        assert (await table.page.frame())["back_ns"] > 0
         await table.do("resume")
         later = await table.frame(present["now_ns"] + 1)
         assert later["back_ns"] == 0
 
     watched([replace(SIMULATED, machine="spike")], test, speed=1)
-
-
-# --- what is kept
-
-
-def fed(tmp_path: Path) -> tuple[Any, Model]:
-    """A trace, and a model at its beginning."""
-    records = read_records(kept(tmp_path / "run") / TRACE_FILE)
-    return records, Model(records.header, "rr", "equal", 10**9, read_catalogue())
-
-
-def test_less_is_kept_than_there_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past_module, "RECORDS_MAX", 400)
-    monkeypatch.setattr(past_module, "_STRETCH", 100)
-    records, model = fed(tmp_path)
-    past = Past(model)
-    seen = {}
-    row = StatusRow("x", 3, "RUNNABLE", 1, 5_000_000, 1)
-    for begin in range(0, len(records), 50):
-        piece = records.piece(begin, begin + 50)
-        model.feed(piece)
-        past.add(piece)
-        if begin % 300 == 0:
-            status = Status("rr", rows=(row,))
-            model.apply_status(status)
-            past.add_status(status)
-        past.mark(model)
-        assert sum(each.records for each in past._stretches) <= 400
-        later = records.piece(begin + 50, begin + 51)
-        if not len(later) or int(later["time"][0]) > model.now_ns:
-            seen[model.now_ns] = plain(model.frame())
-    assert len(records) > 2000
-    assert past.begin_ns > min(seen)
-    compared = 0
-    for time_ns, frame in seen.items():
-        if time_ns < past.begin_ns:
-            with pytest.raises(Refused):
-                past.model_at(time_ns)
-            continue
-        found = plain(past.model_at(time_ns).frame())
-        assert {key: found[key] for key in found if key not in HAPPENED} == {
-            key: frame[key] for key in frame if key not in HAPPENED
-        }
-        compared += 1
-    assert compared > 3
-    time_ns, moments = model.now_ns, [model.now_ns]
-    while time_ns > past.begin_ns:
-        time_ns = past.before(time_ns, StepKind.EVENT)
-        assert time_ns < moments[-1]
-        moments.append(time_ns)
-    with pytest.raises(Refused, match="nothing is kept"):
-        past.before(time_ns, StepKind.EVENT)
-    for earlier, later_ns in zip(moments[:0:-1], moments[-2::-1], strict=True):
-        assert past.after(earlier, StepKind.EVENT) == later_ns

@@ -181,21 +181,37 @@ def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
     assert once_more.people[own].name == f"[{name}]"
 
 
+def everything(kept: Recent) -> Iterator[Records]:
+    """All that is kept, in pieces of any length."""
+    at = kept.begin
+    while at < kept.end:
+        piece = kept.since(at, 777)
+        yield piece
+        at += len(piece)
+    assert len(kept.since(at, 777)) == 0
+
+
 def test_the_last_records_are_kept_and_no_more(tmp_path: Path) -> None:
     header, records = recorded()
     kept = Recent(header, most=2000)
     for part in pieces(records, random.Random(3), 300):
         kept.add(part)
-        assert kept.count <= 2000
+        assert kept.end - kept.begin <= 2000
+        assert (
+            np.concatenate(list(everything(kept))).tolist()
+            == records[kept.begin : kept.end].tolist()
+        )
     kept.write(tmp_path / "recent.bin", frozenset())
     read = trace.read(tmp_path / "recent.bin")
     trace.validate(read)
     assert 1500 < len(read.events) < 2500
     assert read.end_ns == int(records["time"].max())
-    short = Recent(header, span_ns=5_000_000)
+    with pytest.raises(ValueError, match="is kept no more"):
+        kept.since(0, 1)
+    short = Recent(header)
     for part in pieces(records, random.Random(3), 300):
         short.add(part)
-    short.write(tmp_path / "short.bin", frozenset())
+    short.write(tmp_path / "short.bin", frozenset(), span_ns=5_000_000)
     assert trace.read(tmp_path / "short.bin").begin_ns > read.end_ns - 20_000_000
 
 

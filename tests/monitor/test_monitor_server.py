@@ -15,16 +15,22 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from monitor_stand_ins import SECOND, StandIn, choices, setup, until
+from monitor_stand_ins import SECOND, StandIn, choices, recorded, setup, until
 from schedlab import paths
 from schedlab.errors import WrongUsage
-from schedlab.monitor.server import Server, Socket, encode
+from schedlab.monitor.files import MODULE
+from schedlab.monitor.page_socket import Socket
+from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Setup
+from schedlab.monitor.system import Records, Setup
+from schedlab.toolchain.build import build_lock, machine_module
+from schedlab.trace.format import RECORD, Kind
+from web_assembly import makes_web_assembly
 
 
 @asynccontextmanager
@@ -42,6 +48,15 @@ async def served(*setups: Setup, **options: Any) -> AsyncIterator[Server]:
         await session.close()
 
 
+def opened(said: bytes) -> dict[str, Any]:
+    """Records, and the header before them if a trace begins."""
+    begins = bool(said[1])
+    header, records = (said[8:72], said[72:]) if begins else (b"", said[8:])
+    kind = "begin" if begins else "records"
+    rows = np.frombuffer(records, RECORD)
+    return {"type": kind, "system": chr(said[0]), "header": header, "records": rows}
+
+
 class Client:
     """A page, as far as its socket goes."""
 
@@ -53,12 +68,20 @@ class Client:
     async def next(self, kind: str) -> dict[str, Any]:
         """The next message of a kind; the others are kept."""
         while True:
-            text = await asyncio.wait_for(self.connection.read_message(), 20)
-            assert text is not None, "the socket was closed"
-            message: dict[str, Any] = json.loads(text)
+            said = await asyncio.wait_for(self.connection.read_message(), 20)
+            assert said is not None, "the socket was closed"
+            message = opened(said) if isinstance(said, bytes) else json.loads(said)
             self.messages.append(message)
             if message["type"] == kind:
                 return message
+
+    async def records(self, count: int) -> Records:
+        """The first so many records of system a's trace."""
+        while (told := [each["records"] for each in self.messages if "records" in each]) == [] or (
+            sum(map(len, told)) < count
+        ):
+            await self.next("records")
+        return np.concatenate(told)[:count]
 
     async def ask(self, do: str, **message: Any) -> dict[str, Any]:
         self.number += 1
@@ -91,10 +114,11 @@ def test_a_page_is_greeted_and_shown_what_happens() -> None:
                 hello["palette"]
             )
             assert hello["cpus_max"] == {"sim": 256}
-            await until(lambda: all(each.model for each in server.session.systems.values()))
-            frames = [await client.next("frame") for _ in range(6)]
-            assert {frame["system"] for frame in frames} == {"a", "b"}
-            assert frames[-1]["processes"]["pid"]
+            await until(lambda: all(each.tape for each in server.session.systems.values()))
+            states = [await client.next("state") for _ in range(6)]
+            assert {state["system"] for state in states} == {"a", "b"}
+            assert states[-1]["own"] == [1]
+            assert (await client.next("state"))["life"] == "running"
             answer = await client.ask("tunables", system="b")
             assert (answer["ok"], answer["result"][0]["name"]) == (True, "slice")
             answer = await client.ask("policy", policy="rrr")
@@ -107,16 +131,18 @@ def test_a_page_is_greeted_and_shown_what_happens() -> None:
 def test_several_pages_see_the_same() -> None:
     async def watch() -> None:
         async with served() as server:
-            one, other = await connected(server), await connected(server)
-            first = await one.next("frame")
-            while (second := await other.next("frame"))["number"] < first["number"]:
-                pass
-            while first["number"] < second["number"]:
-                first = await one.next("frame")
-            assert first == second
+            one = await connected(server)
+            watched = server.session.systems["a"]
+            await until(lambda: watched.tape and watched.tape.recent.end > 500)
+            other = await connected(server)
+            _, records = recorded()
+            for client in (one, other):
+                assert (await client.records(500)).tolist() == records[:500].tolist()
+                begin = next(each for each in client.messages if each["type"] == "begin")
+                assert int.from_bytes(begin["header"][20:24], "little") == 2  # CPUs
             one.connection.close()
             await until(lambda: len(server.clients) == 1)
-            assert await other.next("frame")
+            assert await other.next("state")
 
     asyncio.run(watch())
 
@@ -174,7 +200,8 @@ def test_files_are_served_with_what_keeps_others_out() -> None:
             assert b"<html" in body
             assert server.token.encode() not in body
             policy = headers["Content-Security-Policy"]
-            assert "script-src 'self';" in policy
+            assert "script-src 'self' 'wasm-unsafe-eval';" in policy
+            assert "worker-src 'self';" in policy
             assert "default-src 'none'" in policy
             assert headers["X-Frame-Options"] == "DENY"
             assert headers["Referrer-Policy"] == "no-referrer"
@@ -212,44 +239,92 @@ def test_a_published_file_is_found_by_its_address_alone(tmp_path: Path) -> None:
     asyncio.run(look())
 
 
-def test_vega_is_served() -> None:
+def test_what_is_made_for_the_page_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODULE, "make", lambda: b"a module")
+
     async def look() -> None:
         async with served() as server:
             code, headers, body = await fetched(server, "/vega.js")
             assert code == 200
             assert headers["Content-Type"].startswith("text/javascript")
             assert b"vegaEmbed" in body
+            code, headers, body = await fetched(server, "/machine.wasm")
+            assert (code, headers["Content-Type"], body) == (200, "application/wasm", b"a module")
 
     asyncio.run(look())
 
 
-def test_a_slow_page_gets_the_newest_and_is_told_what_it_missed() -> None:
-    async def watch() -> None:
+def test_a_page_waits_for_no_build_of_another_command() -> None:
+    """The module was made when the monitor began."""
+    if not makes_web_assembly():
+        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
+    made = machine_module()
+
+    async def look() -> None:
         async with served() as server:
-            await until(lambda: server.session.systems["a"].model)
+            with build_lock():
+                code, _, body = await fetched(server, "/machine.wasm")
+            assert (code, body) == (200, made)
+
+    asyncio.run(look())
+
+
+def test_a_slow_page_begins_anew_and_is_told_so() -> None:
+    """It is told what stands where the records begin that are kept, and holds up no other page."""
+
+    async def watch() -> None:
+        async with served(setup("rr"), speed=0.1) as server:
+            watched = server.session.systems["a"]
             client = await connected(server)
-            await client.next("frame")
+            await client.records(10)
             (there,) = server.clients
             sent: list[bytes] = []
             go_on = asyncio.Event()
 
-            async def slowly(data: bytes) -> None:
+            async def slowly(data: bytes, binary: bool = False) -> None:
                 sent.append(data)
                 await go_on.wait()
 
-            there.write_message = slowly  # type: ignore[assignment, method-assign]
+            there.write_message = slowly
+            await until(lambda: sent)
+            assert watched.tape
+            recent = watched.tape.recent
+            recent._most, recent._part = 1000, 100
+            server.session.pace = 0
             other = await connected(server)
-            for _ in range(8):
-                await other.next("frame")
+            _, records = recorded()
+            assert (await other.records(len(records))).tolist() == records.tolist()
+            assert recent.begin > 1000
             assert len(sent) == 1
-            assert len(there._frames) == 1
             go_on.set()
-            await until(lambda: len(sent) > 3)
-            missed = json.loads(sent[1])
-            assert (missed["type"], missed["system"]) == ("missed", "a")
-            assert missed["frames"] >= 4
-            first, newest = json.loads(sent[0]), json.loads(sent[2])
-            assert newest["number"] == first["number"] + missed["frames"] + 1
+            last = records[-1].tobytes()
+            await until(lambda: any(each.endswith(last) for each in sent))
+            said = [json.loads(each) for each in sent if each.startswith(b"{")]
+            assert {"type": "missed", "system": "a", "frames": 1} in said
+            told = [opened(each) for each in sent if not each.startswith(b"{")]
+            begins = [place for place, each in enumerate(told) if each["type"] == "begin"]
+            opening = told[begins[-1]]["records"]
+            assert (opening["kind"] == Kind.FOUND).any()
+            rest = np.concatenate([each["records"] for each in told[begins[-1] + 1 :]])
+            assert rest.tolist() == records[-len(rest) :].tolist()
+            assert 0 < len(rest) < len(records)
+
+    asyncio.run(watch())
+
+
+def test_a_page_that_takes_nothing_in_is_sent_no_more() -> None:
+    """And as the only one, it holds up a system whose clock is ours."""
+
+    async def watch() -> None:
+        async with served(setup("rr"), speed=0) as server:
+            client = await connected(server)
+            (there,) = server.clients
+            there._untaken = 10**9
+            for _ in range(3):
+                await client.next("hello") if not client.messages else await asyncio.sleep(0.2)
+            assert not any("records" in each for each in client.messages)
+            await client.connection.write_message(json.dumps({"do": "took", "records": 10**9}))
+            assert len(await client.records(1000)) == 1000
 
     asyncio.run(watch())
 
@@ -292,17 +367,6 @@ def test_one_click_makes_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             assert len((await fetched(server, perfetto["result"]))[2]) > 1000
 
     asyncio.run(click())
-
-
-def test_columns_are_sent_as_lists() -> None:
-    import numpy as np
-
-    frame: dict[str, Any] = {
-        "pid": np.arange(3, dtype=np.uint32),
-        "share": np.array([0.5, np.nan]),
-        "none": None,
-    }
-    assert json.loads(encode(frame)) == {"pid": [0, 1, 2], "share": [0.5, None], "none": None}
 
 
 def test_a_port_that_is_taken_is_wrong_usage() -> None:

@@ -17,7 +17,6 @@ from schedlab import trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.metrics.lives import descendants, lives
 from schedlab.monitor.model import Model
-from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, Setup, StepKind
 from schedlab.monitor.systems import simulated, simulator
 from schedlab.monitor.systems.simulator import SimulatorSystem
@@ -26,6 +25,7 @@ from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace import Kind
 from schedlab.trace.follow import POLL_RECORDS
 from schedlab.trace.format import RECORD, AttributeKind
+from schedlab.workload.palette import palette
 
 MS = 1_000_000
 TICK = 10 * MS

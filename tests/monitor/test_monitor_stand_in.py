@@ -15,13 +15,13 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import orjson
 import pytest
 
 import monitor_stand_in as page
 import monitor_stand_ins as played
 from schedlab.monitor.commands import perform
 from schedlab.monitor.making import read_choices
-from schedlab.monitor.server import encode
 from schedlab.monitor.session import Session
 
 Shape = dict[str, set[str]]
@@ -53,7 +53,7 @@ def ways(value: Any, way: str = "") -> Iterator[tuple[str, str]]:
 def shape(*messages: Any) -> Shape:
     found: Shape = defaultdict(set)
     for message in messages:
-        for way, kind in ways(json.loads(encode(message))):
+        for way, kind in ways(json.loads(orjson.dumps(message, option=orjson.OPT_SERIALIZE_NUMPY))):
             found[way].add(kind)
     return found
 
@@ -93,12 +93,14 @@ async def _said() -> dict[str, list[Any]]:
     watching = played.Watching(session)
     running = asyncio.ensure_future(session.run())
     try:
-        await played.until(lambda: all(each.model for each in session.systems.values()))
+        await played.until(lambda: all(each.tape for each in session.systems.values()))
         await perform(session, {"do": "pace", "speed": 0})
         await played.until(lambda: watching.frames and watching.last()["life"] == "ended")
-        history = await perform(session, {"do": "history"})
         ran = {run[1] for frame in watching.frames for run in _runs(frame)}
-        explained = [await perform(session, {"do": "explain", "pid": pid}) for pid in ran]
+        picture = watching.screen.picture("a")
+        explained = [picture.explain(pid) for pid in ran]
+        assert picture.model
+        history = {**watching.last(), **picture.model.history()}
         return {
             "hello": [session.hello(), await _hello_of_endless()],
             "frame": [{"type": "frame", **each} for each in (*watching.frames, history)],

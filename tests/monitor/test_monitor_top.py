@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from textual.pilot import Pilot
@@ -216,8 +217,9 @@ def test_four_thousand_processes_cost_what_is_seen(monkeypatch: pytest.MonkeyPat
     drawn: list[int] = []
 
     async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app._stop_listening()
-        app._stop_listening = lambda: None
+        assert app._frames
+        app._frames.close()
+        app._frames = None
         table = app.query_one(ProcessTable)
         many = {key: list(values) * 1024 for key, values in table.columns.items()}
         count = len(many["pid"])
@@ -331,10 +333,11 @@ def test_hostile_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
             await pilot.pause(0.05)
             assert f"own{number}" in seen(app)
         await pilot.press("escape")
-        await app.ask("start", workload="\x1b[31mno\u2028")
-        app.told("kept in \x07here")
-        await until(pilot, lambda: len(app._notifications) == 2)
-        said = [each.message for each in app._notifications]
+        with mock.patch.object(app, "notify", wraps=app.notify) as notify:  # they do not stay
+            await app.ask("start", workload="\x1b[31mno\u2028")
+            app.told("kept in \x07here")
+            await until(pilot, lambda: notify.call_count == 2)
+        said = [each.args[0] for each in notify.call_args_list]
         assert "kept in \\x07here" in said
         assert not UNSAFE.search("".join(said)), ascii(said)
 

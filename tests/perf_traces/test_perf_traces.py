@@ -68,7 +68,7 @@ def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
         stays[int(pid)].append(float(ran) * 1e6)
     read = trace.read(made.folder / "trace.bin")
     ours = _stays(read)
-    # Who has ended has no PID for perf, which so gives its last stay to -1.
+    # A process that has ended has no PID for perf, which so gives its last stay to -1.
     (ended,) = stays.pop(-1)
     # perf moved to the second CPU while it had turned recording on only on the first.
     del stays[RECORDER]
@@ -347,7 +347,7 @@ def test_who_was_there_does_what_its_first_event_says(tmp_path: Path) -> None:
         (5, ProcessState.BLOCKED, 0),
         (7, ProcessState.RUNNABLE, 0),
     ]
-    # Who woke 5 is who ran there, although the trace says so only later.
+    # The process that ran there woke 5, although the trace says so only later.
     assert rows(read, Kind.WAKEUP, "process", "first") == [(5, 6)]
 
 
@@ -386,7 +386,7 @@ def test_weights_are_those_of_the_fair_class() -> None:
 def test_whatever_is_lost_the_rest_is_a_sound_story(
     seed: int, part: float, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Any lines of a real recording may be missing, and nobody says so."""
+    """Any lines of a real recording may be missing, and nothing says so."""
     text = lzma.decompress((RECORDINGS / "perf-7.3.txt.xz").read_bytes()).decode()
     source = random.Random(seed)
     kept = [each for each in text.splitlines() if source.random() >= part]

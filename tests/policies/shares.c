@@ -158,7 +158,7 @@ static void start(struct run *run, const struct test *test)
     }
 }
 
-/* The first tick belongs to those who were forked first, before others had their tickets. */
+/* The first tick belongs to tasks that were forked first, before others had their tickets. */
 static void begin(struct run *run)
 {
     tick(run);

@@ -111,13 +111,13 @@ def sample_report() -> Report:
 
 
 def small_runs(folder: Path) -> None:
-    """Runs of the real machine: two policies, two numbers of CPUs, two seeds; and one that fails.
+    """Runs of the real machine: two policies, two numbers of CPUs, two seeds; and a run that fails.
 
     All in a second or two of the guest.
     """
     everybody = ("--policy", "rr,lottery:thesis", "--cpus", "1,2", "--runs", "2")
     run_kept(folder / "mixed", "--workload", "mixed -n 6 -g 10", *everybody)
-    run_kept(folder / "hopeless", "--workload", "no-such-program", "--cpus", "1")
+    run_kept(folder / "hopeless", "--workload", "/no-such-program", "--cpus", "1")
 
 
 def run_kept(out: Path, *arguments: str) -> None:

@@ -234,7 +234,7 @@ def test_a_long_trace_makes_a_small_chart() -> None:
 
 
 def bars_of(chart: Chart) -> list[dict[str, Any]]:
-    """Of a Gantt chart: who ran, as drawn."""
+    """Of a Gantt chart: the processes that ran, as drawn."""
     return next(table for table in embedded(chart) if "why" in table[0])
 
 
@@ -323,8 +323,8 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     assert len({each.colour for each in found}) == 1
     assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
     assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
-    assert len({theme.policy_look(name).colour for name in known_policies()}) == 8
     assert theme.policy_look("own").colour == theme.OTHER_COLOUR
+    assert len({theme.policy_look(name).colour for name in (*known_policies(), "own")}) == 9
 
 
 def test_policies_have_an_order() -> None:
@@ -358,7 +358,7 @@ def test_a_gantt_chart_shows_all_time_of_the_window(trace: Trace) -> None:
     idle = chart.data.filter(pl.col("pid") == 0)
     running = chart.data.filter(pl.col("pid") != 0)
     should = metrics.processes.group_by("pid").agg(pl.col("running_ns").sum())
-    # Who had ended before the window may still have been on its CPU in it: the metrics have it
+    # A process that had ended before the window may still have been on its CPU in it: the metrics have it
     # in the CPU's time alone.
     ran = sums(running.filter(pl.col("pid").is_in(should["pid"].implode())), "pid")
     assert ran == {pid: time for pid, time in should.rows() if time}

@@ -33,10 +33,9 @@ from schedlab.display.names import (
     write_csv,
 )
 from schedlab.host.interpreter import module_command
+from schedlab.report.playing import PAGE
 from schedlab.runs.parts import supply
 from schedlab.toolchain.tools import find_browser
-from schedlab.trace.follow import TextReader
-from schedlab.trace.format import Kind
 from test_report_browser import opened
 
 if TYPE_CHECKING:
@@ -131,13 +130,6 @@ def test_wrong_usage_shows_what_was_said(
         assert not UNSAFE.search(out + err)
 
 
-def test_the_monitor_reads_visible_names() -> None:
-    data = "\x1b[2J\u2028".encode()
-    reader = TextReader()
-    second, first = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
-    assert reader.begin(0, Kind.EXEC, first, second) == "\\x1b[2J\\u2028"
-
-
 # --- every command
 
 
@@ -166,12 +158,21 @@ def report(hostile: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+PLAYED = 4
+"""Runs that are played: each has a name of its own that attacks."""
+
+
+def pages(report: Path) -> list[Path]:
+    """Those that were made of runs; the one that plays them is the same in all reports."""
+    return sorted(each for each in report.glob("*.html") if each.name != PAGE.name)
+
+
 def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
     pictures = list((report / "files").glob("*.svg"))
     assert len(pictures) > 8
     for each in pictures:
         ET.parse(each)
-    for each in (*report.glob("*.html"), *report.glob("*.md")):
+    for each in (*pages(report), *report.glob("play/*.html"), *report.glob("*.md")):
         text = each.read_text()
         assert not UNSAFE.search(text), each
         if each.suffix == ".html":
@@ -186,12 +187,21 @@ def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
     not find_browser(), reason="NO BROWSER: pages with hostile names are NOT TESTED"
 )
 def test_a_browser_draws_the_report_and_says_nothing(browser: Browser, report: Path) -> None:
-    for file in sorted(report.glob("*.html")):
+    for file in pages(report):
         with opened(browser, file) as page:
             assert page.evaluate("typeof attack") == "undefined"
             assert page.evaluate("document.querySelectorAll('a[href^=javascript]').length") == 0
             figures = page.locator("figure.chart").count()
             assert page.locator("figure.chart canvas, figure.chart svg").count() >= figures
+
+
+@pytest.mark.skipif(not find_browser(), reason="NO BROWSER: runs with hostile names are NOT PLAYED")
+def test_a_browser_plays_its_runs_and_says_nothing(browser: Browser, report: Path) -> None:
+    for file in sorted(report.glob("play/*.html"))[:PLAYED]:
+        with opened(browser, file, allowed="blob:") as page:
+            page.frame_locator("iframe").locator("h2 >> text=recorded").wait_for()
+            for frame in page.frames:
+                assert frame.evaluate("typeof attack") == "undefined"
 
 
 def test_runs_are_compared(hostile: Path) -> None:

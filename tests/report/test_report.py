@@ -26,7 +26,8 @@ from report_samples import (
     table,
 )
 from schedlab.comparison.measures import POSITIVE
-from schedlab.comparison.statistics import estimate, in_column
+from schedlab.comparison.printed import in_column
+from schedlab.comparison.statistics import estimate
 from schedlab.errors import WrongUsage
 from schedlab.files.placing import LIST
 from schedlab.report import build, files, html, markup, specifications
@@ -67,7 +68,7 @@ def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
 ) -> None:
     names = {path.name for path in written.iterdir()}
     assert names == {
-        *("index.html", "second.html", *html.THEME, "style.css", "report.js", "vega.js"),
+        *("index.html", "second.html", *html.STYLES, "report.js", "vega.js"),
         *("report.json", "report.md", "files"),
     }
     beside = {path.name for path in (written / "files").iterdir()}
@@ -428,7 +429,7 @@ def test_a_report_of_real_runs(schedlab: Command, kept: Path, tmp_path: Path) ->
     assert "1 run failed." in index.text
     assert "no-such-program" in index.text
     page = Parsed((out / "runs.html").read_text())
-    assert "init: no-such-program: no such file or directory" in page.text
+    assert "init: /no-such-program: no such file or directory" in page.text
     assert not list(tmp_path.glob(".unfinished*"))
 
 

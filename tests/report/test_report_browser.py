@@ -53,8 +53,10 @@ def opened(
     size: tuple[int, int] = DESKTOP,
     scheme: Scheme = "light",
     scripts: bool = True,
+    allowed: str = "file:",
 ) -> Iterator[Page]:
-    """A page with all charts drawn. It may ask for files alone, and say nothing on the console."""
+    """A page with all charts drawn. It may ask for files alone, or for what is `allowed` besides, and
+    say nothing on the console."""
     context = browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         color_scheme=scheme,
@@ -66,7 +68,7 @@ def opened(
     page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
     page.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
-    page.on("request", lambda request: note_foreign(request.url, trouble))
+    page.on("request", lambda request: note_foreign(request.url, trouble, allowed))
     page.goto(file.as_uri())
     if scripts:
         page.wait_for_function(
@@ -80,8 +82,8 @@ def opened(
     assert trouble == []
 
 
-def note_foreign(address: str, trouble: list[str]) -> None:
-    if not address.startswith(("file://", "data:")):
+def note_foreign(address: str, trouble: list[str], allowed: str) -> None:
+    if not address.startswith(("file://", "data:", allowed)):
         trouble.append(f"request: {address}")
 
 

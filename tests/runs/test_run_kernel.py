@@ -146,7 +146,8 @@ def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_
 
 @pytest.mark.spike
 def test_a_program_that_is_not_there_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
-    content = run(schedlab, tmp_path / "o", *("--workload", "nonesuch", "--cpus", "1,2"), status=1)
+    words = ("--workload", "/nonesuch", "--cpus", "1,2")
+    content = run(schedlab, tmp_path / "o", *words, status=1)
     assert [each["manifest"]["status"] for each in content["runs"]] == ["failed", "failed"]
     assert "nonesuch" in content["messages"]
 

@@ -36,7 +36,7 @@ static inline int32_t random_tick(struct random_scenario *made)
     return (int32_t)random_below(made, RANDOM_TICKS);
 }
 
-/* One act of a process that changes nobody but itself. (Of children there may be two, and only one
+/* One act of a process that changes no other process. (Of children there may be two, and only one
  * can be meant: they change nothing.) */
 static inline struct step random_step(struct random_scenario *made, uint32_t role)
 {

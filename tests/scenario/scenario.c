@@ -107,7 +107,7 @@ static uint32_t own_cpu(void)
 
 /*
  * The first role is played on the last CPU, wherever the machine has started this
- * program: of two CPUs that are idle but for the caller, round-robin gives a child
+ * program: of two CPUs that are idle except for the caller, round-robin gives a child
  * the other.
  */
 static void begin_on_last_cpu(void)

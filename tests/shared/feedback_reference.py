@@ -3,7 +3,7 @@
 
 Written from the rules of studies 3 and 4 and not from the policy, to compare the kernel's trace
 with, tick by tick. What the studies leave open is as in docs/policy-interface.md and as any line of
-people would do it: who comes to a level is behind those that are there; when all rise, those of the
+people would do it: a process that comes to a level is behind those that are there; when all rise, those of the
 upper levels come first, and the one that had the CPU is behind all.
 """
 
@@ -41,7 +41,7 @@ class Process:
 
 @dataclass
 class FeedbackQueue:
-    """Call `tick` at each tick; `running` says who has the CPU from there to the next."""
+    """Call `tick` at each tick; `running` says which process has the CPU from there to the next."""
 
     rules: Rules
     lines: list[deque[Process]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class FeedbackQueue:
         self.pick()
 
     def level(self) -> int:
-        """Of who runs; 0 is the lowest."""
+        """The level of the process that runs; 0 is the lowest."""
         assert self.running
         return len(self.lines) - 1 - self.running.down
 
@@ -94,7 +94,7 @@ class FeedbackQueue:
 
 
 def schedule(rules: Rules, pids: list[int], begin: int, end: int) -> list[tuple[int, int, int]]:
-    """Tick, PID, level of who runs from each tick to the next, from `begin` till before `end`."""
+    """Tick, PID, level of the process that runs from each tick to the next, from `begin` till before `end`."""
     queue = FeedbackQueue(rules)
     queue.begin(pids)
     rows = []

@@ -24,9 +24,10 @@ ACTED_TOGETHER = 3
 PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid", "cfs")
 """Policies whose stories are in tests/golden. Others must only act the scenario out."""
 
-MEASURING = ("lottery", "stride", "cfs", "cfs:nice")
-"""Those that choose by the nanoseconds that a process ran. What is a tie on the model, which has
-no costs, is none on the kernel, where system calls take time: the model's story is pinned."""
+MEASURING = ("lottery", "lottery:proposed", "stride", "cfs", "cfs:nice", "priority:passes")
+"""Those that choose by the nanoseconds that a process ran, or that a CPU was idle. What is a tie on
+the model, which has no costs, is none on the kernel, where system calls take time: the model's story
+is pinned."""
 
 
 TOGETHER = ("wrr:arrays",)

@@ -154,7 +154,7 @@ def keep_figures(
     manifest: Mapping[str, Any] | None = None,
     **summary: float | None,
 ) -> Path:
-    """What comparisons look at, the same as in all other runs but for what is said here.
+    """What comparisons look at, the same as in all other runs except for what is said here.
 
     Its trace is only good to be the same as another's, or not.
     """

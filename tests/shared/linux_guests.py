@@ -8,16 +8,23 @@ import warnings
 import pytest
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines.linux.guest import find_qemu
+from schedlab.machines.linux import guest, kvm
 from schedlab.machines.linux.packages import packages
 
 
 def need_guests() -> None:
     """Fetches what is missing. The reason of a skip is in the summary of warnings, too."""
     try:
-        find_qemu()
+        guest.find_qemu()
         packages()
     except MachineUnfit as problem:
         reason = f"no Linux guest was booted: {problem}"
         warnings.warn(reason, stacklevel=2)
         pytest.skip(reason)
+
+
+def forget_host() -> None:
+    """What was found out about this host is looked for again."""
+    for found in (guest.find_qemu, guest._kvm_tried):
+        found.cache_clear()
+    kvm.give_up("")

@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from conftest import ROOT
+from page_waits import PATIENCE_S
 from schedlab.monitor.making import Choices
+from schedlab.monitor.screen import Screen
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import (
     Ability,
@@ -215,12 +217,12 @@ Make = Callable[[Setup, Path], StandIn]
 
 
 class Watching:
-    """Listens to a session, and keeps all frames."""
+    """Is shown a session, and keeps all frames."""
 
     def __init__(self, session: Session) -> None:
         self.frames: list[dict[str, object]] = []
         self.changes = 0
-        session.listen(self)
+        self.screen = Screen(session, self.show, self.changed)
 
     def show(self, frames: Sequence[object]) -> None:
         self.frames += frames  # type: ignore[arg-type]
@@ -237,7 +239,7 @@ def setup(policy: str = "rr", cpus: int = 2, **others: object) -> Setup:
     return Setup("sim", PolicyChoice(name, preset), cpus=cpus, tick_ns=1_000_000, **others)  # type: ignore[arg-type]
 
 
-async def until(what: Callable[[], object], seconds: float = 20) -> None:
+async def until(what: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Waits for a condition, as long as a busy host may take."""
     end = time.monotonic() + seconds
     while not what():

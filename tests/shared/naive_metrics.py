@@ -235,7 +235,7 @@ class Naive:
     # --- the tables
 
     def root(self) -> Life | None:
-        """Who began the window."""
+        """The process that began the window."""
         best = None
         if self.root_pid is None:
             return None
@@ -504,7 +504,7 @@ def jain(values: list[float]) -> float | None:
 
 
 def fill(weights: list[int], demands: list[float], cpus: float) -> list[float]:
-    """Max-min in rounds: whoever asks for less than its part gets that; repeat with the rest."""
+    """Max-min in rounds: a process that asks for less than its part gets that; repeat with the rest."""
     wishes = [min(demand, 1.0) for demand in demands]
     got = [0.0] * len(wishes)
     hungry = set(range(len(wishes)))

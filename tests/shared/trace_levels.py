@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What processes' attributes were at each time, and who waited or ran meanwhile, from a trace."""
+"""What processes' attributes were at each time, and which waited or ran meanwhile, from a trace."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def pieces_of(events: Trace, values: Values, state: str) -> list[Piece]:
 
 
 class Inversion(NamedTuple):
-    """For how long somebody waited while one CPU ran others that should not have, without a pause.
+    """For how long a process waited while one CPU ran others that should not have, without a pause.
 
     Each CPU looks at the others' queues at its ticks, so this has a bound for each of them. That
-    several do so one after another is not excluded: who picks looks at its own queue.
+    several do so one after another is not excluded: a CPU that picks looks at its own queue.
     """
 
     length_ns: int

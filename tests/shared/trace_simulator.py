@@ -62,13 +62,13 @@ class Script:
     drain: bool = False
     """All processes end before the trace does."""
     pids: int = 0
-    """Reuse PIDs above 1 once so many have been given; 0: never."""
+    """PIDs above 1 are used again once this many have been given; 0: never."""
     found: int = 0
     """Processes that there are when the trace begins."""
     shares_by: int | None = None
     """What POLICY and TUNABLE say of the policy; None: anything."""
     queues: bool = False
-    """QUEUED says when somebody is put into a run queue."""
+    """QUEUED says when a process is put into a run queue."""
 
 
 @dataclass
@@ -194,7 +194,7 @@ class Simulator:
             yield from self.schedule(cpu, ProcessState.RUNNABLE)
 
     def wake(self, cpu: int) -> None:
-        """Wakes somebody who is blocked, if there is one."""
+        """Wakes a process that is blocked, if there is one."""
         blocked = self.those(ProcessState.BLOCKED)
         if blocked:
             pid = self.random.choice(blocked)
@@ -249,7 +249,7 @@ class Simulator:
         return self.random.choice((0, 2, 3)) if chosen is None else chosen
 
     def remark(self, cpu: int, pid: int) -> None:
-        """Records that change nobody's state."""
+        """Records that change no process's state."""
         choice = self.random.randrange(8)
         anybody = self.random.choice(list(self.state))
         if choice == 0:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 
 /*
- * In place of round-robin, one that is wrong now and then: it forgets that a task is to
+ * In place of round-robin, a policy that is wrong now and then: it forgets that a task is to
  * be taken out when three or more are queued. The fuzzer must find it.
  */
 

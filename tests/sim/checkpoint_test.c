@@ -165,7 +165,7 @@ static void test_policy(const char *policy)
     }
 }
 
-/* One that saves goes on itself, and beside it several of what it saved. */
+/* A machine that saves goes on itself, and beside it several of what it saved. */
 static void test_copies(void)
 {
     struct simulator_setup plain = setup_of("stride", 2);

@@ -176,9 +176,9 @@ static void test_kill_what_waits(uint32_t cpus)
     for (size_t i = 0; i < sizeof(waiting) / sizeof(waiting[0]); i++)
         check(look(simulator, waiting[i]).place == SIMULATOR_ENDED);
     expect_refused(simulator_kill(simulator, SLEEPS, &error), simulator, "pid 4 has ended");
-    /* The child of one that was killed is init's, and ends like any. */
+    /* The child of a process that was killed is init's, and ends like any. */
     check(look(simulator, CHILD).parent == 1);
-    /* Who is left in the line still gets what comes. */
+    /* A process that is left in the line still gets what comes. */
     expect_done(simulator_give(simulator, 0, 2, &error), simulator);
     run_to(simulator, 16 * MS);
     check(look(simulator, TAKES).place == SIMULATOR_ENDED);
@@ -187,7 +187,7 @@ static void test_kill_what_waits(uint32_t cpus)
     check(time_of_end(simulator) == 1000 * MS);
 }
 
-/* One that is queued or runs does not compute on for long. */
+/* A process that is queued or runs does not compute on for long. */
 static void test_kill_what_computes(void)
 {
     struct simulator *simulator = machine("rr", 1,
@@ -428,7 +428,7 @@ static void add_busy(struct simulator *simulator, struct dice *dice)
         simulator_fork(simulator, first + 1 + draw(dice, 3), &error);
 }
 
-/* Any act, on anybody; it may be refused. */
+/* Any act, on any process; it may be refused. */
 static void act_at_random(struct simulator *simulator, struct dice *dice, bool switches)
 {
     static struct simulator_process processes[PROCESSES_MAX];

@@ -187,7 +187,7 @@ RANDOM_FUNCTION void draw_workload(struct source *source, struct random_workload
     };
 }
 
-/* Any act on anybody, who may not be there: then it is refused. */
+/* Any act on any process, which may not be there: then it is refused. */
 RANDOM_FUNCTION void draw_act(struct source *source, struct simulator *simulator)
 {
     struct simulator_process processes[64];

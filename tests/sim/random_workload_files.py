@@ -10,7 +10,7 @@ from typing import Any
 def random_workload(seed: int) -> dict[str, Any]:
     """Two to four tasks of one to three processes. Each process computes for 60 ms or so at most.
 
-    Nobody comes at a tick: there, the microseconds that a fork takes decide who runs next.
+    No task comes at a tick: there, the microseconds that a fork takes decide which runs next.
     """
     generator = random.Random(f"workload {seed}")
     return {"tasks": {f"task-{i}": _task(generator) for i in range(generator.randint(2, 4))}}

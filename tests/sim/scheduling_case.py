@@ -92,7 +92,7 @@ class Case:
     # ---- acts: one that is refused has not happened
 
     def run(self, duration: int) -> None:
-        """Goes on by so many nanoseconds."""
+        """Goes on by this many nanoseconds."""
         self.duration += duration
         try:
             self.over = self.simulator.run(self.simulator.now + duration) is Status.DONE
@@ -140,7 +140,7 @@ class Case:
         return True
 
     def pids(self, *places: Place) -> list[int]:
-        """Who is there, in one of these places, without init and the first process."""
+        """The processes in one of these places, without init and the first process."""
         rows = self.simulator.processes()
         others = ~np.isin(rows["program"], (0, INIT))
         found: list[int] = rows["pid"][others & np.isin(rows["place"], places)].tolist()
@@ -155,7 +155,7 @@ class Case:
             self.fail([f"audit: {error}"])
 
     def check(self) -> None:
-        """The end: nobody is lost, and no law is broken. LawBroken: one is."""
+        """The end: no process is lost, and no law is broken. LawBroken: one is."""
         rows = self.simulator.processes()
         alive = set(rows["pid"][rows["place"] != Place.ENDED].tolist())
         places = dict(zip(rows["pid"].tolist(), rows["cpu"].tolist(), strict=True))
@@ -178,7 +178,7 @@ class Case:
         self.close()
 
     def lost(self, history: History, alive: set[int], forks: int) -> list[str]:
-        """Everyone who was forked lives or has ended."""
+        """Each process that was forked lives or has ended."""
         wrong = history.alive ^ alive
         told = [f"lost or doubled: pid {pid}" for pid in sorted(wrong)]
         if len(history.attributes) != forks:
@@ -186,7 +186,7 @@ class Case:
         return told
 
     def overrun(self, history: History) -> list[str]:
-        """Who was killed runs to the next tick at most."""
+        """A process that was killed runs to the next tick at most."""
         ran = dict.fromkeys(self.killed, 0)
         for _, pid, begin, end, _ in history.runs():
             if pid in ran:
@@ -243,7 +243,7 @@ class Case:
         return "\n".join(lines) + "\n"
 
     def needed_text(self) -> str:
-        """The workload without programs that nobody plays."""
+        """The workload without programs that no process plays."""
         programs = {part.split()[0]: part for part in self.text.split("program ")[1:]}
         needed, found = {"root"}, {"root", *re.findall(r"fork\('(\w+)'\)", str(self.calls))}
         while found != needed:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a scheduler did, event by event, from the trace of a simulator.
 
-A trace says who changed over; laws speak of who waited where, since when and why, at each time that
+A trace says which processes changed over; laws speak of those that waited, where, since when and why, at each time that
 a CPU picked. This follows all queues through a trace. A policy, or a tunable, is in force for a
 regime: laws are held against each regime alone.
 """
@@ -79,7 +79,7 @@ class Picked:
     waiting: tuple[Queued, ...]
     """In its queue, when it picked; the chosen one among them."""
     certain: bool
-    """Nobody waits of whom it is not known where."""
+    """No process waits of which it is not known where."""
     remark: int
 
     @property
@@ -98,7 +98,7 @@ class Stopped:
 
 
 class AttributeSet(NamedTuple):
-    """A process's attribute changed; one that waits is queued anew, which follows."""
+    """A process's attribute changed; if it waits, it is queued anew, which follows."""
 
     time: int
     pid: int

@@ -21,7 +21,7 @@ from trace_levels import Values, longest_inversion, pieces_of
 Law = Callable[[Regime], Iterator[str]]
 
 DRAWN = ("hybrid", "lottery")
-"""Policies that draw whenever a CPU picks: who is interrupted in its turn begins no other."""
+"""Policies that draw whenever a CPU picks: a process that is interrupted in its turn begins no other."""
 
 CHANCE = 1e-9
 """That a fair lottery breaks its law."""
@@ -36,11 +36,11 @@ def ticks_in(regime: Regime, begin: int, end: int) -> range:
     return range(first * regime.tick, end + 1, regime.tick)
 
 
-# ---- nobody is passed over
+# ---- no process is passed over
 
 
 def first_come_first_served(regime: Regime) -> Iterator[str]:
-    """Who is picked has come first to its queue, but for one that goes on with its turn."""
+    """A process that is picked has come first to its queue, unless it goes on with its turn."""
     for pick in regime.picks():
         if pick.chosen is None or pick.chosen.why in (Why.WANTED, Why.AGAIN):
             continue
@@ -158,7 +158,7 @@ def turn_end(regime: Regime, begin: int, left: int) -> int:
 
 
 def close_turn(account: Account, queued: Queued, due: int | None) -> None:
-    """Who gives up its CPU gives away what is left of its turn, but keeps what it owes."""
+    """A process that gives up its CPU gives away what is left of its turn, but keeps what it owes."""
     ended = queued.why is Why.SLICE or (queued.why is Why.AGAIN and due == queued.time)
     if queued.why in (Why.WANTED, Why.AGAIN) and not ended:
         return
@@ -210,7 +210,7 @@ def waited(waiter: Queued, until: int, bound: int, but: int) -> Iterator[str]:
 
 
 def aging_bounds_waits(regime: Regime) -> Iterator[str]:
-    """Who waits rises a level at each interval, so is at the top after all of them; and there at
+    """A process that waits rises a level at each interval, so is at the top after all of them; and there at
     most all others have a turn before it."""
     raises = -(-10 // regime.tunables["aging_step"]) + 1
     ticks = raises * regime.tunables["aging_interval"] + regime.most * regime.tunables["slice"]
@@ -309,7 +309,7 @@ class Levels:
 
 
 def levels_follow_use(regime: Regime) -> Iterator[str]:
-    """Who has used up its allotment sinks, all rise at a boost, nobody else changes its level; and
+    """A process that has used up its allotment sinks, all rise at a boost, no other changes its level; and
     the highest level is served first."""
     levels = Levels(regime)
     running: set[int] = set()
@@ -430,7 +430,7 @@ def draws_are_fair(regime: Regime) -> Iterator[str]:
     """Each draw is won in proportion to tickets.
 
     Wins less chances, summed over draws, are a martingale: Freedman's inequality (1975) bounds how
-    far it comes from 0, whoever competed when, but for a part CHANCE of all cases.
+    far it comes from 0, whichever competed when, except in a part CHANCE of all cases.
     """
     excess: dict[int, float] = {}
     variance: dict[int, float] = {}
@@ -468,7 +468,7 @@ def freedman(variance: float) -> float:
 
 
 def rivals_of(regime: Regime, pick: Picked) -> list[Queued]:
-    """Those among whom the draw is: under `hybrid`, of one level."""
+    """The processes among which the draw is: under `hybrid`, of one level."""
     assert pick.chosen
     if regime.name != "hybrid":
         return list(pick.waiting)
@@ -547,7 +547,7 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
 """What each policy promises, with its tunables as they are. Others promise what all do."""
 
 
-STAY = {"priority:thesis", "lottery:thesis"}
+STAY = {"priority:thesis", "priority:passes", "lottery:thesis"}
 """Presets under which no process changes its CPU, so that one may be idle while others wait."""
 
 
@@ -622,7 +622,7 @@ def idle_and_waiting(regime: Regime) -> tuple[list[Span], list[Span]]:
 
 
 def work_is_done(history: History) -> Iterator[str]:
-    """Nobody is forked or ends twice; who runs lives, and has one CPU."""
+    """No process is forked or ends twice; one that runs lives, and has one CPU."""
     alive: set[int] = set()
     ended: set[int] = set()
     on: dict[int, int] = {}

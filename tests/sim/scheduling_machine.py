@@ -152,14 +152,14 @@ DECISIVE = {
 
 @cache
 def attributes_for(policy: str) -> st.SearchStrategy[tuple[Attribute, int]]:
-    """One that matters to the policy, as often as any."""
+    """An attribute that matters to the policy, as often as any."""
     kind = DECISIVE.get(policy, DECISIVE.get(policy.partition(":")[0], Attribute.TICKETS))
     return st.one_of(st.tuples(st.just(kind), VALUES[kind]), ATTRIBUTES)
 
 
 @cache
 def simple_steps() -> st.SearchStrategy[str]:
-    """Lines of a program that forks nobody."""
+    """Lines of a program that forks no process."""
     channel = st.sampled_from(CHANNELS)
     return st.one_of(
         TIMES.map(lambda time: f"run {time}ns"),
@@ -213,7 +213,7 @@ class Scheduler(RuleBasedStateMachine):
     switches = False
     """Policies are changed for all others, too."""
     patience = 1
-    """Times in which nothing is done from outside are so many times longer."""
+    """Times in which nothing is done from outside are this many times longer."""
 
     case: Case
 

@@ -290,7 +290,7 @@ static void test_processes_meet(void)
     setup.cpus = 3;
     check(run(&setup, text).now == 11 * MS);
     check(run(&setup, "program a\n meet c 1\n run 1ms\n").now == MS);
-    /* One that is killed does not come. */
+    /* A process that is killed does not come. */
     check(run(&setup, "program root\n fork b\n sleep 1ms\n kill b\n fork a\n sleep 1ms\n"
                       " meet c 2\n wait\n wait\n"
                       "program a\n meet c 2\n run 1ms\nprogram b\n meet c 2\n run 9ms\n")
@@ -306,7 +306,8 @@ static void test_timers_are_shared(void)
     check(run(&setup, "program root\n sleep 4ms\n fork a\n fork a\n wait\n wait\n"
                       "program a\n loop 3\n timer beat 5ms\n end\n")
               .now == 4 * MS + 6 * 5 * MS);
-    /* It counts from the fork of who uses it first; one that is behind goes on from now. */
+    /* It counts from the fork of the process that uses it first; a timer that is behind goes on
+     * from now. */
     check(run(&setup, "program a\n run 7ms\n timer t 5ms\n run 1ms\n timer t 5ms\n").now ==
           12 * MS);
     check(run(&setup, "program a\n run 7ms\n timer t 5ms absolute\n run 1ms\n"
@@ -321,7 +322,7 @@ static void test_orphans_are_reaped(void)
                                                  "program a\n loop 5\n fork b\n end\n run 1ms\n"
                                                  "program b\n run 4ms\n");
     check(counts.forks == 8);
-    check(counts.processes == 1); /* init, which has reaped all that nobody waited for */
+    check(counts.processes == 1); /* init, which has reaped all that no parent waited for */
 }
 
 static void test_slots_are_used_again(void)

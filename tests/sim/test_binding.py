@@ -254,7 +254,7 @@ def test_wake_and_give() -> None:
 
 
 def test_migrate() -> None:
-    with machine(policy="lottery:thesis", cpus=2) as simulator:  # which moves nobody itself
+    with machine(policy="lottery:thesis", cpus=2) as simulator:  # which moves no process itself
         workers = [simulator.fork("worker") for _ in range(4)]
         simulator.run(5 * MS)
         rows = simulator.processes()
@@ -421,7 +421,7 @@ def test_save_and_restore(tmp_path: Path) -> None:
     second.write_bytes(begun + second.read_bytes())
     one, both = trace.read(whole).events, trace.read(second).events
     assert len(both) > len(one) > 100, "the second has a fork more"
-    assert both[: len(one) - 2].equals(one[:-2]), "but for the ends of both CPUs"
+    assert both[: len(one) - 2].equals(one[:-2]), "except the ends of both CPUs"
 
 
 # --- what is refused

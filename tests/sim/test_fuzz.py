@@ -71,11 +71,12 @@ def random_inputs() -> list[bytes]:
 
 def check_clean(done: subprocess.CompletedProcess[str], runs: int) -> None:
     assert done.returncode == 0, done.stderr[-6000:]
-    assert f"Done {runs} runs" in done.stderr
+    found = re.search(r"^Done (\d+) runs", done.stderr, re.MULTILINE)
+    assert found and int(found[1]) >= runs, done.stderr[-6000:]
 
 
 def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
-    check_clean(fuzz(tmp_path, "fuzz_text", [TEXT.encode()], 30_000, 600), 30_000)
+    check_clean(fuzz(tmp_path, "fuzz_text", [TEXT.encode()], 10_000, 600), 10_000)
 
 
 def test_no_program_and_no_act_from_outside_breaks_a_machine(tmp_path: Path) -> None:

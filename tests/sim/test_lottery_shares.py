@@ -229,7 +229,7 @@ def test_a_lottery_that_moves_nobody_is_off(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cpus", CPUS)
 def test_shares_with_the_kernels_costs(tmp_path: Path, cpus: int) -> None:
-    """Who sleeps until each tick asks for more there: for what its calls take, too. How much a round
+    """A process that sleeps until each tick asks for more there: for what its calls take, too. How much a round
     takes is measured; one a tick is what it asks for, whether it got it or not."""
     mixed = named("mixed")
     everybody = members(mixed)

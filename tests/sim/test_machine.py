@@ -195,6 +195,7 @@ def test_lottery_gives_the_ideal_shares(schedlab: Command, tmp_path: Path, name:
     """Each of 10,000 draws of a run is independent; of the mean of all, 4 standard deviations."""
     count, draws = 3, 10_000
     longer = [f"--with=tasks.{group}.run2.until={110 + draws}ticks" for group in IDEAL[name]]
+    longer.append(f"--with=starter.phases.measure.window={draws}ticks")
     options = ("--policy", "lottery", "--cpus", "1", "--runs", str(count), *longer)
     runs = run(schedlab, tmp_path / "out", str(FILES / f"{name}.json"), *options)
     shares = [groups(each) for each in runs]
@@ -223,7 +224,7 @@ def test_a_periodic_task_keeps_its_period(schedlab: Command, tmp_path: Path) -> 
     timer = {"ref": "unique", "period": 10_000}
     tasks = {"tick": {"loop": 50, "run": 1000, "timer": timer}}
     (each,) = run(schedlab, tmp_path / "out", written(tmp_path, {"tasks": tasks}), "--cpus", "1")
-    # Without drift, but for the fork's and the last steps' own time.
+    # Without drift, except for the fork's and the last steps' own time.
     assert groups(each)["tick"]["turnaround_max_ns"] == pytest.approx(500e6, abs=100e3)
 
 
@@ -304,7 +305,6 @@ def test_statuses_of_the_simulator_are_outcomes() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--machine", "sim"), ["--machine sim runs workload files, such as workloads/files/"]),
         (("--workload", "no.json"), ["no.json: it cannot be read"]),
         (("--workload", "mixed", "--with", "tasks.cpu.instance=2"), ["is no workload file"]),
         (("--workload", "FILE", "--memory", "32"), ["may need 41 MiB: say --memory 41"]),

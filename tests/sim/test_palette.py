@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the monitor starts beside the studies' files: the kernel has room for it, and Linux plays it."""
+"""What the monitor starts besides the studies' files: the kernel has room for it, and Linux plays it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.monitor.palette import palette
 from schedlab.workload import workload_files
+from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 from simulator_command import built
 
@@ -20,10 +20,12 @@ GROUPS = {
     "two-hogs": ["hog", "hog"],
     "interactive": ["typist"],
     "tickets-3-2-1": ["one", "three", "two"],
+    "tickets-100-10-1": ["middling", "poor", "rich"],
+    "inversion": ["lowly", "middle", "urgent"],
     "fork-storm": ["short"] * 500,
     "ping-pong": ["ping", "pong"],
 }
-"""Of all processes, but the one that starts them."""
+"""Of all processes, except the one that starts them."""
 
 
 def compiled(name: str, folder: Path) -> Path:

@@ -34,7 +34,7 @@ TOLD = {
     trace.Kind.ATTRIBUTE: ("first", "second"),
     trace.Kind.EXIT: ("first",),
 }
-"""What a story has of each event, beside the process."""
+"""What a story has of each event, besides the process."""
 
 
 def story(events: trace.Trace) -> list[tuple[object, ...]]:

@@ -126,7 +126,7 @@ def test_nothing_else_changes(tmp_path: Path, policies: tuple[str, str]) -> None
 
 
 def test_levels_are_the_policys(tmp_path: Path) -> None:
-    """Who computes sinks through the levels of MLFQ, the highest of which is 3; one that sleeps stays where it is."""
+    """A process that computes sinks through the levels of MLFQ, the highest of which is 3; one that sleeps stays."""
     path = tmp_path / "trace.bin"
     text = "program root\n fork a\n fork b\n sleep 1s\nprogram a\n run 1s\n"
     text += "program b\n loop\n  run 50us\n  sleep 2ms\n end\n"

@@ -193,7 +193,7 @@ def test_forks_that_are_delayed(tmp_path: Path, test: str, policy: str, cpus: in
 
 
 def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
-    """How many there are before the first fork; after it: who wins, and by which ticket."""
+    """How many there are before the first fork; after it: which process wins, and by which ticket."""
     picks, begin = events.rows(Kind.SCHEDULER_EXIT), first_fork(events)
     before = (picks < begin) & (events.column("process")[picks] != 0)
     rows = events.rows(Kind.DECISION)
@@ -202,7 +202,7 @@ def draws(events: trace.Trace) -> tuple[int, list[tuple[int, int]]]:
 
 
 def test_lottery_draw_by_draw(tmp_path: Path) -> None:
-    """As many draws before the workload, and all that follow are the same, and who wins them."""
+    """As many draws before the workload, and all that follow are the same, and so are their winners."""
     there = traced(tmp_path, "timingtests cpu-heavy", 1, "policy=lottery")
     before, wanted = draws(there)
     yields, late = 1, 1_000_000

@@ -28,7 +28,11 @@ RANDOM_MIX = 1_000_000
 
 FOUND = (
     ("314", "priority:proposed", 8),  # the model called an idle CPU twice, the kernel calls another
-    ("1073", "rr:table-scan", 5),  # the model gave away the slot of who had not been reaped
+    (
+        "1073",
+        "rr:table-scan",
+        5,
+    ),  # the model gave away the slot of a process that had not been reaped
     ("1590", "lottery:equal-lfsr", 2),
 )
 """Where simulator and model once differed."""

@@ -10,7 +10,7 @@ from schedlab.machines.run import Run
 from schedlab.studies import published
 from schedlab.studies.costs import costs_of
 from schedlab.studies.experiment import on_their_costs
-from schedlab.studies.experiments import TIMING_TESTS
+from schedlab.studies.experiments import BY_PASSES, TIMING_TESTS
 from schedlab.studies.planning import plan
 from schedlab.workload.delays import delayed_costs
 from simulator_command import simulate
@@ -34,11 +34,11 @@ def timing_runs(folder: Path) -> dict[tuple[str, str, str], Run]:
         for suite, place in places.items()
         for test, row in TIMING_TESTS.items()
     }
-    runs = plan(folder, "quick", (1,), machine="sim").runs
+    runs = plan(folder, "full", (1,), machine="sim").runs
     return {
         (*tests[run.label], f"{run.cpus} CPU{'s' if run.cpus > 1 else ''}"): run
         for run in runs
-        if run.label in tests
+        if run.label in tests and run.seed == 1 and str(run.policy) != BY_PASSES
     }
 
 

@@ -17,7 +17,8 @@ from guest_machine import TICK_NS, traced
 from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.studies.experiment import TICK_NS as STUDY_TICK_NS
-from schedlab.studies.experiments import EXPERIMENTS, OTHERS
+from schedlab.studies.experiment import Depth
+from schedlab.studies.experiments import EXPERIMENTS, LOTTERY_TESTS, OTHERS
 from schedlab.studies.files import FILES, FOLDER, WITHOUT, Described
 from schedlab.workload import workload_files
 from schedlab.workload.changes import parse_change
@@ -146,3 +147,13 @@ def _mean(side: pl.DataFrame, column: str) -> Any:
 
 def test_the_tick_of_the_tests_is_that_of_the_studies() -> None:
     assert TICK_NS == STUDY_TICK_NS
+
+
+@pytest.mark.parametrize("test", LOTTERY_TESTS)
+def test_a_competition_says_how_long_its_window_is_to_last(test: str) -> None:
+    """As the program does: a window of another length is no result."""
+    described = FILES[f"s1-lottery-{test}"]
+    lengths: tuple[tuple[Depth, int], ...] = (("quick", 50), ("full", 500))
+    for depth, ticks in lengths:
+        text = text_of(described.read(depth), 1, TICK_NS)
+        assert f"window {ticks * TICK_NS}ns" in text

@@ -10,6 +10,8 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
+import cffi
+import numpy
 import pytest
 
 from schedlab.paths import ROOT
@@ -70,11 +72,11 @@ def test_it_works_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None:
         *(sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", wheel),
         cwd=tmp_path,
     )
-    packages = Path(sysconfig.get_path("purelib"))
+    packages = {Path(module.__file__ or "").parent.parent for module in (cffi, numpy)}
     own = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))",
                    cwd=tmp_path).strip())  # fmt: skip
     for pattern in ("numpy*", "cffi*", "_cffi_backend*", "pycparser*"):
-        found = list(packages.glob(pattern))
+        found = [path for folder in packages for path in folder.glob(pattern)]
         assert found
         for path in found:
             (own / path.name).symlink_to(path)

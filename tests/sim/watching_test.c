@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What somebody needs who watches a machine while it runs: workloads that are added, the
+ * What a watcher of a machine needs while it runs: workloads that are added, the
  * time of the next event, a trace that is in its file, the texts of sched_status.
  */
 

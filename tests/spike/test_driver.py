@@ -30,7 +30,7 @@ SETUPS = [
     (2, "rr", "mixed", "seed=7"),
     (3, "stride", "prioritytest mixed", ""),
     (4, "mlfq", "timingtests mixed", ""),
-    (5, "lottery", "lotterytest basic", "set=slice=3"),
+    (5, "lottery", "lotterytest basic -t 100 -u 20", "set=slice=3"),
     (8, "rr", "io-bound -n 4", ""),
     (2, "rr", "test-stress", ""),
     (2, "priority", "false", ""),

@@ -97,7 +97,7 @@ def test_programs_end_well_in_turns_of_any_length(
 def test_programs_end_well(
     tmp_path: Path, pytestconfig: pytest.Config, cpus: int, policy: str, program: str
 ) -> None:
-    """`--interleavings 1000` tries so many seeds: by hand, after a change of the kernel."""
+    """`--interleavings 1000` tries this many seeds: by hand, after a change of the kernel."""
     for seed in range(pytestconfig.getoption("--interleavings")):
         status, console, _ = interleaved(tmp_path, cpus, policy, program, seed)
         assert status == 0, f"--interleave={seed}: {console}"

@@ -68,7 +68,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def numbers(text: str) -> set[str]:
-    """As printed, but for commas between thousands."""
+    """As printed, except commas between thousands."""
     joined = re.sub(r"(?<=\d),(?=\d{3})", "", text)
     return set(re.findall(r"(?<![\d.])\d+(?:\.\d+)?", joined))
 
@@ -195,6 +195,7 @@ SAID: tuple[tuple[int, str, str, str, str, dict[str, str]], ...] = (
     (3, "4.1.2", "Lottery", "tickets", r"currently set to (\d+)", {}),
     (3, "4.1.3", "priority 3", "quantum", r"are \$(\d), \d, \d, \\infty", {}),
     (3, "4.1.3", "priority 2", "quantum", r"are \$\d, (\d), \d, \\infty", {}),
+    (3, "4.1.3", "priority 0", "quantum", r"are \$\d, \d, \d, \\(infty)", {}),
     (3, "4.1.3", "priority 1", "quantum", r"are \$\d, \d, (\d), \\infty", {}),
     (3, "4.3.1", "CPU-bound", "processes", r"forked (\d+) times", {}),
     (3, "4.3.2", "IO-bound", "processes", r"forked (\d+) times", {}),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Proposals as data: what proposals.yaml says can be run, and what came of it is told as it is."""
+"""Proposals as data: what proposals.yaml says can be run, and the page states the outcome of each."""
 
 from __future__ import annotations
 

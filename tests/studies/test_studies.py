@@ -131,6 +131,7 @@ def test_the_file_is_in_order() -> None:
     assert {(each.row, each.text) for each in figures if not each.finished} == {
         ("Low Process Count", "not finished"),
         ("Starvation Check", "not reached"),
+        ("priority 0", "infty"),
     }
 
 
@@ -161,7 +162,7 @@ def test_policies_are_ours() -> None:
 
 
 def test_study_1_measures_shares_on_one_to_five_cpus() -> None:
-    """Tables 3 to 8. Columns add up to 100 %, but for one: Low Process Count on 2 CPUs."""
+    """Tables 3 to 8. Columns add up to 100 %, except one: Low Process Count on 2 CPUs."""
     columns: dict[tuple[str, str], list[float]] = {}
     for each in select(study=1, quantity="share", kind="measurement", source="study"):
         columns.setdefault((each.place, each.column), []).append(each.value)
@@ -349,7 +350,7 @@ def test_tickets_are_what_the_study_expects() -> None:
 
 @pytest.mark.parametrize(("table", "cpus"), list(product(LOTTERY_GROUPS, CPUS)))
 def test_ideal_shares_of_groups(table: int, cpus: int) -> None:
-    """They add up; nobody has more than a CPU; who can have what his tickets say does."""
+    """They add up; no process has more than a CPU; one that can have what its tickets say does."""
     shares = ideal_group_shares(table, cpus)
     assert sum(shares.values()) == pytest.approx(1)
     used = min(cpus, sum(each.processes * each.demand for each in LOTTERY_GROUPS[table]))
@@ -399,6 +400,7 @@ def test_contradictions_are_told_once() -> None:
     assert {study for study, _ in CONTRADICTIONS} == {1, 2, 3, 4, 5}
     for _, each in CONTRADICTIONS:
         assert each.reason.endswith(".")
+        assert each.checked.endswith(".")
         assert len(each.statements) > 1 or each.name in ("not-drawn", "tickets-of-b")
         assert all(said.numbers or said.words for said in each.statements), each
     concerned = [each.name for _, each in CONTRADICTIONS if each.concerns("section 2.1")]

@@ -215,7 +215,7 @@ def test_without_linux_the_page_says_how_to_get_it(tmp_path: Path) -> None:
     keep_run(tmp_path, "s5-cpubench", "wrr:linux")
     page = page_of(tmp_path)
     assert not asked(tmp_path).on_linux()
-    assert "./schedlab run study-5 --machine linux" in texts_of(page)
+    assert "./schedlab run study-5" in texts_of(page)
     assert [name for name in tables_of(page) if "linux" in name] == []
 
 
@@ -235,7 +235,7 @@ def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:
 
 
 def scheduled(*turns: tuple[int, int]) -> list[Record]:
-    """A trace of who runs from which ms on; each is forked at 0, and can always run."""
+    """A trace of which process runs from which ms on; each is forked at 0, and can always run."""
     number = iter(range(1000))
 
     def record(ms: int, process: int, kind: Kind, first: int = 0, second: int = 0) -> Record:

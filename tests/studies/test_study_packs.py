@@ -32,6 +32,7 @@ CONTRADICTIONS = """\
     - {place: table 1, says: the lottery is faster, numbers: [30, 40]}
     - {place: section 2, says: it is not, words: [slower]}
   reason: Both cannot be.
+  checked: Text again.
 """
 TABLES = """\
 study-6-table-1:

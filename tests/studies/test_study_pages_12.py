@@ -26,7 +26,7 @@ from study_texts import numbers
 TICK_NS = 1_000_000
 SEEDS = (1, 3)
 """Their mean is the number that a cell was given."""
-SUITES = {1: ("timing", "rr:table-scan"), 2: ("priority", "priority:thesis")}
+SUITES = {1: ("timing", "rr:table-scan"), 2: ("priority", "priority:passes")}
 """By table."""
 PROCESSES = 50
 
@@ -391,7 +391,7 @@ def test_tests_in_a_row(tmp_path: Path) -> None:
     keep_run(
         tmp_path,
         study_1.Queries.in_a_row_name,
-        "priority:thesis",
+        "priority:passes",
         repeatable=True,
         tables={"values": values},
     )
@@ -403,6 +403,28 @@ def test_tests_in_a_row(tmp_path: Path) -> None:
     told, _ = tick_numbers("priority", "mixed", 1)
     assert asked(tmp_path).by_itself("mixed", "ticks").mean == told
     assert {"54", f"{told:.0f}"} <= numbers(texts_of(page))
+
+
+def test_table_2_is_compared_in_a_row_and_without_the_deleted_bursts(tmp_path: Path) -> None:
+    """By itself, with bursts, I/O-bound is other work, and is not counted; as the study ran it, it is."""
+    keep_timing(tmp_path, *SUITES[2], "io-bound", 1, 1, ticks=27.0)
+    values = [
+        {"pid": 2, "group": "root", "time_ns": 0, "name": name, "value": value}
+        for took in (26, 30)
+        for name, value in (("test", 3), ("complete", took))
+    ]
+    keep_run(
+        tmp_path,
+        on_their_costs(study_1.Queries.in_a_row_name),
+        SUITES[2][1],
+        tables={"values": values},
+    )
+    queries = asked(tmp_path)
+    assert (queries.compared(), queries.compared(True), queries.near_theirs(True)) == (0, 1, 1)
+    assert queries.told("priority", "io-bound", 1, their_costs=True).mean == 28.0
+    cells = cells_under(made(page_maker(1)(read([tmp_path]))), "study-1-table-2")
+    assert cells["I/O-bound", "1", "completion, ticks", "here, on their costs"].text == "28.0"
+    assert "deletes" in (cells["I/O-bound", "1", "completion, ticks", "here"].why or "")
 
 
 def test_switches_are_accounted_for(tmp_path: Path) -> None:
@@ -504,14 +526,14 @@ def test_each_contradiction_is_told_once(whole_page: Page) -> None:
 
 
 def test_proposals_and_all_policies(tmp_path: Path) -> None:
-    keep_timing(tmp_path, "priority", "priority:thesis", "cpu-heavy", 2, 1, ticks=100.0)
+    keep_timing(tmp_path, *SUITES[2], "cpu-heavy", 2, 1, ticks=100.0)
     keep_timing(tmp_path, "priority", "priority:proposed", "cpu-heavy", 2, 1, ticks=80.0)
     keep_timing(tmp_path, "priority", "stride", "cpu-heavy", 2, 1, ticks=60.0)
     page = made(page_maker(1)(read([tmp_path])))
     proposed = cells_under(page, "study-1-proposed-completion")
     assert proposed["CPU-heavy", "2", "", "priority:proposed"].text == "80.0"
     assert proposed["CPU-heavy", "2", "", "hybrid"].text == "not run"
-    changed = asked(tmp_path).changes("priority:thesis", "priority:proposed")
+    changed = asked(tmp_path).changes(SUITES[2][1], "priority:proposed")
     assert (changed.setups, len(changed.shorter), len(changed.longer)) == (1, 1, 0)
     most = changed.shorter[0]
     assert (most.test, most.count, most.old, most.new) == ("cpu-heavy", 2, 100, 80)
@@ -615,6 +637,13 @@ def test_study_2_says_what_the_runs_say(tmp_path: Path) -> None:
         )
         assert plain.why.startswith("Forks are slower there")
         assert slow.tone == "good"
+        first = page.sections[0]
+        (picture,) = (each for each in first.blocks if isinstance(each, Chart))
+        assert (first.title, picture.name) == ("In short", "study-2-in-short")
+        dots = {
+            row["category"]: row for row in picture.data.to_dicts() if row["kind"] == "measured"
+        }
+        assert dots["Switch overhead, before"]["mean"] == 190
         said[ticks] = texts_of(page)
     assert {"25.0", "0.500"} <= numbers(said[25.0])
     assert {"50.0", "1.000"} <= numbers(said[50.0])
@@ -688,3 +717,16 @@ def test_sentences_say_what_is_missing(tmp_path: Path) -> None:
     assert "completion timing creation 1: failed (1 of 2)" in text
     assert "completion timing mixed 1: failed (1 of 2)" in text
     assert "picked low A 1: not run" in text
+
+
+@pytest.mark.parametrize(("waited", "blamed"), [(0.02, False), (20, True)])
+def test_study_2_blames_no_wait_that_there_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: float, blamed: bool
+) -> None:
+    """Of the time that Mixed Load takes under priorities."""
+    group = {**groups_of_timing("mixed")[0], "waiting_max_ns": int(waited * TICK_NS)}
+    monkeypatch.setitem(globals(), "groups_of_timing", lambda test: [group])
+    keep_study_2(tmp_path)
+    told = texts_of(made(page_maker(2)(read([tmp_path]))))
+    assert ("wait up to 20 ticks" in told) == blamed
+    assert ("those that compute run one after another" in told) != blamed

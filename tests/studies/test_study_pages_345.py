@@ -130,11 +130,11 @@ def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         5: lambda number: f"{number / 100:.3f}",
     }
     for number in range(1, 6):
-        cells = cells_of(tables[f"study-3-table-{number}"], labels=2)
+        cells = cells_of(tables[f"study-3-table-{number}"])
         figures = published(3, number)
         assert len(figures) == 9
         for figure in figures:
-            where = (figure.row, STUDY_3[figure.row], figure.column)
+            where = (figure.row, figure.column)
             assert at(cells, *where, "study").text == figure.text
             here = at(cells, *where, "here").text
             assert here.startswith(value[number](number_of(figure.column, figure.row, 2)) + " [")
@@ -146,12 +146,12 @@ def test_study_3_has_the_ideals(tmp_path: Path) -> None:
     keep_study_3(tmp_path)
     tables = tables_of(made(page_maker(3)(read([tmp_path]))))
     batch = ideal_batch(40, 2.9, 3)
-    throughput = cells_of(tables["study-3-table-3"], labels=2)
-    assert throughput["RR", STUDY_3["RR"], "CPU-bound", "ideal"].text == f"{batch.throughput:.3f}"
-    assert ("RR", STUDY_3["RR"], "Mixed", "ideal") not in throughput
-    # Three that come a tick after one another have a CPU each: nobody waits.
-    turnaround = cells_of(tables["study-3-table-1"], labels=2)
-    assert turnaround["RR", STUDY_3["RR"], "CPU-bound", "ideal"].text == "2.90"
+    throughput = cells_of(tables["study-3-table-3"])
+    assert throughput["RR", "CPU-bound", "ideal"].text == f"{batch.throughput:.3f}"
+    assert ("RR", "Mixed", "ideal") not in throughput
+    # Three that come a tick after one another have a CPU each: none waits.
+    turnaround = cells_of(tables["study-3-table-1"])
+    assert turnaround["RR", "CPU-bound", "ideal"].text == "2.90"
 
 
 def test_in_order_of_arrival() -> None:
@@ -164,11 +164,11 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     keep_study_3(tmp_path, failing=("Mixed", "MLFQ", 2))
     page = made(page_maker(3)(read([tmp_path])))
     tables = tables_of(page)
-    cells = cells_of(tables["study-3-table-1"], labels=2)
-    failed = cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "here"]
+    cells = cells_of(tables["study-3-table-1"])
+    failed = cells["MLFQ", "Mixed", "here"]
     assert (failed.text, failed.tone) == ("failed (1 of 3)", "failed")
     assert failed.why == "seed 2: panic, out of memory"
-    assert cells["MLFQ", STUDY_3["MLFQ"], "Mixed", "study"].text == "90.06"
+    assert cells["MLFQ", "Mixed", "study"].text == "90.06"
     assert "failed (1 of 3)" in page.lead
     claim = cells_of(tables["study-3-claims"], labels=3)
     gained = claim["5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "", "here"]
@@ -420,7 +420,7 @@ def test_study_4_says_what_the_moment_of_the_boost_makes(
 
 
 def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:
-    """A trace of one CPU on which this is so: tick, PID and level of who runs from then on."""
+    """A trace of one CPU on which this is so: tick, PID and level of the process that runs from then on."""
     number = iter(range(10**6))
     pids = sorted({pid for _, pid, _ in rows})
     yield Record(0, next(number), 0, Kind.START, 0, 0, 0)
@@ -447,7 +447,7 @@ def loaded(records: list[Record]) -> Trace:
 
 
 def test_levels_are_read_tick_by_tick() -> None:
-    """Who runs and where, as the rules of study 4 have it; its boosts, turns and allotments."""
+    """Which process runs and where, as the rules of study 4 have it; its boosts, turns and allotments."""
     rows = schedule(ALLOTMENT_BOOST, [3, 4, 5], begin=10, end=1000)
     trace = loaded(list(picks(rows)))
     found = ticks.at_ticks(trace, [3, 4, 5])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who is best in a sweep: rankings with their intervals, fronts, and the chart of one."""
+"""Which setup is best in a sweep: rankings with their intervals, fronts, and the chart of one."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
 
 
 def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
-    """If all are equal, whoever looks best is so by luck. The guarantee is against ruling out who
+    """If all are equal, the one that looks best is so by luck. The guarantee is against ruling out one that
     is as good; it is not exact, since the one that looks best was picked from the same values."""
     objective = parse("turnaround")
     out = 0

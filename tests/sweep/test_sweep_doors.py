@@ -103,7 +103,7 @@ def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Started:
-    """A scheduler and workers, each a process of its own, as somebody would start them by hand."""
+    """A scheduler and workers, each a process of its own, as a person would start them by hand."""
 
     address: str
     certificate: Path
@@ -177,7 +177,7 @@ def answer(door: Door, path: str) -> str:
 
 
 def asks_for_a_certificate(door: Door) -> bool:
-    """It speaks TLS, and says no more to whom has none."""
+    """It speaks TLS, and says no more to a peer that has none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -79,7 +79,7 @@ def test_more_values_are_added_to_what_is_there(tmp_path: Path) -> None:
 
 
 KILLER = """#!/bin/sh
-# Seed 2 ends who started it; seed 3 fails; seed 4 leaves a trace that is none.
+# Seed 2 ends the process that started it; seed 3 fails; seed 4 leaves a trace that is none.
 case "$*" in
 *"--seed 2 "*) kill -KILL $PPID; sleep 5 ;;
 *"--seed 3 "*) echo "it went wrong"; exit 1 ;;
@@ -139,7 +139,7 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
     assert "the trace could not be measured" in messages[4]
     assert messages[5] is None
     assert found["turnaround_mean_ns"].null_count() == 3
-    # They are not run again, unless somebody wants it.
+    # They are not run again, unless that is wanted.
     carry_out(False, replace(make, programs=real.programs))
     assert dataset.read_table(out, "runs").sort("seed").equals(found)
     carry_out(True, replace(make, programs=real.programs))

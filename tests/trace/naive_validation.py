@@ -57,7 +57,7 @@ def good_by_itself(record: Record, cpus: int) -> bool:
 
 
 def other_processes(record: Record) -> tuple[int, ...]:
-    """Of which it tells beside its own, if any."""
+    """Of which it tells besides its own, if any."""
     match record.kind:
         case Kind.FORK:
             return record.first, record.second
@@ -121,7 +121,7 @@ class Machine:
         return True
 
     def running(self, cpu: Cpu, record: Record) -> bool:
-        """Only who runs on a CPU does anything there."""
+        """Only the process that runs on a CPU does anything there."""
         if record.kind == Kind.SWITCH:
             return record.first == cpu.current and record.process != record.first
         if record.kind == Kind.FOUND and record.first == ProcessState.RUNNING:

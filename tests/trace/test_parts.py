@@ -42,7 +42,7 @@ def as_a_whole(path: Path) -> dict[str, Any] | str:
 
 
 def by_parts(path: Path, size: int) -> dict[str, Any] | str:
-    """The same, of parts of so many records."""
+    """The same, of parts of this many records."""
     with (
         patch("schedlab.trace.parts.AT_ONCE", size),
         patch("schedlab.trace.outline.AT_ONCE", size),

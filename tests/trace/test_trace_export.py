@@ -90,7 +90,7 @@ def of_kind(records: list[Record], kind: Kind) -> list[Record]:
 
 
 def test_perfetto_has_each_switch(perfetto: Any, records: list[Record]) -> None:
-    """On its CPU, at its time, from whom to whom, and how the first was left."""
+    """On its CPU, at its time, from which process to which, and how the first was left."""
     found = {
         (cpu, event.timestamp, switch.prev_pid, switch.next_pid)
         for cpu, event, switch in events(perfetto, "sched_switch")
@@ -120,7 +120,7 @@ def test_perfetto_tells_states_apart(perfetto: Any, records: list[Record]) -> No
 
 
 def test_perfetto_knows_who_woke_whom(perfetto: Any, records: list[Record]) -> None:
-    """The waker is who the event is of; an interrupt is marked as one."""
+    """The event is of the process that wakes; an interrupt is marked as one."""
     found = sorted(
         (event.timestamp, cpu, event.pid, waking.pid, waking.target_cpu, event.common_flags)
         for cpu, event, waking in events(perfetto, "sched_waking")
@@ -150,7 +150,7 @@ def test_perfetto_knows_processes(perfetto: Any, records: list[Record]) -> None:
 
 
 def test_perfetto_names_follow_exec(perfetto: Any) -> None:
-    """Who is switched to has the name that it took last, or had from its parent."""
+    """The process that is switched to has the name that it took last, or had from its parent."""
     names: dict[int, str] = {}
     moments = sorted(
         (event.timestamp, number, event)

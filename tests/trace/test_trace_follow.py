@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab.trace import Kind, TraceError, read
-from schedlab.trace.follow import Follower, Records, TextReader
+from schedlab.trace.follow import Follower, Records, TextAssembler
 from schedlab.trace.format import HEADER, RECORD, TEXT_OWNERS
 from trace_simulator import PATIENT, Record, Script, header, simulate, write
 
@@ -209,7 +209,7 @@ def test_texts_are_those_of_the_reader(script: Script, source: random.Random) ->
     records = simulate(source, script)
     with tempfile.TemporaryDirectory() as directory:
         trace = read(write(Path(directory) / "trace.bin", records, script, 8))
-    reader = TextReader()
+    reader = TextAssembler()
     owner: dict[int, int] = {}
     found: dict[int, str] = {}
     for row, record in enumerate(records):

@@ -12,10 +12,10 @@ import pytest
 from conftest import ROOT
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import JsonError, Object, parse
-from schedlab.monitor.palette import palette
 from schedlab.toolchain.policies import PolicyChoice
-from schedlab.workload import workload_files
+from schedlab.workload import tasks, workload_files
 from schedlab.workload.model import ATTRIBUTES, WorkloadFile
+from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 
 FILES = sorted((ROOT / "workloads" / "files").rglob("*.json"))
@@ -275,8 +275,8 @@ def test_the_example_of_the_documentation_is_good(tmp_path: Path) -> None:
 
 def test_the_documentation_names_every_key() -> None:
     page = (ROOT / "docs" / "workload-files.md").read_text()
-    keys = {*workload_files.REFUSED, *workload_files.NOT_BEHAVIOUR}
-    keys |= {*workload_files.TASK_KEYS, *workload_files.PHASE_KEYS}
+    keys = {*tasks.REFUSED, *workload_files.NOT_BEHAVIOUR}
+    keys |= {*tasks.TASK_KEYS, *tasks.PHASE_KEYS}
     assert not [key for key in keys if f"`{key}`" not in page]
 
 
@@ -347,7 +347,7 @@ def test_the_documentation_names_every_key() -> None:
         ),
         *(
             ({"run": 1, key: 1}, [f"w.json:5: tasks.a.{key}: it cannot be had here: "])
-            for key in workload_files.REFUSED
+            for key in tasks.REFUSED
         ),
     ],
     ids=str,
@@ -467,7 +467,7 @@ def test_the_monitors_palette_is_there() -> None:
     "name", [name for name, each in palette().items() if each.kind == "simple"]
 )
 def test_the_palettes_simple_ones_give_their_starter_nothing(name: str) -> None:
-    """Who starts them has no more tickets than anyone: charts show all processes."""
+    """The process that starts them has no more tickets than any: charts show all processes."""
     file = workload_files.read(palette()[name].file)
     assert file.starter and not file.starter.attributes
     assert not file.drawing(), "the same for each seed, so that systems side by side do the same"

@@ -22,7 +22,7 @@ int vfprintf(int descriptor, const char *format, va_list arguments)
 int snprintf(char *destination, size_t size, const char *format, ...)
     __attribute__((format(__printf__, 3, 4)));
 
-/* What a number of abi/errors.h means. */
+/* Returns what a number of abi/errors.h means. */
 const char *error_text(int error);
 
 /* "program: what: why" to descriptor 2, where why is the text of last_error(). Gives 1, the exit

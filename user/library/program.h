@@ -18,10 +18,11 @@ int exec_program(char *const arguments[]);
  * there is no such program and 126 otherwise. */
 _Noreturn void become_program(const char *caller, char *const arguments[]);
 
-/* fstat() by path. 0 or -1. */
+/* fstat() by path. Returns 0 or -1. */
 int file_status_of(const char *path, struct file_status *status);
 
-/* The argument as a number within [minimum, maximum]; otherwise complains and ends with status 2.
+/* Returns the argument as a number within [minimum, maximum]; otherwise complains and ends with
+ * status 2.
  */
 int64_t number_argument(const char *program, const char *text, int64_t minimum, int64_t maximum);
 

@@ -17,7 +17,7 @@ static inline uint64_t random_next(struct random *random)
     return value ^ (value >> 31);
 }
 
-/* From 0 to `limit` - 1; limit > 0. Its bias is below limit / 2^64. */
+/* Returns a number from 0 to `limit` - 1; limit > 0. Its bias is below limit / 2^64. */
 static inline uint64_t random_below(struct random *random, uint64_t limit)
 {
     return random_next(random) % limit;

@@ -71,7 +71,7 @@ int settickets(int tickets); /* of the caller */
 int settickets_pid(int pid, int tickets);
 int setweight(int pid, int weight);
 int seturgent(int urgent); /* 1: the caller runs before all that policies order; 0: no more */
-/* The number of rows filled in; with no capacity, of processes. */
+/* Returns the number of rows filled in; with no capacity, of processes. */
 int getpinfo(struct process_info *rows, int capacity);
 int64_t getcontextswitches(void);
 int getstats(struct system_stats *stats);

@@ -10,14 +10,11 @@
  */
 
 #include "user/library/user.h"
+#include "user/programs/record_cost.h"
+#include "user/programs/told_text.h"
 
-enum {
-    LINE_BYTES = 4000, /* of a command; the console keeps 4,096 that no process has read yet */
-    TOLD_BYTES = 480,  /* of a line of text; the rest of it is cut off */
-    TOGETHER_BYTES = PRINT_BYTES,
-};
+enum { LINE_BYTES = 4000 }; /* of a command; the console keeps 4,096 that no process has read yet */
 
-static int64_t id;   /* of the command that is being obeyed; 0: of none */
 static int *started; /* shared with our children: a PID, or the negative of an error */
 
 /* ---- answers ---- */
@@ -37,96 +34,6 @@ static void fail(const char *what)
 {
     int error = last_error();
     printf("@@ %ld error %d %.*s: %s\n", id, error, TOLD_BYTES / 2, what, error_text(error));
-}
-
-/* ---- reading ---- */
-
-/*
- * An urgent process must not keep a CPU for long: in a text of thousands of lines,
- * others have their turn after each piece of work.
- */
-static void give_way(int64_t *since)
-{
-    static const int64_t work_ns = 2000000, rest_ns = 20000000;
-    if (clock_ns() - *since < work_ns)
-        return;
-    sleep_ns(rest_ns);
-    *since = clock_ns();
-}
-
-/* Lines that wait to be written together, and the one that is being put together. */
-static struct {
-    char text[TOGETHER_BYTES + 1];
-    int whole;  /* bytes of whole lines */
-    int length; /* and of the last one so far, which begins with its number */
-} told;
-
-static void flush(void)
-{
-    if (told.whole > 0)
-        write(1, told.text, told.whole);
-    told.length -= told.whole;
-    memmove(told.text, told.text + told.whole, (size_t)told.length);
-    told.whole = 0;
-}
-
-static bool line_begun(void)
-{
-    return told.length > told.whole;
-}
-
-static void put(char c)
-{
-    if (told.length == TOGETHER_BYTES)
-        flush();
-    told.text[told.length++] = c;
-}
-
-static void begin_line(void)
-{
-    char head[32];
-    snprintf(head, sizeof(head), "@@ %ld |", id);
-    for (const char *c = head; *c; c++)
-        put(*c);
-}
-
-/* Blanks in a row are told as one. */
-static void tell(char c)
-{
-    if (!line_begun())
-        begin_line();
-    bool again = c == ' ' && told.text[told.length - 1] == ' ';
-    if (!again && told.length - told.whole < TOLD_BYTES)
-        put(c);
-}
-
-static void tell_line(void)
-{
-    if (!line_begun())
-        begin_line();
-    put('\n');
-    told.whole = told.length;
-}
-
-/* Returns false if it cannot be read. */
-static bool tell_file(int descriptor)
-{
-    static char piece[4096];
-    int64_t since = clock_ns();
-    int n;
-    while ((n = read(descriptor, piece, sizeof(piece))) > 0) {
-        for (int i = 0; i < n; i++) {
-            if (piece[i] == '\n')
-                tell_line();
-            else
-                tell(piece[i]);
-        }
-        give_way(&since);
-    }
-    if (line_begun())
-        tell_line();
-    flush();
-    return n == 0;
 }
 
 /* ---- commands: each takes the rest of its line; false: that is not what it should be ---- */
@@ -403,63 +310,6 @@ static void obey_next(void)
     if (!take_number(&rest, 1, &id))
         id = 0;
     refuse(ENAMETOOLONG, "a command has up to 4,000 characters");
-}
-
-/* ---- the cost of a record ---- */
-
-enum { ROUNDS = 64, CALLS = 16 };
-
-/* What some calls took, in cycles, or `least` if that is less. */
-static int64_t least_cycles(void (*call)(void), int64_t least)
-{
-    int64_t begin = cycles();
-    for (int i = 0; i < CALLS; i++)
-        call();
-    int64_t took = cycles() - begin;
-    return took > 0 && took < least ? took : least;
-}
-
-static void record_nothing(void)
-{
-    getpid();
-}
-
-static void record_mark(void)
-{
-    mark(MARK_NOTE, 0);
-}
-
-/* How long 1,000 cycles are, in picoseconds: 1,000,000 on Spike. Without a call in between, since
- * that ends a step of its clock early. */
-static int64_t thousand_cycles(void)
-{
-    int64_t begin_ns = clock_ns();
-    int64_t begin = cycles();
-    for (volatile int i = 0; i < 500000; i++) /* some milliseconds */
-        ;
-    int64_t passed_ns = clock_ns() - begin_ns;
-    int64_t passed = cycles() - begin;
-    return passed > 0 ? passed_ns * 1000000 / passed : 0;
-}
-
-/*
- * What a record takes, in picoseconds: what a system call that does little but
- * record takes beyond one that does nothing. Told in time, since a cycle is what
- * the machine makes of it, but measured in cycles: Spike's clock moves in steps
- * that hundreds of records fit in. The least of many rounds is one into which no
- * interrupt came, and in which QEMU's host did nothing else. The two calls take
- * turns: a host that is slow for a while is slow for both. Not in it: cold caches,
- * and that blocks leave.
- */
-static int64_t record_cost(void)
-{
-    int64_t without = INT64_MAX, with = INT64_MAX;
-    for (int round = 0; round < ROUNDS; round++) {
-        without = least_cycles(record_nothing, without);
-        with = least_cycles(record_mark, with);
-    }
-    int64_t cost = (with - without) * thousand_cycles() / 1000 / CALLS;
-    return cost > 0 ? cost : 0;
 }
 
 int main(int argc, char *argv[])

@@ -147,9 +147,14 @@ int workload_finish(void)
 
 void workload_window(int64_t ticks)
 {
+    workload_window_for(ticks * (int64_t)host_tick_ns());
+}
+
+void workload_window_for(int64_t nanoseconds)
+{
     root = host_process();
     workload_group("root");
-    workload_tell("window", ticks * (int64_t)host_tick_ns());
+    workload_tell("window", nanoseconds);
 }
 
 void workload_open(void)

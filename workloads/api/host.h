@@ -16,13 +16,13 @@
 
 _Noreturn void host_exit(int status);
 int host_fork(void);
-/* The PID of a child that ended, -1: there is none left. */
+/* Returns the PID of a child that ended, or -1 if there is none left. */
 int host_wait(int *status);
 void host_kill(int pid);     /* it may have ended already */
 bool host_pipe(int ends[2]); /* [0] to read from, [1] to write to; false: failed */
 void host_mark(enum mark_kind kind, uint64_t value);
 uint64_t host_seed(void);
-/* A line, to the output or to the errors, in one write. */
+/* Writes a line, to the output or to the errors, in one write. */
 void host_print(bool error, const char *format, ...) __attribute__((format(__printf__, 2, 3)));
 /* Opens the caller's own file. Returns a descriptor to write to a new one, or to read from it, or
  * -1 if it failed. */
@@ -35,7 +35,7 @@ bool host_remove(int process); /* the file of that process */
 int host_process(void);        /* the caller's PID */
 /* Says that `what` failed, and why. */
 void host_complain(const char *what);
-/* The same, and ends the caller with status 1. */
+/* Does the same, and ends the caller with status 1. */
 _Noreturn void host_fail(const char *what);
 
 /*
@@ -59,7 +59,7 @@ uint64_t host_tick_ns(void);
 bool host_sleep_until(int64_t time);
 void host_sleep_ns(int64_t time);
 void host_sleep_ticks(uint64_t ticks); /* until this many have come; the next one is the first */
-/* The caller's, for tables: cut off if it is long. */
+/* Sets the caller's name, for tables: cut off if it is long. */
 void host_set_name(const char *name);
 /* Sets it of a process, which may have ended, or of the caller if that is 0. Returns false if it
  * failed. */

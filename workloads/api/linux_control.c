@@ -3,7 +3,7 @@
 /*
  * What workloads tell the scheduler on Linux: by the files that `schedlab-linux
  * serve` offers, in the folder that WORKLOAD_CONTROL names, or /run/schedlab.
- * Without them no policy of ours is there: nobody is to be told of attributes,
+ * Without them no policy of ours is there: there is nothing to tell of attributes,
  * and there is no policy to be changed.
  */
 

@@ -68,8 +68,8 @@ void host_kill(int pid)
 }
 
 /*
- * Each write wakes one reader. A pipe of Linux wakes nobody while something is
- * left to be read: then who is woken next would depend on when the reader before
+ * Each write wakes one reader. A pipe of Linux wakes no process while something is
+ * left to be read: then which process is woken next would depend on when the reader before
  * it is given a CPU, by the scheduler that is to be measured.
  */
 bool host_pipe(int ends[2])

@@ -21,7 +21,7 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
-/* ---- the family: a process group, which whoever was started sees to the end of ---- */
+/* ---- the family: a process group; the process that was started sees to its end ---- */
 
 static pid_t family;
 

@@ -22,6 +22,7 @@ struct measure {
 static int64_t tick_work = 100000;
 static int64_t runs = 1;
 static int64_t variant = 1;
+static int64_t bursts = 1;
 static struct suite_test *test;
 static struct workload_channel times; /* of each process, in ticks */
 static int failed;                    /* processes */
@@ -29,6 +30,11 @@ static int failed;                    /* processes */
 static void compute(int64_t iterations)
 {
     workload_burn((uint64_t)(iterations * BURN_OF_100 * tick_work / (100 * TICK_OF_STUDY)));
+}
+
+static bool computes(const struct suite_group *group)
+{
+    return group->iterations > 0 && (bursts || group->sleep == 0);
 }
 
 static void member(int64_t number)
@@ -40,7 +46,7 @@ static void member(int64_t number)
         workload_priority(group->priority);
     int64_t before = workload_ticks();
     for (int i = 0; i < group->rounds; i++) {
-        if (group->iterations > 0)
+        if (computes(group))
             compute(group->iterations);
         if (group->sleep > 0)
             workload_sleep(group->sleep);
@@ -152,6 +158,7 @@ int suite_run(const struct suite *suite, int argc, char *argv[])
         {'w', "iterations that fill a tick, 10 ns of a 1 GHz CPU each", &tick_work, 100,
          1000000000},
         {'v', "the study whose suite it is: 1, or 2 where that differs", &variant, 1, VARIANTS},
+        {'b', "0: no computing before a sleep, as if a compiler had deleted it", &bursts, 0, 1},
     };
     int chosen = choose_test(suite, &argc, argv);
     workload_init(argc, argv, suite->meaning, options, sizeof(options) / sizeof(options[0]));

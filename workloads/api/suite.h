@@ -38,7 +38,7 @@ struct suite {
     void (*study_2)(void); /* changes the tests to what study 2 has instead */
 };
 
-/* All of main(): its exit status. */
+/* Does all of main(): returns its exit status. */
 int suite_run(const struct suite *suite, int argc, char *argv[]);
 
 #endif

@@ -41,24 +41,27 @@ _Noreturn void workload_wrong_usage(const char *program, const char *text, const
 /* Ends the process with status 1: it cannot do its work, and says why. */
 _Noreturn void workload_fail(const char *why);
 
-/* The window that is measured, by the root process, which becomes the group "root". */
+/* Opens the window that is measured, by the root process, which becomes the group "root". */
 void workload_begin(void);
-/* Waits for all children, and ends the window. The exit status for main(): 0, or 1 when one failed.
+/* Waits for all children, and ends the window. Returns the exit status for main(): 0, or 1 if one
+ * failed.
  */
 int workload_finish(void);
 /*
  * The window is opened and closed by its members, where it is to be of a given length: one that
  * runs sees in time what the clock says, whatever becomes of the root. Of several that call one of
- * these, the first counts. The root says before how long the window is to be (in ticks): one of
+ * these, the first counts. The root says before how long the window is to be: one of
  * another length is no result.
  */
 void workload_window(int64_t ticks);
+void workload_window_for(int64_t nanoseconds);
 void workload_open(void);
 void workload_end(void);
 
-/* A child that calls run(argument) and ends. Its PID. Its random numbers are its own. */
+/* Starts a child that calls run(argument) and ends. Returns its PID. Its random numbers are its
+ * own. */
 int workload_start(void (*run)(int64_t argument), int64_t argument);
-/* Waits for all children. The number of those that failed. */
+/* Waits for all children. Returns the number of those that failed. */
 int workload_wait_all(void);
 
 /* Ends a child, which then does not count as failed. */
@@ -86,11 +89,12 @@ int64_t workload_receive(const struct workload_channel *channel); /* waits until
 void workload_channel_sends(const struct workload_channel *channel);
 void workload_channel_receives(const struct workload_channel *channel);
 
-/* The caller's group in the tables: up to 8 characters. */
+/* Sets the caller's group in the tables: up to 8 characters. */
 void workload_group(const char *label);
-/* A figure for the trace, by a name of up to 8 characters, whether the window is open or not. */
+/* Tells a figure for the trace, by a name of up to 8 characters, whether the window is open or not.
+ */
 void workload_tell(const char *name, int64_t value);
-/* What the scheduler shall know of the caller, and of children that it starts later. */
+/* Sets what the scheduler shall know of the caller, and of children that it starts later. */
 void workload_priority(int priority);
 void workload_tickets(int tickets);
 void workload_weight(int weight);
@@ -122,10 +126,11 @@ void workload_remove_file_of(int pid); /* what a child has left behind */
 int workload_create_file(void);
 void workload_write_line(int file);
 
-/* A line to the console, in one write. */
+/* Writes a line to the console, in one write. */
 void workload_print(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
 
-/* A seeded random number from 0 to `limit` - 1; limit > 0. Each process has its own sequence. */
+/* Returns a seeded random number from 0 to `limit` - 1; limit > 0. Each process has its own
+ * sequence. */
 uint64_t workload_random(uint64_t limit);
 
 #endif

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import polars as pl
 
 from schedlab.comparison.statistics import CONFIDENCE, difference, holm, probability_beyond
 from schedlab.runs.collection import Collection, Repeated
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NEARNESS = 0.02
 """The part of the kernel's figure that a difference may be. A tick is near, too."""

@@ -54,16 +54,11 @@ _ALL = (
         " depends on these. The machines drift apart by half a microsecond a tick.",
     ),
     Reason(
-        "short bursts",
-        "An I/O-bound process runs for 11 µs at a time, of which a microsecond is a tenth. It has"
-        " up to a tenth more in the simulator; what this microsecond is, is not explained.",
-    ),
-    Reason(
-        "who begins where",
-        "The processes of a lottery test begin within 10 µs of each other. On the kernel those that are"
-        " awake wake others, in the simulator their parent wakes all; so they begin on other CPUs,"
-        " and where a policy moves few, they stay there. The first switch of the window differs"
-        " already. No run has shown how much of the difference this makes.",
+        "not explained",
+        "No run has shown why. An I/O-bound process, which runs for 11 µs at a time, has up to a tenth"
+        " more in the simulator. The processes of a lottery test begin within 10 µs of each other, on"
+        " the kernel woken by those that are awake, in the simulator all by their parent; where a"
+        " policy moves few, the first switch of the window already differs.",
     ),
     Reason(
         "what is left of a tick",
@@ -162,7 +157,7 @@ def read(path: Path) -> tuple[Known, ...]:
 
 
 def row_of(key: Key) -> Known | None:
-    """The first that matches."""
+    """Returns the first row that matches, or None if none does."""
     return next((row for row in known() if row.matches(key)), None)
 
 

@@ -58,7 +58,7 @@ def _told(pick: Pick | None) -> str:
 
 
 def parting(kernel: Trace, simulator: Trace) -> Parting | None:
-    """None: all CPUs switched to the same processes in the same order."""
+    """Returns where the two part, or None if all CPUs switched to the same processes in the same order."""
     found = [
         each
         for cpu in range(kernel.header.cpus)

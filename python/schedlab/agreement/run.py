@@ -12,7 +12,7 @@ from schedlab.agreement.cells import KERNEL, SIMULATOR, Cell, cells
 from schedlab.agreement.known import Judged, judged
 from schedlab.agreement.pairs import Window
 from schedlab.agreement.plan import Case, Windows, kernel_plan, simulator_plan
-from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary
+from schedlab.agreement.text import HEADINGS, LEFT, by_policy, row, summary, table
 from schedlab.display.names import write_csv
 from schedlab.display.terminal import say
 from schedlab.files import placing
@@ -130,22 +130,10 @@ def _kept(plans: Sequence[Plan]) -> Collection:
 
 def write(found: Sequence[Judged], folder: Path) -> None:
     """`agreement.csv`, `.parquet` with all numbers unrounded, and `.md` to be read."""
-    import polars as pl
-
-    rows = [
-        {
-            **each.cell.to_dict(),
-            "judgement": each.judgement,
-            "reason": each.reason.name if each.reason else "",
-            "least": each.range.least if each.range else None,
-            "most": each.range.most if each.range else None,
-        }
-        for each in found
-    ]
-    table = pl.DataFrame(rows, infer_schema_length=None)
+    numbers = table(found)
     csv, parquet, page, told = files(folder)
-    write_csv(table, csv)
-    table.write_parquet(parquet)
+    write_csv(numbers, csv)
+    numbers.write_parquet(parquet)
     page.write_text(markdown(found))
     for place in (csv, parquet, page, told):
         if place.exists():

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from schedlab.agreement.known import Judged
 
 HEADINGS = (
@@ -90,3 +92,20 @@ def by_policy(found: Sequence[Judged]) -> list[str]:
 
 def _counts(each: Judged) -> bool:
     return not each.cell.failure and each.cell.kernel_mean > 0
+
+
+def table(found: Sequence[Judged]) -> pl.DataFrame:
+    """Returns all cells with their verdicts, unrounded."""
+    return pl.DataFrame(
+        [
+            {
+                **each.cell.to_dict(),
+                "judgement": each.judgement,
+                "reason": each.reason.name if each.reason else "",
+                "least": each.range.least if each.range else None,
+                "most": each.range.most if each.range else None,
+            }
+            for each in found
+        ],
+        infer_schema_length=None,
+    )

@@ -72,9 +72,9 @@ def scenes(catalogue: Catalogue) -> Iterator[Scene]:
     """What makes a model work: many tickets, many levels that change, many processes."""
     tickets = first_that_shares_by(catalogue, "tickets").name
     levels = next(each.name for each in catalogue.values() if each.boost)
-    yield Scene(f"{tickets}-100", 100, 4, tickets, 1_500_000_000, 400_000)
-    yield Scene(f"{levels}-100", 100, 4, levels, 3_000_000_000, 400_000)
-    yield Scene(f"{STANDARD}-4096", 4096, 4, STANDARD, 1_500_000_000, 200_000)
+    yield Scene(f"{tickets}-100", 100, 4, tickets, 1_500_000_000, 4_000_000)
+    yield Scene(f"{levels}-100", 100, 4, levels, 3_000_000_000, 4_000_000)
+    yield Scene(f"{STANDARD}-4096", 4096, 4, STANDARD, 1_500_000_000, 4_000_000)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Watching:
 def measure(
     machine: KernelMachine, kernel: Path, disk: Path, processes: Sequence[int] = PROCESSES
 ) -> list[Watching]:
-    """Nine or so seconds of the host for each number of processes, and a few more for many."""
+    """Measures each number of processes, which takes some nine seconds of the host."""
 
     def console(count: int, arguments: str, period_ms: int) -> str:
         run = f'run="watchbench {count} {period_ms}"'
@@ -104,7 +104,7 @@ def watching(processes: int, plain: str, told: str, watched: str) -> Watching:
 
 
 def printed(name: str, text: str) -> int:
-    """The figure of a line "bench NAME PROCESSES FIGURE"."""
+    """Returns the figure of a line "bench NAME PROCESSES FIGURE"."""
     for found, _, figure in _LINE.findall(text):
         if found == name:
             return int(figure)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab import __version__
+from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import POLICIES, SETTING, Parsed, echo_json, json_option
-from schedlab.display.terminal import results, say
+from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.runs.branches import (
@@ -100,7 +101,6 @@ def branch(
     from schedlab.commands.workload_run import show_failures
     from schedlab.runs import branching
     from schedlab.runs.asked import one_value_each
-    from schedlab.runs.carrying_out import Interrupted
 
     if not (policies or settings or attributes or seeds):
         raise WrongUsage(
@@ -116,11 +116,8 @@ def branch(
     place = (out or new_runs_folder(f"branch-{found.folder.name}")).absolute()
     if note:
         say(f"schedlab: {note}")
-    try:
+    with ended_by_signal(lambda _: "; nothing is kept"):
         finished = branching.perform(found, at_ns, futures, place)
-    except Interrupted as interruption:
-        say("schedlab: interrupted; nothing is kept")
-        raise SystemExit(128 + interruption.number) from None
     show(found, at_ns, futures, finished, as_json)
     if not show_failures(finished):
         raise SystemExit(1)
@@ -144,7 +141,7 @@ def check(found: Past, at_ns: int, futures: list[Future]) -> None:
 def show(
     found: Past, at_ns: int, futures: list[Future], finished: list[Finished], as_json: bool
 ) -> None:
-    """The table or JSON on standard output."""
+    """Prints the tables, or JSON."""
     from schedlab.runs import branching
 
     same = branching.is_the_run(found, finished[0])
@@ -169,12 +166,12 @@ def show(
     if not any(since):
         say(f"schedlab: what is measured was over before {time}")
     if same:
-        results().print(f"{UNCHANGED} is {found.folder}, byte for byte", soft_wrap=True)
+        tell(f"{UNCHANGED} is {found.folder}, byte for byte")
     else:
         say(
             f"schedlab: {UNCHANGED} is not {found.folder}: today's kernel or machine made another past"
         )
-    results().print(f"Kept in {finished[0].folder.parent}", soft_wrap=True)
+    tell(f"Kept in {finished[0].folder.parent}")
 
 
 def heading(found: Past, at_ns: int, future: Future) -> str:
@@ -185,7 +182,7 @@ def heading(found: Past, at_ns: int, future: Future) -> str:
 
 
 def show_tables(title: str, headings: list[str], measured: list[Any]) -> None:
-    """Those that were measured, side by side."""
+    """Prints those that were measured, side by side."""
     from schedlab import metrics
 
     columns = [(head, each) for head, each in zip(headings, measured, strict=True) if each]

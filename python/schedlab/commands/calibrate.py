@@ -112,6 +112,5 @@ def _show(profile: Profile, drifts: list[Drift]) -> None:
         results().print("These are the costs that are built in (kernel).")
     for drift in drifts if profile.machine == "spike" else []:
         results().print(
-            f"{drift.name}: built in is {drift.before:,} ns, now it takes {drift.now:,} ns",
-            markup=False,
+            f"{drift.name}: built in is {drift.before:,} ns, now it takes {drift.now:,} ns"
         )

@@ -14,7 +14,7 @@ import click
 from schedlab.display.terminal import say
 
 if TYPE_CHECKING:
-    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.carrying_out import Finished, Interrupted
     from schedlab.runs.parts import Instead
     from schedlab.runs.plan import Plan
 
@@ -28,20 +28,29 @@ out_option = click.option(
 def perform(
     wanted: Plan, machine: str, kept: bool = True, instead: Instead | None = None
 ) -> list[Finished]:
-    """Carries it out; says what is there if it is interrupted. `kept`: the folder stays then."""
+    """Carries out a plan; says what is there if it is interrupted. `kept`: the folder stays then."""
     from schedlab.runs import perform as performing
+
+    def what_is_there(interruption: Interrupted) -> str:
+        count = len(interruption.finished)
+        there = f"; {count} of {len(wanted.runs)} runs were finished"
+        if not kept:
+            return there
+        return f"{there} and are kept" + (f"\n  in {wanted.folder}" if count else "")
+
+    with ended_by_signal(what_is_there):
+        return performing.perform(wanted, machine, instead=instead)
+
+
+@contextmanager
+def ended_by_signal(what_is_there: Callable[[Interrupted], str]) -> Iterator[None]:
+    """If a signal ends the block, says what is there then, and exits with the signal's status."""
     from schedlab.runs.carrying_out import Interrupted
 
     try:
-        return performing.perform(wanted, machine, instead=instead)
+        yield
     except Interrupted as interruption:
-        count = len(interruption.finished)
-        say(
-            f"schedlab: interrupted; {count} of {len(wanted.runs)} runs were finished"
-            + (" and are kept" if kept else "")
-        )
-        if count and kept:
-            say(f"  in {wanted.folder}")
+        say(f"schedlab: interrupted{what_is_there(interruption)}")
         raise SystemExit(128 + interruption.number) from None
 
 
@@ -49,7 +58,7 @@ def perform(
 def carried_out(
     make: Callable[[Path], Plan], machine: str, out: Path | None
 ) -> Iterator[list[Finished]]:
-    """The runs of a plan, in a folder that stays, or in one that is gone after the block."""
+    """Gives the runs of a plan, in a folder that stays, or in one that is gone after the block."""
     if out:
         wanted = make(out.absolute())
         wanted.check()
@@ -63,7 +72,7 @@ def carried_out(
 
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:
-    """Ends with status 1 if one failed; `measured`: or has no metrics."""
+    """Ends with status 1 if a run failed or, with `measured`, has no metrics."""
     from schedlab.runs.carrying_out import describe
 
     for message in describe(runs):

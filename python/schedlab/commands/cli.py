@@ -24,11 +24,13 @@ COMMANDS: Any = Modules(
     "calibrate",
     "compare",
     "dask",
+    "demo",
     "doctor",
     "lint",
     "linux",
     "monitor",
     "new-policy",
+    "page",
     "policies",
     "report",
     "run",
@@ -37,6 +39,7 @@ COMMANDS: Any = Modules(
     "test",
     "top",
     "trace",
+    "workloads",
 )
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -26,24 +27,6 @@ from schedlab.toolchain.tools import (
     output,
     package_here,
     version_in,
-)
-
-_LIBRARIES = (
-    "click",
-    "rich",
-    "polars",
-    "numpy",
-    "scipy",
-    "altair",
-    "vl-convert-python",
-    "jinja2",
-    "markdown-it-py",
-    "perfetto",
-    "pytest",
-    "hypothesis",
-    "playwright",
-    "ruff",
-    "mypy",
 )
 
 
@@ -85,18 +68,34 @@ def python() -> Finding:
 
 
 def libraries() -> Iterator[Finding]:
-    for name in _LIBRARIES:
-        try:
-            version = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            yield Finding(
-                name,
-                "Python library",
-                "missing",
-                advice=f"delete {sys.prefix}; the next start makes it anew",
-            )
-        else:
-            yield Finding(name, "Python library", "ok", version, origin="python/requirements.lock")
+    """What schedlab runs with; and in one line, what its tests take besides, which only they install."""
+    for name in listed("requirements"):
+        version = version_of_library(name)
+        advice = "" if version else f"delete {sys.prefix}; the next start makes it anew"
+        yield Finding(
+            name, "Python library", "ok" if version else "missing", version, advice=advice
+        )
+    complete = all(map(version_of_library, listed("requirements-test")))
+    yield Finding(
+        "libraries of the tests",
+        "Python libraries",
+        "ok" if complete else "absent",
+        advice="" if complete else "`./schedlab test` installs them",
+    )
+
+
+def listed(name: str) -> list[str]:
+    """Returns the names of the libraries in a list."""
+    text = (ROOT / "python" / f"{name}.in").read_text()
+    return re.findall(r"^[\w-]+", text, re.MULTILINE)
+
+
+def version_of_library(name: str) -> str:
+    """Returns the version that is installed, or "" if none is."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def compilers() -> Iterator[Finding]:

@@ -200,7 +200,7 @@ def build(as_json: bool) -> None:
 
 
 def check_policy(name: str) -> None:
-    """WrongUsage says what is near to it."""
+    """Raises WrongUsage for a name that none has; it says what is near."""
     if name == FAIR or name.partition(":")[0].isdecimal():
         return  # by its number: the program looks
     try:

@@ -19,6 +19,7 @@ from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
 from schedlab.workload.workload_files import is_workload_file
 
 if TYPE_CHECKING:
+    from schedlab.monitor.lesson import Lesson
     from schedlab.monitor.making import Choices
     from schedlab.monitor.session import Session
     from schedlab.monitor.system import Setup
@@ -28,6 +29,9 @@ T = TypeVar("T")
 MACHINES = ("qemu", "spike", "sim", "linux", "host")
 DEFAULT_WORKLOADS = ("two-hogs", "interactive")
 """What runs if nothing else is asked for, so that there is something to see."""
+SHORT_TICK_NS = 100_000_000
+SLOW = 0.1
+"""The pace at which turns of some ticks can be followed, if ticks are short."""
 _OF_A_START = {
     "machine": "--machine",
     "policies": "--policy",
@@ -96,10 +100,9 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     ),
     click.option(
         "--speed",
-        default=1.0,
-        show_default=True,
         type=click.FloatRange(0, 1e6),
-        help="Of sim, and of a recorded run: 1 is as fast as our time, 0 as fast as it goes.",
+        help="Of sim, and of a recorded run: 1 is as fast as our time, 0 as fast as it goes.  [default:"
+        " 1; of a page 0.1 where ticks are shorter than 100 ms, since no eye follows such turns]",
     ),
     click.option(
         "--window",
@@ -134,10 +137,22 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     type=click.IntRange(0, 65535),
     help="Of the page.  [default: one that is free]",
 )
+@click.option(
+    "--lesson",
+    metavar="NAME|FILE",
+    help="Play a lesson: a machine that stands still where something is to be seen, with texts and"
+    " questions; docs/monitor.md has those that are ready.",
+)
 @click.option("--no-browser", is_flag=True, help="Only print the page's address.")
 @click.pass_context
 def monitor(
-    context: click.Context, /, listen: str, port: int, no_browser: bool, **options: Any
+    context: click.Context,
+    /,
+    listen: str,
+    port: int,
+    lesson: str | None,
+    no_browser: bool,
+    **options: Any,
 ) -> None:
     """Watch a scheduler decide, and steer it, in the browser.
 
@@ -151,8 +166,11 @@ def monitor(
     docs/monitor.md says more.
     """
     from schedlab.monitor.conduct import Page, page, watch
+    from schedlab.toolchain.build import machine_module
 
-    watch(session(context, options), page(Page(listen, port, not no_browser)))
+    make = session(context, options, page_with=lesson or "")
+    machine_module()  # the page asks for it: here its building is seen
+    watch(make, page(Page(listen, port, not no_browser)))
 
 
 @dataclass(frozen=True)
@@ -168,14 +186,21 @@ class _Request:
     settings: tuple[tuple[str, int], ...]
     memory: int | None
     workloads: tuple[str, ...]
-    speed: float
+    speed: float | None
     window: float
     ignore_limits: bool
     record: bool
 
 
-def session(context: click.Context, options: dict[str, Any]) -> Callable[[], Session]:
-    """Returns what makes the session, in the loop that it belongs to. WrongUsage: there is no such one."""
+def session(
+    context: click.Context, options: dict[str, Any], page_with: str | None = None
+) -> Callable[[], Session]:
+    """Returns what makes the session, in the loop that it belongs to. WrongUsage: there is no such one.
+
+    `page_with`: it is for a page, with this lesson ("": with none). What a page plays goes slowly, and a
+    recording begins paused: a short one would be over before a browser has come.
+    """
+    from schedlab.monitor.lesson import read_lesson
     from schedlab.monitor.making import make_ready, read_choices, software_of
     from schedlab.monitor.session import SYSTEMS_MAX, Session
     from schedlab.monitor.systems.recorded import recorded_setup
@@ -185,10 +210,17 @@ def session(context: click.Context, options: dict[str, Any]) -> Callable[[], Ses
         raise WrongUsage(f"--policy: at most {SYSTEMS_MAX} policies can be watched side by side")
     of_a_start = given(context, _OF_A_START)
     if request.run:
-        _check_alone(request.run, list(of_a_start.values()))
+        _check_alone(str(request.run), list(of_a_start.values()))
     if request.machine == "host" and "policies" not in of_a_start:
         # To watch a real machine changes nothing about it.
         request = replace(request, policies=(PolicyChoice(FAIR.name),))
+    lesson = read_lesson(page_with) if page_with else None
+    if lesson:
+        _check_alone(
+            f"--lesson {page_with}", [*of_a_start.values(), *(["RUN"] if request.run else [])]
+        )
+        request = _of_lesson(request, lesson)
+        of_a_start = _OF_A_START
     files, names = _workloads(request, of_a_start)
     choices = read_choices(files)
     setups = (
@@ -201,19 +233,41 @@ def session(context: click.Context, options: dict[str, Any]) -> Callable[[], Ses
     return lambda: Session(
         setups,
         choices,
-        speed=request.speed,
+        speed=_speed(request, setups[0].tick_ns, for_page=page_with is not None),
         window_ns=int(request.window * 1e9),
         record=request.record,
+        begins_paused=page_with is not None and bool(request.run or lesson),
+        lesson=lesson.told if lesson else None,
         software=software,
     )
 
 
-def _check_alone(run: Path, given: list[str]) -> None:
+def _check_alone(what: str, given: list[str]) -> None:
     if given:
         raise WrongUsage(
-            f"{run} and {given[0]}: a recorded run says itself what ran, and how. Leave out"
-            f" {' and '.join(given)}; or leave out {run}, to start a machine"
+            f"{what} and {given[0]}: {what} says itself what runs, and how. Leave out"
+            f" {' and '.join(given)}; or leave out {what}"
         )
+
+
+def _of_lesson(request: _Request, lesson: Lesson) -> _Request:
+    return replace(
+        request,
+        machine=SIMULATOR,
+        policies=lesson.policies,
+        cpus=lesson.cpus,
+        tick=lesson.tick_ns,
+        seed=lesson.seed,
+        settings=lesson.settings,
+        workloads=lesson.workloads,
+    )
+
+
+def _speed(request: _Request, tick_ns: int, for_page: bool) -> float:
+    if request.speed is not None:
+        return request.speed
+    is_played = bool(request.run) or request.machine == SIMULATOR
+    return SLOW if for_page and is_played and tick_ns < SHORT_TICK_NS else 1.0
 
 
 def _workloads(

@@ -39,7 +39,8 @@ def create(root: Path, name: str, source: str) -> tuple[Path, Path]:
 
 
 def check_name(name: str) -> None:
-    """It becomes a file's name, a word of the command line and, with - as _, a part of C names."""
+    """Raises WrongUsage for a name that cannot be a file's, a word of the command line and, with - as _,
+    a part of C names."""
     if not _NAME.fullmatch(name):
         raise WrongUsage(
             f"'{name}' cannot name a policy: a name is of a-z, 0-9 and -, and begins with a letter"
@@ -51,7 +52,7 @@ def check_name(name: str) -> None:
 
 
 def check_source(source: str) -> None:
-    """It becomes a text of one line in C."""
+    """Raises WrongUsage for what cannot be a text of one line in C."""
     if not source.strip() or not source.isprintable():
         raise WrongUsage(
             "--source is a line of text: the algorithm's author and year, such as 'Kleinrock 1964'"
@@ -61,7 +62,7 @@ def check_source(source: str) -> None:
 
 
 def check_free(root: Path, name: str) -> None:
-    """No policy or test may have the name, not even with _ for -: in C the two are the same."""
+    """Raises WrongUsage if a policy or test has the name, or has it with _ for -, which is the same in C."""
     policies = root / "policies"
     sources = (*policies.glob("*.c"), *policies.glob("studies/*.c"))
     taken = {path.stem: path for path in sources}
@@ -75,7 +76,7 @@ def check_free(root: Path, name: str) -> None:
 
 
 def check_identifiers(root: Path, name: str) -> None:
-    """The new names in C must not be those of what policies and their tests include."""
+    """Raises WrongUsage if what policies and their tests include has one of the new names in C."""
     wanted = set(own_identifiers(name))
     for folder in ("policies", "policies/support", "tests/host"):
         for header in sorted((root / folder).glob("*.h")):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.commands.options import TICK, Parsed, echo_json, given
-from schedlab.display.terminal import results, say
+from schedlab.display.terminal import results, say, tell
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.toolchain.policies import parse_choices
@@ -64,7 +64,7 @@ def from_perf_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_usage(context: click.Context, run: Path | None, from_perf: Path | None) -> None:
-    """WrongUsage for options that belong to the other way of the command."""
+    """Raises WrongUsage for options that belong to the other way of the command."""
     if from_perf is None:
         if run is None:
             raise WrongUsage("name the folder of a RUN, or a recording with --from-perf FILE")
@@ -107,10 +107,10 @@ def _show(made: Imported) -> None:
 
     manifest = made.manifest
     of = " ".join(filter(None, (manifest["host"], manifest["machine_version"]))) or "Linux"
-    results().print(f"{manifest['workload']} on {of} (not repeatable)", markup=False)
+    results().print(f"{manifest['workload']} on {of} (not repeatable)")
     if made.metrics:
         for table in metrics.tables([(manifest["policy"], made.metrics)]):
             results().print(table)
     for note in made.notes:
         say(f"schedlab: {note}")
-    results().print(f"Kept in {made.folder}", markup=False, soft_wrap=True)
+    tell(f"Kept in {made.folder}")

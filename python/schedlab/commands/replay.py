@@ -69,7 +69,7 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
 
 
 def check_policy(place: Path, found: Recording) -> None:
-    """Linux, say, has policies that are not ours: then one must be chosen."""
+    """Raises WrongUsage if the recording's policy is none of ours, as on Linux: one must be chosen."""
     ours = read_catalogue()
     if found.policy.name not in ours:
         raise WrongUsage(

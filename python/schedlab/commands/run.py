@@ -26,7 +26,7 @@ from schedlab.commands.options import (
 )
 from schedlab.commands.replay import recorded, replay_option
 from schedlab.commands.workload_run import run_workload
-from schedlab.display.terminal import results
+from schedlab.display.terminal import tell
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.runs.asked import Request
@@ -58,21 +58,24 @@ OF_A_WORKLOAD = {
 """Options that say what is run; a study says that itself."""
 
 
+STANDARD_WORKLOAD = "mixed -n 24 -g 80"
+_READY = "mixed"
+"""Where there are no programs: the workload file of that name."""
+
+
 @click.command()
 @click.argument("what", nargs=-1, metavar="[STUDY]...", type=click.Choice((ALL_STUDIES, *STUDIES)))
 @click.option("--quick", is_flag=True, help="Of a study: what takes some minutes.  [default]")
 @click.option(
     "--full",
     is_flag=True,
-    help="Of a study: all that it ran, and more; study 5 also boots Linux 505 times.",
+    help="Of a study: all that it ran, and more; study 5 also boots Linux 554 times.",
 )
 @click.option(
     "--workload",
-    default="mixed -n 24 -g 80",
-    show_default=True,
     metavar="COMMAND",
     help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
-    " workload file.",
+    f" workload file; see `./schedlab workloads`.  [default: {STANDARD_WORKLOAD}; on sim {_READY}]",
 )
 @click.option(
     "--with",
@@ -218,14 +221,16 @@ def fill_in(options: dict[str, Any]) -> None:
     machine = machine_named(options["machine"])
     if machine.name == SIMULATOR and options["memory"] is not None:
         raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+    if options["workload"] is None:
+        options["workload"] = STANDARD_WORKLOAD if machine.programs != frozenset() else _READY
     for name, standard in (("tick", machine.tick_ns), ("memory", machine.memory_mib)):
         if options[name] is None:
             options[name] = standard
 
 
 def check_machine_of_studies(study: list[str], machine: str) -> None:
-    """A study's runs are compared with each other: they must be repeatable, except those that are
-    there to show what the host's time does."""
+    """Raises WrongUsage for a machine whose runs are not repeatable: a study's runs are compared with
+    each other. Those that are there to show what the host's time does are exceptions."""
     if machine not in LINUX_MACHINES and not machine_named(machine).repeatable:
         raise WrongUsage(
             f"{' '.join(study)} and --machine {machine}: its runs are not repeatable; spike and"
@@ -243,7 +248,7 @@ def run_studies(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """The last line says where the report is."""
+    """Reproduces studies. The last line that is printed says where the report is."""
     from schedlab.commands.study import Request, reproduce
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
@@ -253,7 +258,7 @@ def run_studies(
         place = {"folder": str(done.folder), "report": str(done.report)}
         echo_json({"schedlab": __version__, **place, "runs": runs})
     else:
-        results().print(f"Kept in {done.folder}", markup=False, soft_wrap=True)
-        results().print(f"Report: {done.report}", markup=False, soft_wrap=True)
+        tell(f"Kept in {done.folder}")
+        tell(f"Report: {done.report}")
     if not done.succeeded:
         raise SystemExit(1)

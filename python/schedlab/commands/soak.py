@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import messages, new_table, results, say
+from schedlab.display.terminal import messages, new_table, results, say, tell
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.units import format_duration
@@ -68,7 +68,7 @@ def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) 
         echo_json(content)
     else:
         results().print(_table(rows, seen.seconds))
-        results().print(f"Kept in {place}", markup=False, soft_wrap=True)
+        tell(f"Kept in {place}")
     problems = [f"{name}: {text}" for name, texts in seen.problems.items() for text in texts]
     problems += [
         f"{name}: {len(left)} temporary files were left: {', '.join(left[:5])}"
@@ -96,7 +96,7 @@ class _Shown:
         living = ", ".join(name for name, each in parts.items() if each.status is None)
         left = format_duration(self.seconds - now)
         with suppress(OSError):  # the terminal may be gone
-            messages().print(f"{left} left; running: {living or 'nothing'}", markup=False)
+            messages().print(f"{left} left; running: {living or 'nothing'}")
 
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:

@@ -14,6 +14,7 @@ from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.base import Machine
+from schedlab.machines.linux.packages import MEGABYTES, kept
 from schedlab.paths import new_runs_folder
 from schedlab.report.output import check_place
 from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
@@ -23,7 +24,7 @@ from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 from schedlab.runs.results import is_whole, read_manifest
 from schedlab.studies.experiment import TICK_NS, Depth
-from schedlab.studies.linux_experiments import LINUX
+from schedlab.studies.linux_experiments import LINUX, SYSBENCH
 from schedlab.studies.planning import plan
 from schedlab.studies.proposals import plan_of_proposals
 from schedlab.units import format_time
@@ -57,12 +58,19 @@ class Request:
             return LINUX_MACHINES
         if self.machine:
             return (self.machine,)
+        if self.with_column:
+            return (SPIKE, LINUX)
         return (SPIKE, *LINUX_MACHINES) if self.with_linux else (SPIKE,)
 
     @property
     def with_linux(self) -> bool:
         """If study 5 is named, or all is wanted: Linux must be fetched, and is booted for each run."""
         return LINUX_STUDY in self.studies or (not self.studies and self.depth == "full")
+
+    @property
+    def with_column(self) -> bool:
+        """The default has study 5's own tables on Linux, and no more of it, if the guest is there."""
+        return not self.studies and self.depth == "quick" and self.machine is None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,7 +141,7 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:
     """Returns the part of it that this machine runs."""
-    return plan(
+    found = plan(
         folder,
         request.depth,
         request.studies,
@@ -142,6 +150,9 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
         request.memory_mib,
         machine,
     )
+    if machine == LINUX and request.with_column:
+        return Plan(folder, tuple(run for run in found.runs if run.label == SYSBENCH))
+    return found
 
 
 def proposed(machine: str, request: Request, folder: Path) -> Plan:
@@ -156,11 +167,21 @@ def at_hand(request: Request) -> list[str]:
         try:
             if request.machine is None and name in LINUX_MACHINES:
                 machine_named(name).release()
+                need_guest(request)
         except MachineUnfit as unfit:
             say(f"schedlab: what study {LINUX_STUDY} is on Linux is NOT RUN: {unfit}")
             break
         found.append(name)
     return found
+
+
+def need_guest(request: Request) -> None:
+    """Raises MachineUnfit, if the guest would have to be fetched and was not asked for."""
+    if request.with_column and not kept():
+        raise MachineUnfit(
+            f"its guest has not been fetched; `./schedlab run study-{LINUX_STUDY}` does that"
+            f" ({MEGABYTES} MB)"
+        )
 
 
 def still_to_run(wanted: Plan, machine: Machine, base: Software) -> Plan:
@@ -175,7 +196,7 @@ def still_to_run(wanted: Plan, machine: Machine, base: Software) -> Plan:
 
 
 def carried_out(wanted: Plan) -> Iterator[Kept]:
-    """The runs of a plan that are there."""
+    """Gives the runs of a plan that are there."""
     for run in wanted.runs:
         place = wanted.folder / run.name
         if is_whole(place):
@@ -183,7 +204,7 @@ def carried_out(wanted: Plan) -> Iterator[Kept]:
 
 
 def make_report(runs: Collection, folder: Path) -> Path:
-    """The file to open."""
+    """Makes the report, and returns the file to open."""
     from schedlab.report.build import write_report
     from schedlab.report.command import progress
 
@@ -192,7 +213,7 @@ def make_report(runs: Collection, folder: Path) -> Path:
 
 
 def report_failures(finished: Sequence[Finished]) -> None:
-    """A message for each of the first that failed."""
+    """Says of each of the first runs that failed how it did."""
     messages = list(describe(list(finished)))
     for message in messages[:_FAILURES_SHOWN]:
         say(message)

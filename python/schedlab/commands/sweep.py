@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
@@ -221,17 +222,15 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
     """Says how to go on if it is interrupted."""
     from schedlab.sweep import command
     from schedlab.sweep.dataset import read_statuses
-    from schedlab.sweep.execution import Interrupted
 
-    try:
-        return command.carry_out(wanted, doing)
-    except Interrupted as interruption:
+    def what_is_there(_: object) -> str:
         count = len(read_statuses(doing.out))
-        say(
-            f"schedlab: interrupted; {count} runs are finished and kept. The same command with"
-            f" --out {doing.out} goes on"
+        return (
+            f"; {count} runs are finished and kept. The same command with --out {doing.out} goes on"
         )
-        raise SystemExit(128 + interruption.number) from None
+
+    with ended_by_signal(what_is_there):
+        return command.carry_out(wanted, doing)
 
 
 def show(done: Done, as_json: bool) -> None:
@@ -242,6 +241,4 @@ def show(done: Done, as_json: bool) -> None:
         )  # fmt: skip
         return
     failed = f", {done.failed} failed" if done.failed else ""
-    results().print(
-        f"{done.runs:,} runs{failed}. Kept in {done.folder}", markup=False, soft_wrap=True
-    )
+    tell(f"{done.runs:,} runs{failed}. Kept in {done.folder}")

@@ -31,7 +31,7 @@ def top(context: click.Context, /, **options: Any) -> None:
 
 
 def _need_terminal() -> None:
-    """WrongUsage: there is none to draw on, and to hear keys from."""
+    """Raises WrongUsage if there is no terminal to draw on and to hear keys from."""
     # Standard output may lead elsewhere: the library draws on standard error.
     if not all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr)):
         raise WrongUsage(

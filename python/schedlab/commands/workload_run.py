@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.commands.carrying_out import perform
-from schedlab.display.terminal import results, say
+from schedlab.display.terminal import results, say, tell
 
 if TYPE_CHECKING:
     from schedlab.runs.asked import Request
@@ -25,7 +25,7 @@ def run_workload(request: Request, as_json: bool) -> None:
 
 
 def show(finished: list[Finished], as_json: bool) -> None:
-    """The table or JSON on standard output; what failed, on standard error."""
+    """Prints the tables, or JSON; what failed, on standard error."""
     from schedlab.runs import carrying_out as runs
 
     if as_json:
@@ -56,7 +56,7 @@ def show_tables(finished: list[Finished]) -> None:
         labelled = [
             (runs.label(each.run, several), each.metrics) for each in measured if each.metrics
         ]
-        results().print(runs.summary(measured[0].run), markup=False)
+        results().print(runs.summary(measured[0].run))
         for table in metrics.tables(labelled):
             results().print(table)
-    results().print(f"Kept in {finished[0].folder.parent}", markup=False, soft_wrap=True)
+    tell(f"Kept in {finished[0].folder.parent}")

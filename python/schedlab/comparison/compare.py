@@ -7,7 +7,9 @@ import filecmp
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import polars as pl
 
 from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, TOLD, Measure, measured, told
 from schedlab.comparison.setups import (
@@ -24,9 +26,6 @@ from schedlab.comparison.statistics import CONFIDENCE, Difference, difference, h
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.runs.collection import Collection, Kept, Repeated
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Verdict = Literal[
     "same", "better", "worse", "changed", "perhaps", "chance", "one seed", "not repeatable"
@@ -50,7 +49,7 @@ class Row:
 
     @property
     def improves(self) -> bool | None:
-        """Does the mean go where it should? None: it has no direction, or stays."""
+        """Does the mean go where it should? None if it has no direction, or stays."""
         if self.measure.better is None or not self.found.change:
             return None
         return (self.found.change < 0) == (self.measure.better == "lower")

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from schedlab.comparison.compare import Comparison, Match, Row, Verdict
 from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, Measure, told
+from schedlab.comparison.printed import as_text, change_as_text, number_as_text
 from schedlab.comparison.setups import DIMENSIONS, Fact, key_of
-from schedlab.comparison.statistics import FEW, as_text, change_as_text, number_as_text
+from schedlab.comparison.statistics import FEW
 from schedlab.display.terminal import new_table
 
 if TYPE_CHECKING:

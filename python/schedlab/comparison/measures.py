@@ -3,31 +3,22 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import polars as pl
 
-from schedlab.comparison.statistics import (
-    ANYWHERE,
-    NUMBER,
-    PER_SECOND,
-    POINTS,
-    SHARE,
-    TIME,
-    Better,
-    Floats,
-    Quantity,
-    Within,
-    contributions,
-)
+from schedlab.comparison.best import Better
+from schedlab.comparison.printed import NUMBER, PER_SECOND, POINTS, SHARE, TIME, Quantity
+from schedlab.comparison.statistics import ANYWHERE, Floats, Within, contributions
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from schedlab.runs.collection import Collection
 
 Grain = Literal["none", "clock", "mean of clock", "whole"]
@@ -81,143 +72,25 @@ def measure_of(name: str, title: str, column: str, better: Better | None, ideal:
     return Measure(name, title, column, better, ideal, *found[1:])
 
 
-SIX = (
-    measure_of(
-        "turnaround",
-        "turnaround, mean",
-        "turnaround_mean_ns",
-        "lower",
-        "from fork to exit; at best the process's own work and sleeps",
-    ),
-    measure_of(
-        "response",
-        "response, mean",
-        "response_mean_ns",
-        "lower",
-        "from fork to the first run; at best 0",
-    ),
-    measure_of(
-        "throughput",
-        "throughput",
-        "throughput_per_second",
-        "higher",
-        "processes finished per second; at most what the CPUs' time allows",
-    ),
-    measure_of(
-        "overhead",
-        "overhead",
-        "overhead_share",
-        "lower",
-        "CPU time between leaving one process and entering the next, idling apart; at best 0",
-    ),
-    measure_of(
-        "fairness",
-        "fairness of turnaround (Jain)",
-        "fairness_turnaround",
-        "higher",
-        "1 if all turnarounds are equal, which processes of unequal work cannot reach",
-    ),
-    measure_of(
-        "predictability",
-        "predictability (IQR of response)",
-        "response_iqr_ns",
-        "lower",
-        "interquartile range of the responses of all processes of all runs; at best 0",
-    ),
-)
-"""Those of study 3."""
+_BETTER: Mapping[str, Better] = {"lower": "lower", "higher": "higher"}
 
-MEASURES = (
-    *SIX,
-    measure_of(
-        "completion",
-        "completion",
-        "completion_ns",
-        "lower",
-        "until all is done; at best all work ÷ CPUs, or the longest process",
-    ),
-    measure_of(
-        "waiting",
-        "waiting, mean",
-        "waiting_mean_ns",
-        "lower",
-        "time spent runnable and not running; at best 0",
-    ),
-    measure_of(
-        "wakeup-median",
-        "wake-up latency, median",
-        "wakeup_latency_median_ns",
-        "lower",
-        "from a wake-up to the next run; at best 0",
-    ),
-    measure_of(
-        "wakeup-99th",
-        "wake-up latency, 99th percentile",
-        "wakeup_latency_p99_ns",
-        "lower",
-        "what 99 of 100 wake-ups do not exceed; at best 0",
-    ),
-    measure_of(
-        "wakeup-max",
-        "wake-up latency, maximum",
-        "wakeup_latency_max_ns",
-        "lower",
-        "of the unluckiest wake-up; at best 0",
-    ),
-    measure_of(
-        "switches",
-        "context switches",
-        "context_switches",
-        None,
-        "from process to process; few cost little, many let all advance together",
-    ),
-    measure_of(
-        "share-error",
-        "share error, largest of a group",
-        "share_error",
-        "lower",
-        "how far the group that is farthest off is from its ideal share of the CPUs; at best 0, and"
-        " always about 0 where all run to their end",
-    ),
-    measure_of(
-        "share-fairness",
-        "fairness of share ÷ ideal (Jain)",
-        "fairness_share",
-        "higher",
-        "1 if each process has the same part of its ideal share",
-    ),
-    measure_of(
-        "events",
-        "events per second",
-        "events_per_second",
-        "higher",
-        "what the program says that it got done (`cpubench`); at most what the CPUs' time allows",
-    ),
-)
-"""Metrics of a run as a whole."""
 
-_OF_GROUPS = (
-    "turnaround",
-    "response",
-    "predictability",
-    "waiting",
-    "wakeup-median",
-    "wakeup-99th",
-    "wakeup-max",
-)
+def _measures() -> Iterator[tuple[str, Measure]]:
+    """Gives each measure of measures.csv, after what has it: a run, a group, or both."""
+    with Path(__file__).with_name("measures.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            of, better = row.pop("of"), _BETTER.get(row.pop("better"))
+            yield of, measure_of(better=better, **row)
+
+
+MEASURES = tuple(each for of, each in _measures() if of != "group")
+"""Metrics of a run as a whole, those of study 3 first."""
+GROUP_MEASURES = tuple(each for of, each in _measures() if of != "run")
+"""Metrics of a group of a run's processes."""
+BY_NAME = {measure.name: measure for measure in MEASURES}
 OF_ENDED = ("turnaround", "fairness")
 """Metrics over processes that ended. Where some go on, each policy has other processes that ended:
 then there is no value."""
-BY_NAME = {measure.name: measure for measure in MEASURES}
-GROUP_MEASURES = (
-    *(BY_NAME[name] for name in _OF_GROUPS),
-    measure_of("share", "CPU share", "share", None, "the ideal share"),
-    measure_of(
-        "share-error", "share error", "share_error", "lower", "distance from the ideal share"
-    ),
-    measure_of("selections", "selections", "selections", None, "times picked"),
-)
-"""Metrics of a group of a run's processes."""
 
 
 def told(name: str) -> Measure:
@@ -239,8 +112,6 @@ def measured(collection: Collection) -> pl.DataFrame:
     runs of a setup together: each run has its contribution (`schedlab.comparison.statistics`). What programs
     told is there as `told-NAME`, the mean of each run.
     """
-    import polars as pl
-
     if not any(run.succeeded for run in collection):
         return pl.DataFrame()
     succeeded = pl.col("status") == "success"
@@ -271,7 +142,6 @@ def measured(collection: Collection) -> pl.DataFrame:
 def _events(values: pl.DataFrame) -> pl.DataFrame:
     """Rates of the runs whose program told once how many `events` it did in how many ns
     (`elapsed`)."""
-    import polars as pl
 
     def told_once(name: str) -> pl.Expr:
         told = pl.col("value").filter(pl.col("name") == name)
@@ -282,8 +152,6 @@ def _events(values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _told(values: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     who = [*SETUP, "seed", "status", "run"]
     return (
         values.filter(pl.col("name").is_not_null())
@@ -301,8 +169,6 @@ def _told(values: pl.DataFrame) -> pl.DataFrame:
 
 def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataFrame]:
     """Rows for each measure that the frame has a column of. `completion_ns` may be missing."""
-    import polars as pl
-
     who = [*SETUP, "seed", "status", "run", "group"]
     all_ended = pl.col("finished") == pl.col("processes")
     for measure in measures:
@@ -317,8 +183,6 @@ def _rows(frame: pl.DataFrame, measures: Sequence[Measure]) -> Iterable[pl.DataF
 
 
 def _resolution(grain: Grain) -> pl.Expr:
-    import polars as pl
-
     step = pl.col("clock_step_ns").cast(pl.Float64)
     if grain == "clock":
         return step
@@ -329,8 +193,6 @@ def _resolution(grain: Grain) -> pl.Expr:
 
 def _spreads(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     """Each run's contribution to the interquartile range of its setup's responses."""
-    import polars as pl
-
     answered = processes.filter(
         (pl.col("role") == "workload") & pl.col("response_ns").is_not_null()
     )
@@ -340,8 +202,6 @@ def _spreads(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _spread(processes: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     runs = processes.partition_by("run", maintain_order=True)
     values = contributions([run["response_ns"].to_numpy() for run in runs], interquartile_range)
     return pl.concat([run.head(1) for run in runs]).with_columns(response_iqr_ns=pl.Series(values))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What several seeds allow to be said: means with their intervals, differences, who is best.
+"""What several seeds allow to be said: means with their intervals, and differences.
 
 The runs of a setup differ in their seeds. An interval says where the mean over all seeds, not just
 those that were run, lies with 95 % confidence. All of it gives the same for the same values:
@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +29,6 @@ from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Within = tuple[float, float]
-Better = Literal["lower", "higher"]
 
 CONFIDENCE = 0.95
 FEW = 8
@@ -38,10 +36,10 @@ FEW = 8
 ANYWHERE: Within = (-math.inf, math.inf)
 _RESAMPLES = 2000
 _EXACT = 20_000
-"""So many permutations are gone through one by one; of more, a sample is drawn."""
+"""Up to this many permutations are gone through one by one; of more, a sample is drawn."""
 _SAMPLED = 10_000
 _SEED = 1
-_NOISE = 1e-12
+NOISE = 1e-12
 """The part of a value that floating point may add."""
 
 
@@ -60,12 +58,12 @@ class Estimate:
 
     @property
     def bounded(self) -> bool:
-        """Is there an interval? One seed gives none."""
+        """Is there an interval? One seed gives no interval."""
         return self.count > 1
 
 
 def estimate(values: Sequence[float] | Floats, within: Within = ANYWHERE) -> Estimate:
-    """The mean with its interval of 95 %. Raises ValueError for no value, or one that is none.
+    """Returns the mean with its interval of 95 %. Raises ValueError for no value, or one that is no number.
 
     Fewer than `FEW` values: Student's t interval. From there on the bootstrap's (BCa, Efron, 1987;
     its levels widened for small samples as by Hesterberg, 2015). `within`: what values are
@@ -78,7 +76,7 @@ def estimates(
     samples: Sequence[Sequence[float] | Floats], within: Within = ANYWHERE
 ) -> list[Estimate]:
     """`estimate` of each sample. Thousands take a second: those of one size are done at once."""
-    arrays = [_checked(sample) for sample in samples]
+    arrays = [checked(sample) for sample in samples]
     found: dict[int, Estimate] = {}
     for size in {len(array) for array in arrays}:
         places = [number for number, array in enumerate(arrays) if len(array) == size]
@@ -98,7 +96,7 @@ def contributions(
     over runs: Tukey, 1958). For what moves smoothly, such as quartiles; not for extremes.
     """
     arrays = [np.asarray(run, np.float64) for run in runs]
-    whole = statistic(_checked(np.concatenate(arrays)))
+    whole = statistic(checked(np.concatenate(arrays)))
     count = len(arrays)
     if count == 1:
         return np.array([whole])
@@ -112,7 +110,8 @@ def contributions(
     return found
 
 
-def _checked(values: Sequence[float] | Floats) -> Floats:
+def checked(values: Sequence[float] | Floats) -> Floats:
+    """Returns the values as an array. Raises ValueError for none, or one that is no number."""
     sample = np.asarray(values, np.float64)
     if not len(sample):
         raise ValueError("there is no value to take the mean of")
@@ -157,7 +156,7 @@ def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
     count = samples.shape[1]
     resampled = samples @ _resamples(count).T / count
     mean = samples.mean(axis=1, keepdims=True)
-    noise = _NOISE * np.abs(samples).max(axis=1, keepdims=True)
+    noise = NOISE * np.abs(samples).max(axis=1, keepdims=True)
     below = ((resampled < mean - noise).mean(axis=1) + (resampled <= mean + noise).mean(axis=1)) / 2
     edge = 1 / resampled.shape[1]
     bias = special.ndtri(np.clip(below, edge, 1 - edge))
@@ -215,7 +214,7 @@ class Difference:
 
     @property
     def relative(self) -> float | None:
-        """Change ÷ before; None: there was nothing before."""
+        """Returns change ÷ before, or None if there was nothing before."""
         return self.change / self.before.mean if self.before.mean else None
 
     @property
@@ -238,8 +237,8 @@ def difference(
     seeds are not taken to be equal for all seeds: they may vary by as much unseen. `within`: as
     `estimate` has it, for both sides.
     """
-    first, second = _checked(before), _checked(after)
-    noise = _NOISE * max(float(np.abs(first).max()), float(np.abs(second).max()))
+    first, second = checked(before), checked(after)
+    noise = NOISE * max(float(np.abs(first).max()), float(np.abs(second).max()))
     if paired:
         if len(first) != len(second):
             raise ValueError("paired values must be as many before as after")
@@ -274,7 +273,7 @@ def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
     error = float(_standard_errors(differences, resolution))
     by_student = _two_sided(mean, max(error, noise), count - 1)
     at_least = np.abs(mean) - noise
-    flipped = _sign_flips(at_least, differences) + _sign_flips(at_least, -differences)
+    flipped = sign_flips(at_least, differences) + sign_flips(at_least, -differences)
     by_permutation = min(1.0, float(flipped))
     if count >= FEW:
         bounds = estimate(differences)
@@ -295,7 +294,7 @@ def _two_sided(change: float, error: float, freedom: float) -> float:
     return float(2 * special.stdtr(freedom, -abs(change) / error)) if error else 1.0
 
 
-def _sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
+def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
     """The part of all choices of signs that gives a mean of at least `threshold` (Fisher, 1935).
 
     Along the last axis; the others are as those of `threshold`.
@@ -326,7 +325,7 @@ def probability_beyond(
     One-sided, by Student's t of the differences; Welch's, if not `paired`: small if the means surely
     differ by more. Each side has two values at least, of the same seeds if paired; else ValueError.
     """
-    first, second = _checked(before), _checked(after)
+    first, second = checked(before), checked(after)
     if min(len(first), len(second)) < 2 or (paired and len(first) != len(second)):
         raise ValueError("two values of each side at least, and as many if paired")
     beyond = abs(float(second.mean() - first.mean())) - margin
@@ -335,7 +334,7 @@ def probability_beyond(
         error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
     else:
         error, freedom = _welch(first, second, 0)
-    if error <= _NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
+    if error <= NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
         return 0.0 if beyond > 0 else 1.0
     return float(special.stdtr(freedom, -beyond / error))
 
@@ -386,84 +385,6 @@ def _deals(first: int, second: int) -> Floats:
     return np.concatenate(([seen], generator.permuted(np.tile(seen, (_SAMPLED - 1, 1)), axis=1)))
 
 
-def holm(chances: Sequence[float]) -> list[float]:
-    """p-values corrected for how many there are (Holm, 1979), in the order given.
-
-    If all is chance, the probability that any of them is below 5 % is at most 5 %.
-    """
-    order = sorted(range(len(chances)), key=lambda number: chances[number])
-    corrected, highest = [0.0] * len(chances), 0.0
-    for rank, number in enumerate(order):
-        highest = max(highest, min(1.0, (len(chances) - rank) * chances[number]))
-        corrected[number] = highest
-    return corrected
-
-
-# --- who is best
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """The best policy, and those that cannot be told from the best."""
-
-    order: tuple[str, ...]
-    """All, by their means, the best first. Of equal means, the one that was named first comes
-    first."""
-    beaten: Mapping[str, float]
-    """The p-value: how probable it is that another beats it so clearly, if it is the best."""
-    count: int
-    """Seeds."""
-
-    @property
-    def best(self) -> str:
-        return self.order[0]
-
-    @property
-    def possible(self) -> tuple[str, ...]:
-        """Policies that may be the best over all seeds: with 95 % confidence, the true best is
-        among them."""
-        return tuple(name for name in self.order if self.beaten[name] >= 1 - CONFIDENCE)
-
-
-def ranking(
-    values: Mapping[str, Sequence[float] | Floats],
-    better: Better = "lower",
-    resolution: float = 0,
-) -> Ranking:
-    """Of the values of each policy with the same seeds in the same order. Raises ValueError.
-
-    A policy is out if any other is better with a one-sided p-value below 5 % ÷ (policies − 1):
-    Student's t of each seed's difference; from `FEW` seeds on, sign flips. So the true best is out
-    in at most 5 % of cases (Bonferroni over its comparisons with all others; the idea of a subset
-    that holds the best is Gupta's, 1965). One seed tells no one from the best.
-    """
-    if len({len(sample) for sample in values.values()}) != 1:
-        raise ValueError("a ranking needs policies, and as many values of each")
-    names = list(values)
-    matrix = np.stack([_checked(values[name]) for name in names])
-    costs = matrix if better == "lower" else -matrix
-    means = costs.mean(axis=1)
-    order = tuple(names[place] for place in np.argsort(means, kind="stable"))
-    worse = _worse(costs, resolution)
-    beaten = np.minimum(1.0, worse.min(axis=1) * max(1, len(names) - 1))
-    return Ranking(order, dict(zip(names, beaten.tolist(), strict=True)), matrix.shape[1])
-
-
-def _worse(costs: Floats, resolution: float) -> Floats:
-    """The p-value, for policies × seeds, that one policy (row) does not cost more than another
-    (column)."""
-    policies, count = costs.shape
-    if count == 1:
-        return np.ones((policies, policies))
-    differences = costs[:, np.newaxis, :] - costs[np.newaxis, :, :]
-    noise = _NOISE * float(np.abs(costs).max())
-    if count < FEW:
-        return chances_of_more(differences, resolution, noise)
-    means = differences.mean(axis=-1)
-    result: Floats = np.where(means > noise, _sign_flips(means - noise, differences), 1.0)
-    return result
-
-
 def chances_of_more(differences: Floats, resolution: float, noise: float) -> Floats:
     """The p-values that means along the last axis are not above 0 (Student's t), of two values at
     least. What is no more than `noise` counts as nothing."""
@@ -475,117 +396,14 @@ def chances_of_more(differences: Floats, resolution: float, noise: float) -> Flo
     return result
 
 
-# --- as text
+def holm(chances: Sequence[float]) -> list[float]:
+    """p-values corrected for how many there are (Holm, 1979), in the order given.
 
-
-@dataclass(frozen=True)
-class Quantity:
-    """How numbers of a kind are printed: stored number × factor, and the unit."""
-
-    unit: str = ""
-    factor: float = 1.0
-
-
-NUMBER = Quantity()
-TIME = Quantity("ns")
-"""Nanoseconds; printed in the unit that fits."""
-SHARE = Quantity("%", 100)
-"""A part of 1."""
-POINTS = Quantity("points")
-"""Percentage points."""
-PER_SECOND = Quantity("/s")
-
-_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
-_DIGITS_MOST = 5
-_DIGITS_LEAST = 3
-
-
-def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
-    """`12.3 [11.9, 12.8] ms`; of one seed `12.3 ms (1 seed)`: the same everywhere.
-
-    So many digits as the interval allows: it is printed with one or two that count.
+    If all is chance, the probability that any of them is below 5 % is at most 5 %.
     """
-    numbers = (value.mean, value.low, value.high)
-    shown = fitting(quantity, max(abs(number) for number in numbers))
-    printed = _printed(numbers, shown, signed=False)
-    unit = f" {shown.unit}" if shown.unit else ""
-    if not value.bounded:
-        return f"{printed[0]}{unit} (1 seed)"
-    return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
-
-
-def in_column(value: Estimate, quantity: Quantity = NUMBER, decimals: int | None = None) -> str:
-    """`12.3 [11.9, 12.8]`: for a column whose heading names the unit that `quantity` has.
-
-    The mean alone if nothing else would be printed of its interval. `decimals`: so many, as where
-    published figures stand beside it; else as `as_text` has them.
-    """
-    numbers = (value.mean, value.low, value.high)
-    mean, low, high = _printed(numbers, quantity, signed=False, decimals=decimals)
-    return mean if mean == low == high else f"{mean} [{low}, {high}]"
-
-
-def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:
-    """`+12.3 [11.9, 12.8] ms`; of one seed `+12.3 ms`. Shares differ by percentage points."""
-    if quantity is SHARE:
-        quantity = Quantity(POINTS.unit, SHARE.factor)
-    numbers = (change.change, change.low, change.high)
-    shown = fitting(quantity, max(abs(number) for number in numbers))
-    printed = _printed(numbers, shown, signed=True)
-    unit = f" {shown.unit}" if shown.unit else ""
-    if change.chance is None:
-        return f"{printed[0]}{unit}"
-    return f"{printed[0]} [{printed[1]}, {printed[2]}]{unit}"
-
-
-def number_as_text(value: float, quantity: Quantity = NUMBER) -> str:
-    """A number of which no interval is known, with three digits that count."""
-    shown = fitting(quantity, abs(value))
-    unit = f" {shown.unit}" if shown.unit else ""
-    return f"{_printed((value, value, value), shown, signed=False)[0]}{unit}"
-
-
-def fitting(quantity: Quantity, largest: float) -> Quantity:
-    """Times in the unit of which the largest is one or more: for all of a column, say."""
-    if quantity is not TIME:
-        return quantity
-    for size, unit in _TIMES:
-        if largest >= size:
-            return Quantity(unit, 1 / size)
-    return quantity
-
-
-def _printed(
-    numbers: tuple[float, float, float],
-    quantity: Quantity,
-    signed: bool,
-    decimals: int | None = None,
-) -> tuple[str, str, str]:
-    """Value, low and high, rounded alike: to `decimals`, or as far as the interval allows."""
-    value, low, high = (number * quantity.factor for number in numbers)
-    if decimals is None:
-        decimals = _decimals(value, (high - low) / 2)
-    first, second, third = (_rounded(number, decimals) for number in (value, low, high))
-    places = max(decimals, 0)
-    sign = "+" if signed and first else ""
-    return f"{first:{sign},.{places}f}", f"{second:,.{places}f}", f"{third:,.{places}f}"
-
-
-def _rounded(number: float, decimals: int) -> float:
-    return round(number, decimals) + 0.0  # no -0
-
-
-def _decimals(value: float, half_width: float) -> int:
-    """So that the half width has two digits if they begin with 1 to 3, else one.
-
-    The value has at least two and at most five that count; without a width, three; and a whole
-    number is not cut.
-    """
-    largest = max(abs(value), half_width)
-    size = math.floor(math.log10(largest)) if largest else 0
-    if half_width <= abs(value) * _NOISE:
-        whole = float(value).is_integer() and abs(value) < 10**_DIGITS_MOST
-        return 0 if whole else max(0, _DIGITS_LEAST - 1 - size)
-    exponent = math.floor(math.log10(half_width))
-    two = half_width / 10**exponent < 3.55
-    return min(max(-exponent + (1 if two else 0), 1 - size), _DIGITS_MOST - 1 - size)
+    order = sorted(range(len(chances)), key=lambda number: chances[number])
+    corrected, highest = [0.0] * len(chances), 0.0
+    for rank, number in enumerate(order):
+        highest = max(highest, min(1.0, (len(chances) - rank) * chances[number]))
+        corrected[number] = highest
+    return corrected

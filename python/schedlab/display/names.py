@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _UNSEEN = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, but for tabs and ends of lines
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, except tabs and ends of lines
     r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of writing
     r"\u2028\u2029\ufeff\ufff9-\ufffb\ufffe\uffff"  # ends of lines to scripts alone; no characters
 )

@@ -48,12 +48,12 @@ def _console(**options: Any) -> Console:
 
 
 def say(text: str) -> None:
-    """One message, of any text."""
+    """Prints one message, of any text."""
     messages().print(text, soft_wrap=True)
 
 
 def tell(text: str) -> None:
-    """One line of a result, of any text."""
+    """Prints one line of a result, of any text."""
     results().print(text, soft_wrap=True)
 
 

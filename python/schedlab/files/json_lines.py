@@ -122,7 +122,7 @@ class _Parser:
         return tuple(items)
 
     def separator(self, end: str) -> None:
-        """A comma, after which something must come; or the end, which stays."""
+        """Passes over a comma, after which something must come; the end stays."""
         if self.next() == end:
             return
         if self.next() != ",":

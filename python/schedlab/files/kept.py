@@ -208,7 +208,7 @@ _SHOWN = 120
 
 
 def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> None:
-    """Raises ValueError."""
+    """Raises ValueError for a column of another type, or a number that is not finite."""
     for name in table.columns:
         kind = _kind_of(table.schema[name])
         wanted = _kind_of(schema[name]) if name in schema else kind

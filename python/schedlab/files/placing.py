@@ -24,12 +24,12 @@ def write_list(folder: Path) -> None:
 
 
 def add_to_list(path: Path) -> None:
-    """A file that was put later into a folder of schedlab's."""
+    """Adds a file that was put later into a folder of schedlab's."""
     _write(path.parent, {**(read_list(path.parent) or {}), path.name: file_hash(path)})
 
 
 def read_list(folder: Path) -> dict[str, str] | None:
-    """Hashes by names relative to the folder; None: it has no list, or none that can be read."""
+    """Returns hashes by names relative to the folder, or None if it has no list that can be read."""
     try:
         lines = (folder / LIST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -66,7 +66,7 @@ def remove(folder: Path) -> None:
 
 
 def check_folder(option: str, place: Path) -> None:
-    """WrongUsage: it may not be replaced."""
+    """Raises WrongUsage if the folder may not be replaced."""
     if not os.path.lexists(place):
         return
     if not place.is_dir():
@@ -80,7 +80,7 @@ def check_folder(option: str, place: Path) -> None:
 
 
 def check_file(option: str, place: Path, ours: bool = False) -> None:
-    """WrongUsage: it cannot be written, or is there and may not be replaced.
+    """Raises WrongUsage if the file cannot be written, or is there and may not be replaced.
 
     `ours`: its name and its folder are of schedlab's choice, so that the list tells whether the
     file is, too. A file that the user has named is never replaced.

@@ -97,7 +97,7 @@ def _first(path: str) -> int:
 
 
 def _step(folder: int, name: str) -> int | str | None:
-    """A folder's descriptor, the text of a link that may be followed, or None: neither of them."""
+    """Returns a folder's descriptor, the text of a link that may be followed, or None if it is neither."""
     there = os.open(name, _STEP, dir_fd=folder)
     try:
         status = os.fstat(there)
@@ -113,7 +113,7 @@ def _step(folder: int, name: str) -> int | str | None:
 
 
 def _check_folder(path: str, name: str, status: os.stat_result) -> None:
-    """Untrusted: another user could put other things there."""
+    """Raises Untrusted if another user could put other things there."""
     mode = status.st_mode
     if not _has_trusted_owner(status):
         raise _untrusted(path, f"leads through '{name}', another user's folder", status)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,3 +31,15 @@ def file_hash(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+@contextmanager
+def alone(place: Path) -> Iterator[None]:
+    """Lets one process at a time fill a folder: what another has begun is finished, and then serves this
+    one, too. What a process that was killed has left (`fetch-*`) is gone."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for remains in place.glob("fetch-*"):
+            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
+        yield

@@ -19,7 +19,7 @@ _GRACE_SECONDS = 2.0
 
 
 async def supervise(command: list[str], folder: Path, console: Path, seconds: float) -> int | None:
-    """Runs a machine in `folder`. Its exit status; None if it had to be ended after `seconds`.
+    """Runs a machine in `folder`. Returns its exit status, or None if it had to be ended after `seconds`.
 
     The machine and all that it starts are one process group, of which nothing is left afterwards.
     """
@@ -89,6 +89,6 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """The group may be gone already."""
+    """Sends a signal to a process group, which may be gone already."""
     with suppress(ProcessLookupError):
         os.killpg(leader, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Processes that end with the one that started them, however that ends."""
+"""Processes that end with the process that started them, however that ends."""
 
 from __future__ import annotations
 

@@ -44,6 +44,11 @@ class Machine(Protocol):
         """What tables say of all its runs; "": nothing."""
         ...
 
+    @property
+    def programs(self) -> frozenset[str] | None:
+        """The programs that it can run; None: there may be others than are known here."""
+        ...
+
     def check(self, run: Run) -> None:
         """Raises WrongUsage, if the run is of something that this machine cannot do."""
         ...
@@ -88,8 +93,9 @@ class Branching(Protocol):
     def branched(
         self, command: list[str], at_ns: int, folders: Mapping[Path, str], jobs: int
     ) -> list[str]:
-        """Returns the command of `start`, so that the run goes on in these folders from that time of its
-        kernel on, `jobs` of them side by side. The text of each is what its kernel is told then.
+        """Returns the command of `start`, so that the run goes on in each of these folders from that
+        time of its kernel on, `jobs` of them side by side. A folder's text is told to its kernel at
+        that moment.
 
         Each has its console and its trace afterwards, and `branch_status` says how it has ended.
         """

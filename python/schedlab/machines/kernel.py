@@ -15,6 +15,7 @@ from schedlab.machines.run import Run
 from schedlab.units import format_time
 from schedlab.workload.delays import boot_arguments
 from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk
+from schedlab.workload.programs import check_known, disk_programs
 
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
 KERNEL_CPUS_MAX = 256
@@ -59,6 +60,10 @@ class KernelMachine(Machine):
     memory_mib = 512
 
     @property
+    def programs(self) -> frozenset[str]:
+        return disk_programs()
+
+    @property
     def types_again(self) -> bool:
         """It can keep what is typed, and type it again at the same times of the kernel."""
         return False
@@ -68,7 +73,7 @@ class KernelMachine(Machine):
         """How to start it, from within the run's folder."""
 
     def check(self, run: Run) -> None:
-        """The command must pass through the boot arguments as it is."""
+        """Raises WrongUsage if the command cannot pass through the boot arguments as it is."""
         if run.file:
             check_room(run.workload, run.file, run.memory_mib)
             return
@@ -88,6 +93,7 @@ class KernelMachine(Machine):
                 f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to"
                 " be passed to the kernel"
             )
+        check_known(workload, self.programs)
 
     def arguments(self, run: Run) -> str:
         words = [

@@ -19,12 +19,19 @@ OLDEST = (7, 2)
 @cache
 def find_qemu() -> Release:
     """The QEMU on the PATH, if it serves. Every Debian since 12 has one that does."""
-    path = shutil.which(PROGRAM)
+    return emulator(
+        PROGRAM,
+        "qemu-system-riscv (Debian 13 and newer) or qemu-system-misc",
+        ", whose CPUs lack a timer that the kernel needs (Sstc)",
+    )
+
+
+def emulator(program: str, packages: str, older: str = "") -> Release:
+    """A QEMU on the PATH. Raises MachineUnfit if there is none, which `packages` have, or if it is
+    too old; `older`: what that means."""
+    path = shutil.which(program)
     if not path:
-        raise MachineUnfit(
-            f"{PROGRAM} is not on the PATH: install qemu-system-riscv (Debian 13 and newer) or"
-            " qemu-system-misc"
-        )
+        raise MachineUnfit(f"{program} is not on the PATH: install {packages}")
     text = first_line(path, "--version")
     version = version_in(text)
     number = ".".join(map(str, version))
@@ -32,8 +39,7 @@ def find_qemu() -> Release:
         raise MachineUnfit(f"{path} does not tell its version; it said: {text or 'nothing'}")
     if version < OLDEST:
         raise MachineUnfit(
-            f"{path} is QEMU {number}, whose CPUs lack a timer that the kernel needs (Sstc):"
-            " QEMU 7.2 or newer is needed, as Debian 12 has it"
+            f"{path} is QEMU {number}{older}: QEMU 7.2 or newer is needed, as Debian 12 has it"
         )
     return Release(path, number, "PATH")
 

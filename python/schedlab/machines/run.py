@@ -112,7 +112,7 @@ class Run:
 
     @property
     def given(self) -> WorkloadFile | Replay | None:
-        """What is acted out; None: the workload is a command."""
+        """Returns what is acted out, or None if the workload is a command."""
         return self.replay or self.file
 
     def files(self) -> dict[str, str]:

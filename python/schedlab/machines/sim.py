@@ -14,9 +14,11 @@ from schedlab.machines.outcome import Outcome, outcome_of, read_console
 from schedlab.machines.run import Run
 from schedlab.toolchain.build import SIMULATOR
 from schedlab.workload.delays import delayed_costs
+from schedlab.workload.palette import palette
+from schedlab.workload.programs import check_known, disk_programs
 
 LIMIT_STATUS = 3
-"""Its exit status after it has ended itself at its limit."""
+"""Its exit status if it reached its limit."""
 _SLOWEST_CPU_SECONDS_PER_SECOND = 1
 """CPU seconds for a second of simulated time, at a tick of 1 ms: 256 CPUs under a policy that goes
 over all of them at each tick make 2.6 million decisions a second, ten times as many as they need.
@@ -34,13 +36,18 @@ class Simulator:
     cpus_max = 256
     tick_ns = 1_000_000
     memory_mib = 0
+    programs: frozenset[str] | None = frozenset()
 
     def check(self, run: Run) -> None:
-        if not run.given:
-            raise WrongUsage(
-                f"--workload {run.workload!r}: --machine {self.name} runs workload files, such as"
-                " workloads/files/timing-cpu-heavy.json; programs run on spike, qemu and linux"
-            )
+        if run.given:
+            return
+        name = next(iter(run.workload.split()), "")
+        if name and (name not in disk_programs() or name in palette()):
+            check_known(run.workload, frozenset())
+        raise WrongUsage(
+            f"--workload {run.workload!r}: --machine {self.name} runs workload files, which"
+            " `./schedlab workloads` lists; programs run on spike, qemu and linux"
+        )
 
     def arguments(self, run: Run) -> str:
         """Arguments with which a run can be repeated by hand, in its folder."""

@@ -98,7 +98,7 @@ def interleaving_wanted() -> str:
 
 
 def need_device_tree_compiler() -> None:
-    """Spike starts it to describe its board to the kernel."""
+    """Raises MachineUnfit if there is no dtc, which Spike starts to describe its board to the kernel."""
     if not shutil.which("dtc"):
         raise MachineUnfit(
             "dtc, which Spike needs, is not on the PATH: install device-tree-compiler"
@@ -112,7 +112,7 @@ def spike_version(path: str) -> str:
 
 
 def spike_problem(path: str) -> str:
-    """Why this program is not a Spike that serves; "" if it does."""
+    """Returns why this program is not a Spike that serves, or "" if it serves."""
     help_text = output(path, "--help", even_failing=True)
     if "RISC-V" not in help_text:
         return "is not the RISC-V simulator Spike"
@@ -201,7 +201,7 @@ BRANCH_COMMANDS, BRANCH_STATUS = "commands", "status"
 
 def branching(command: list[str], at_ns: int, folders: Iterable[str], jobs: int) -> list[str]:
     """A command of our driver, so that the machine goes on in a branch for each of these folders from
-    that time of the kernel on, so many side by side."""
+    that time of the kernel on, this many side by side."""
     more = [f"--branch-at={at_ns}", f"--jobs={jobs}", *(f"--branch={name}" for name in folders)]
     return [command[0], *more, *command[1:]]
 

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
 from schedlab.errors import BuildFailed
+from schedlab.files.whole import alone
 from schedlab.machines.spike_install import HEADERS, LIBRARY, VERSION, installed_spike
 from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler, complaint
@@ -45,8 +46,7 @@ def driver() -> Path:
     path = package / f"spike-driver-{source_hash()}-{compiler().version}"
     if path.exists():
         return path
-    with (package / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(package):
         if not path.exists():
             compile_driver(package, path)
     return path
@@ -71,5 +71,6 @@ def command(package: Path, target: Path) -> list[str]:
         words += ["-isystem", str(folder)]
     words += [str(path) for path in sorted(SOURCES.glob("*.cc"))]
     library = Path(LIBRARY)
-    words += ["-o", str(target), f"-L{package / library.parent}", "-lriscv"]
+    words += [f"--ld-path={shutil.which(compiler().linker)}", "-o", str(target)]
+    words += [f"-L{package / library.parent}", "-lriscv"]
     return [*words, f"-Wl,-rpath,$ORIGIN/{library.parent}"]

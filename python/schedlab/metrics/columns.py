@@ -18,7 +18,7 @@ def nullable(values: Integers, absent: npt.NDArray[np.bool_]) -> pl.Series:
 
 
 def named(numbers: npt.NDArray[np.integer], names: dict[int, str]) -> pl.Series:
-    """A column of words for numbers; all are 0 or more. Raises for one that has no name."""
+    """A column of words for numbers, which are all 0 or more. Raises for a number that has no name."""
     words = list(names.values())
     place = np.full(max(names) + 1, len(words))  # beyond the words: gather() raises
     place[list(names)] = np.arange(len(words))

@@ -66,7 +66,7 @@ class CpuAccounts:
         self._add_switches(part.columns, part.begin)
 
     def end(self, rest: Stories) -> Integers:
-        """`rest`: what is still open. The time of each CPU's last record; 0 for one that has none."""
+        """Returns the time of each CPU's last record, 0 for a CPU that has none. `rest`: what is still open."""
         last = np.zeros(self._trace.header.cpus, np.int64)
         last[rest.columns.cpu] = rest.columns.time
         for at, add_up in ((rest.entries, self._add_runs), (rest.visits, self._add_idling)):
@@ -144,4 +144,4 @@ class CpuAccounts:
 
 def elapsed_cycles(trace: Facts, window: Window) -> float:
     """Cycles that one CPU could do in the window; its counter may stand still when it idles."""
-    return window.elapsed_ns * trace.header.cycles_per_second / SECOND_NS
+    return window.elapsed_ns * (trace.header.cycles_per_second / SECOND_NS)

@@ -31,8 +31,9 @@ def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) ->
         raise ValueError("a demand must not be below 0")
     if not cpus > 0:
         raise ValueError("there must be at least a part of a CPU")
-    # The process that asks for least, measured by weight, is satisfied first.
-    order = np.argsort(wish / weight, kind="stable")
+    # The process that asks for least, measured by weight, is satisfied first. Of equal ones, the one that
+    # asks for less: so the order in which they come changes no sum.
+    order = np.lexsort((wish, wish / weight))
     filled = _fill(weight[order], wish[order], float(cpus))
     allocation = np.empty_like(wish)
     allocation[order] = filled

@@ -151,7 +151,7 @@ def _spans(stories: Stories, at: Integers) -> dict[str, pl.Series | npt.NDArray[
 
 
 def cpu_end_times(trace: Trace) -> Integers:
-    """The time of each CPU's last record; 0 for one that has none."""
+    """Returns the time of each CPU's last record, 0 for a CPU that has none."""
     last = np.zeros(trace.header.cpus, np.int64)
     last[trace.column("cpu")] = trace.column("time_ns")
     return last

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from schedlab.metrics.fairness import steady_sum
 from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.lives import LifeTable, attribute
 from schedlab.metrics.window import Window
@@ -93,7 +94,7 @@ def _shares_by(trace: Facts, window: Window) -> int:
 
 def _part(values: Floats) -> pl.Series:
     """Each value's part of the sum; null if that is 0."""
-    total = values.sum()
+    total = steady_sum(values)
     if total <= 0:
         return pl.Series([None] * len(values), dtype=pl.Float64)
     return pl.Series(values / total)

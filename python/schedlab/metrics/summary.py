@@ -130,7 +130,13 @@ def summary_of(
     relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
     machine = cpus.select(
         pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
-        pl.col("overhead_share", "overhead_with_idle_share").mean(),
+        # Of one sum of whole numbers: a mean of quotients would be rounded several times.
+        pl.when(pl.col("overhead_share").is_not_null().all())
+        .then(
+            pl.col("scheduler_cycles").sum() / (trace.header.cpus * elapsed_cycles(trace, window))
+        )
+        .alias("overhead_share"),
+        pl.col("overhead_with_idle_share").mean(),
         pl.col("context_switches", "switches_to_idle", "switches_from_idle").sum(),
     )
     return pl.concat(

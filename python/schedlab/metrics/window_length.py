@@ -15,7 +15,7 @@ _MOST_OFF = 0.05
 
 
 class NoResult(ValueError):
-    """Figures of another window than the one that was to be measured."""
+    """The figures are of another window than the one that was to be measured."""
 
 
 def check_window(metrics: Metrics) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import cast, get_type_hints
 
-from schedlab.monitor.frames import Metrics, ProcessColumns, Timeline
-from schedlab.monitor.model import ModelFrame
+from schedlab.monitor.frames import Metrics, ModelFrame, ProcessColumns, Timeline
 from schedlab.monitor.system import Setup
 
 

@@ -11,9 +11,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor import worker
 from schedlab.monitor.recorder import facts_of
 from schedlab.monitor.session import Session
+from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import Refused
 from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.monitor.systems.recorded import recorded_setup
@@ -21,7 +23,10 @@ from schedlab.monitor.watched import Watched
 from schedlab.monitor.worker import Tell
 from schedlab.paths import new_runs_folder
 from schedlab.runs import results
+from schedlab.trace import read_records
 from schedlab.units import format_time
+
+_PIECE = 262_144
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,10 @@ class Change:
         return "".join(f"{line}\n" for line in lines)
 
 
-async def what_if(session: Session, each: Watched, change: Change, tell: Tell) -> dict[str, str]:
-    """Shows the moment's other future beside the unchanged one, both standing at the moment.
+async def what_if(
+    session: Session, each: Watched, at_ns: int, change: Change, tell: Tell
+) -> dict[str, str]:
+    """Shows a moment's other future beside the unchanged one, both standing at the moment.
 
     Returns their letters, and the folder in which the futures are kept. Those that were shown before
     give way.
@@ -56,7 +63,6 @@ async def what_if(session: Session, each: Watched, change: Change, tell: Tell) -
     if each.system is None or each.system.no_branches:
         raise Refused(each.system.no_branches if each.system else "it has not begun yet")
     await each.stand()
-    at_ns = each.shown_ns
     tell("its past is run once more")
     source = each.setup.source
     out = new_runs_folder(f"branch-{source.name if source else each.setup.machine}")
@@ -65,7 +71,6 @@ async def what_if(session: Session, each: Watched, change: Change, tell: Tell) -
         folders = await _of_recording(source, at_ns + 1, change, out, tell)
     else:
         folders = await _of_live(session, each, at_ns + 1, change, out)
-    await each.leave_past()
     letters = await session.show_futures(each, [recorded_setup(place) for place in folders], at_ns)
     session.kept.append(out)
     return {
@@ -98,24 +103,24 @@ async def _of_live(
             if outcome.status == "refused":
                 raise Refused(outcome.message)
             measured = await worker.measure(folder) if outcome.succeeded else outcome
-            manifest = _manifest(session, each, at_ns, other)
+            manifest = _manifest(session, each, at_ns, other, folder)
             manifest.update(status=measured.status, message=measured.message)
             results.write_json(folder / results.MANIFEST, manifest)
     return list(changes)
 
 
-def _manifest(session: Session, each: Watched, at_ns: int, change: Change) -> dict[str, Any]:
+def _manifest(
+    session: Session, each: Watched, at_ns: int, change: Change, folder: Path
+) -> dict[str, Any]:
     """As of a recording: under what it went on, and of what it is a branch."""
     assert each.tape and each.system
-    model = each.shown_model
-    assert model
-    now = model.alive()
+    now = _standing(folder, at_ns)
     facts = facts_of(each.setup, each.workload, "", each.tape.standing, session.software)
     kept = {} if change.policy else dict(now.tunables)
     what = ", ".join([change.policy, *(f"{name}={value}" for name, value in change.settings)])
     return {
         **facts,
-        "policy": change.policy or now.policy,
+        "policy": change.policy or now.policy or str(each.setup.policy),
         "tunables": {**kept, **dict(change.settings)},
         "recorded_from_ns": 0,
         "repeatable": False,
@@ -130,3 +135,16 @@ def _manifest(session: Session, each: Watched, at_ns: int, change: Change) -> di
         "host": platform.node(),
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
+
+
+def _standing(folder: Path, at_ns: int) -> Standing:
+    """Returns what stood in a run just before a moment."""
+    records = read_records(folder / TRACE_FILE)
+    standing = Standing(records.header.cpus)
+    for place in range(0, len(records), _PIECE):
+        piece = records.piece(place, min(place + _PIECE, len(records)))
+        later = piece["time"] >= at_ns
+        standing.apply(piece[: int(later.argmax())] if later.any() else piece)
+        if later.any():
+            break
+    return standing

@@ -40,7 +40,7 @@ async def perform(session: Session, message: Message, tell: Tell = lambda line: 
     or not by all.
     """
     wanted = _text(message, "do")
-    systems = _systems(session, message)
+    systems = systems_of(session, message)
     if wanted in _TOGETHER:
         return await _TOGETHER[wanted](session, systems, message, tell)
     if wanted not in _EACH:
@@ -56,7 +56,8 @@ async def perform(session: Session, message: Message, tell: Tell = lambda line: 
     return {each.letter: result for each, result in zip(systems, done, strict=True)}
 
 
-def _systems(session: Session, message: Message) -> list[Watched]:
+def systems_of(session: Session, message: Message) -> list[Watched]:
+    """Returns the systems that a message is for. WrongUsage: there is no such one."""
     letter = message.get("system", _ALL)
     if letter is None or letter == _ALL:
         return list(session.systems.values())
@@ -86,7 +87,8 @@ def _text(message: Message, key: str) -> str:
     return value
 
 
-def _whole(message: Message, key: str) -> int:
+def whole(message: Message, key: str) -> int:
+    """Returns a whole number of a message. WrongUsage: it has none."""
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
         raise WrongUsage(f"{key}: a whole number is expected, not {value!r}")
@@ -122,15 +124,14 @@ def _policy_choice(text: str) -> PolicyChoice:
     return choices[0]
 
 
-def _pids(each: Watched, message: Message) -> list[int]:
-    """Returns the PIDs of one process, or of a group."""
-    if message.get("pid") is not None:
-        return [_whole(message, "pid")]
-    group = _text(message, "group")
-    pids = each.pids_of(group)
-    if not pids:
-        raise Refused(f"no process of the group {group} lives")
-    return pids
+def _pids(message: Message) -> list[int]:
+    """Returns the PIDs of one process, or of several."""
+    pids = message.get("pids")
+    if pids is None:
+        return [whole(message, "pid")]
+    if not isinstance(pids, list) or not pids:
+        raise WrongUsage(f"pids: a list of whole numbers is expected, not {pids!r}")
+    return [whole({"pids": pid}, "pids") for pid in pids]
 
 
 # --- of each system
@@ -144,7 +145,7 @@ async def _policy(session: Session, each: Watched, message: Message) -> None:
 
 
 async def _tunable(session: Session, each: Watched, message: Message) -> None:
-    name, value = _text(message, "name"), _whole(message, "value")
+    name, value = _text(message, "name"), whole(message, "value")
     async with each.asking(Ability.POLICY) as system:
         await each.steer(f"tunable {name}={value}", system.set_tunable(name, value))
 
@@ -168,10 +169,10 @@ async def _status(session: Session, each: Watched, message: Message) -> dict[str
 async def _attribute(session: Session, each: Watched, message: Message) -> int:
     kind = _one_of(message, "kind", list(ATTRIBUTES))
     least, most = ATTRIBUTES[kind][:2]
-    value = _whole(message, "value")
+    value = whole(message, "value")
     if not least <= value <= most:
         raise WrongUsage(f"{kind}: {least} to {most} are possible, not {value}")
-    return await each.set_attribute(_pids(each, message), AttributeKind[kind.upper()], value)
+    return await each.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
 
 
 async def _start(session: Session, each: Watched, message: Message) -> int:
@@ -184,7 +185,7 @@ async def _start(session: Session, each: Watched, message: Message) -> int:
 
 
 async def _kill(session: Session, each: Watched, message: Message) -> int:
-    return await each.kill(_pids(each, message))
+    return await each.kill(_pids(message))
 
 
 async def _pause(session: Session, each: Watched, message: Message) -> None:
@@ -196,7 +197,9 @@ async def _resume(session: Session, each: Watched, message: Message) -> None:
 
 
 async def _seek(session: Session, each: Watched, message: Message) -> int:
-    return await each.seek(_whole(message, "time_ns"))
+    reached = await each.seek(whole(message, "time_ns"))
+    each.take()  # so that it can be asked at once
+    return reached
 
 
 async def _restart(session: Session, each: Watched, message: Message) -> None:
@@ -214,7 +217,7 @@ async def _restart(session: Session, each: Watched, message: Message) -> None:
 
 def _changed(setup: Setup, message: Message) -> Setup:
     changes: dict[str, Any] = {
-        key: _whole(message, key)
+        key: whole(message, key)
         for key in ("cpus", "seed", "tick_ns")
         if message.get(key) is not None
     }
@@ -229,20 +232,6 @@ def _changed(setup: Setup, message: Message) -> Setup:
             raise WrongUsage(f"workloads: names of the palette are expected, not {names!r}")
         changes["workloads"] = tuple(names)
     return replace(setup, **changes)
-
-
-async def _history(session: Session, each: Watched, message: Message) -> Any:
-    return each.history(session.pace)
-
-
-async def _explain(session: Session, each: Watched, message: Message) -> Any:
-    pid = _whole(message, "pid")
-    if each.shown_model is None:
-        raise Refused("there is nothing to explain yet")
-    try:
-        return each.shown_model.explain(pid)
-    except KeyError:
-        raise Refused(f"no process {pid} lives, or did in the window") from None
 
 
 async def _perfetto(session: Session, each: Watched, message: Message) -> str:
@@ -261,8 +250,6 @@ _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
     "resume": _resume,
     "seek": _seek,
     "restart": _restart,
-    "history": _history,
-    "explain": _explain,
     "perfetto": _perfetto,
 }
 
@@ -277,22 +264,23 @@ async def _pace(session: Session, systems: Sequence[Watched], message: Message, 
     session.pace = speed
 
 
+def step_kind(message: Message) -> StepKind:
+    """Returns how far a step goes. WrongUsage: it is not said."""
+    return StepKind(_one_of(message, "kind", [kind.value for kind in StepKind]))
+
+
 async def _step(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> int:
-    kind = StepKind(_one_of(message, "kind", [kind.value for kind in StepKind]))
-    back = message.get("back", False)
-    if not isinstance(back, bool):
-        raise WrongUsage(f"back: true or false is expected, not {back!r}")
+    if message.get("back"):
+        raise Refused("the page itself shows what was, and tells where it is by seek")
     # Futures go in steps beside the live machine of which they are.
     leader = next((each for each in systems if each.is_paced), systems[0])
-    return await session.step(leader, kind, back)
+    return await session.step(leader, step_kind(message))
 
 
 async def _window(
     session: Session, systems: Sequence[Watched], message: Message, tell: Tell
 ) -> None:
     session.window_ns = int(_number(message, "seconds", *_WINDOW_S) * 1e9)
-    for each in session.systems.values():
-        each.set_window(session.window_ns)
     session.tell_change()
 
 
@@ -362,7 +350,8 @@ async def _branch(
     settings = one_value_each("settings", _settings(message))
     if not policy and not settings:
         raise WrongUsage("nothing is to be done otherwise: choose a policy, or set a tunable")
-    return await what_if(session, each, Change(policy, settings), tell)
+    at_ns = whole(message, "time_ns")
+    return await what_if(session, each, at_ns, Change(policy, settings), tell)
 
 
 def _settings(message: Message) -> tuple[tuple[str, int], ...]:

@@ -108,10 +108,11 @@ class Cost(TypedDict):
 class Timeline(TypedDict):
     """What happened on CPUs since the last frame."""
 
-    runs: list[tuple[int, int, int, int, int, int]]
+    runs: list[tuple[int, int, int, int, int, int, int]]
     """CPU, PID, begin, end, level (-1: none), how it ended: 0 goes on, 1 blocked, 2 preempted,
-    3 yielded, 4 ended. Runs of idle are left out; a run that goes on comes again, longer, with the
-    same begin."""
+    3 yielded, 4 ended; and how long the process had been runnable when it began (0: not at all, or
+    it goes on at another level). Runs of idle are left out; a run that goes on comes again, longer,
+    with the same begin."""
     idle_while_queued: list[tuple[int, int, int]]
     """CPU, begin, end: it idled while a process waited at another CPU."""
     thinned: int
@@ -177,12 +178,11 @@ class ModelFrame(Past):
     lost: int
 
 
-class Frame(ModelFrame):
-    """All of one system at one time."""
+class State(TypedDict):
+    """How a system is, apart from what its trace tells."""
 
     system: str
     """"a", "b" …"""
-    number: int
     life: str
     message: str
     paused: bool
@@ -190,9 +190,17 @@ class Frame(ModelFrame):
     """The speed of its time compared with ours, measured over the last second."""
     pace: float
     """The pace that was asked for; 0: as fast as it goes; -1: its clock is its own."""
-    log: list[str]
     events_per_s: float
     """Events for each second of our time."""
+    recording: str
+    """The folder that is recorded into; "": nothing is recorded."""
+
+
+class Frame(ModelFrame, State):
+    """All of one system at one time."""
+
+    number: int
+    log: list[str]
     behind_ns: int
     """What the model has not taken in yet, of the system's time."""
     back_ns: int
@@ -201,8 +209,6 @@ class Frame(ModelFrame):
     """Timeline, marks, decisions and log are all that is kept up to now_ns, and not what is new."""
     skipped_frames: int
     """Frames that were not drawn because there was too much to do."""
-    recording: str
-    """The folder that is recorded into; "": nothing is recorded."""
 
 
 class WaitPart(TypedDict):

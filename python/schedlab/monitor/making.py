@@ -17,7 +17,6 @@ from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.linux.machine import Linux
 from schedlab.machines.sim import Simulator
-from schedlab.monitor.palette import Entry, palette
 from schedlab.monitor.system import Setup, System
 from schedlab.runs import results
 from schedlab.runs.parts import supply
@@ -34,6 +33,7 @@ from schedlab.toolchain.policies import (
 from schedlab.toolchain.versions import commit
 from schedlab.units import format_time
 from schedlab.workload.loading import TOOLS
+from schedlab.workload.palette import Entry, palette
 
 LINUX, HOST, RECORDED = "linux", "host", "recorded"
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, LINUX, HOST)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Systems that are watched together: driven in step, shown some times a second, steered."""
+"""Systems that are watched together: driven in step, recorded, steered; others show what they do."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from typing import Any, Protocol
 from schedlab import __version__
 from schedlab.display.names import all_visible
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.monitor.frames import Frame
+from schedlab.monitor.followed import Terms
 from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
-from schedlab.monitor.model.model import WINDOW_NS
 from schedlab.monitor.rates import Allowance
 from schedlab.monitor.system import Life, Refused, Setup, StepKind
 from schedlab.monitor.tape import Request
-from schedlab.monitor.watched import Terms, Watched, limited
+from schedlab.monitor.watched import Watched, limited
 from schedlab.paths import new_runs_folder
 
 SYSTEMS_MAX = 4
-FRAME_S = 0.2
-"""The time from one frame to the next."""
+WINDOW_NS = 10_000_000_000
+"""What metrics cover, if nothing else is said."""
 _TURN_S = 0.02
 """The time from one look at the systems to the next."""
 _AIM_S = 0.06
 """What a turn may take when paced systems go as fast as they can."""
-_FEED_S = 0.1
-"""What models may take of a turn; what is left over then waits for the next one."""
-_SKIPPED_MAX = 4
-"""Frames in a row that are not drawn of a system that has a model that is behind."""
+_BEHIND_MAX = 500_000
+"""Records: nothing more is taken of a trace while all that show it are so far behind."""
 _AHEAD_NS = 20_000_000
 """How far a system may be ahead of the others before it has to wait."""
 _STATUS_S = 1.0
 
 
 class Listener(Protocol):
-    """What is shown what happens: a server, or a terminal. It must not take long."""
-
-    def show(self, frames: Sequence[Frame]) -> None:
-        """One of each system that is drawn this time."""
+    """Shows what happens: a server, or a terminal's screen."""
 
     def changed(self) -> None:
         """Hears that what Session.hello says is no longer so."""
+
+    def behind(self, system: Watched) -> int:
+        """Returns how many records of its tape are still to be shown; 0: all are, or nothing is shown at all."""
+
+    async def turn(self) -> None:
+        """Takes in what is new, for a short time."""
 
 
 class Session:
@@ -63,9 +63,13 @@ class Session:
         speed: float = 1.0,
         window_ns: int = WINDOW_NS,
         record: bool = False,
+        begins_paused: bool = False,
+        lesson: Mapping[str, Any] | None = None,
         software: Mapping[str, Any] | None = None,
     ) -> None:
         """`speed`: of paced systems; 0: as fast as they go. `record`: all of it, from the start.
+        `begins_paused`: paced systems stand at their beginning until they are told to go on.
+        `lesson`: the page plays it.
         `software`: what manifests say of schedlab and machines. WrongUsage: no such systems."""
         if not 1 <= len(setups) <= SYSTEMS_MAX:
             raise WrongUsage(f"{len(setups)} systems: one to {SYSTEMS_MAX} can be watched together")
@@ -75,6 +79,7 @@ class Session:
         self.pace = speed
         self.window_ns = window_ns
         self.record_from_start = record
+        self.lesson = lesson
         self.software = dict(software or {})
         self._scratch = tempfile.TemporaryDirectory(prefix="schedlab-monitor-")
         self.scratch = Path(self._scratch.name)
@@ -84,10 +89,10 @@ class Session:
             choices,
             make,
             self.scratch,
-            window_ns,
             self.tell_change,
             self._first,
             self.kept,
+            begins_paused,
         )
         self.systems = {
             letter: Watched(letter, setup, self._terms)
@@ -106,10 +111,9 @@ class Session:
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Each system's question that is being asked just now: how it is."""
         self._asked_s: dict[str, float] = {}
-        self._skipped = dict.fromkeys(self.systems, 0)
-        """Frames in a row."""
+        self._titles: list[tuple[str, bool]] = []
+        """As hello() has told them, and whether their traces have not begun."""
         self._turned_s = 0.0
-        self._shown_s = 0.0
         self.publish: Callable[[Path], str] = str
         """Says where people find a file."""
 
@@ -135,9 +139,9 @@ class Session:
             first = next(iter(self.systems.values()))
             raise (WrongUsage if first.is_refused else SchedlabError)(first.message)
 
-    def _first(self, each: Watched) -> None:
+    def _first(self, letter: str) -> None:
         if self.record_from_start:
-            self.start_recording([each], "", from_start=True)
+            self.start_recording([self.systems[letter]], "", from_start=True)
 
     def start_recording(
         self, systems: Sequence[Watched], label: str, from_start: bool = False
@@ -177,7 +181,6 @@ class Session:
             future = Watched(letter, setup, self._terms)
             future.origin_ns = of.origin_ns
             await future.begin_at(at_ns)
-            self._skipped[letter] = 0
             self.systems[letter] = future
             self._futures.append(letter)
         self.tell_change()
@@ -201,12 +204,16 @@ class Session:
             if isinstance(problem, Exception):
                 raise problem
 
-    # --- those that are shown it
+    # --- those that show it
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Shows it what happens from now on; returns what ends that."""
+        """It shows what happens from now on; returns what ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def behind(self, each: Watched) -> int:
+        """Returns how many records the one that is the least behind has not shown."""
+        return min((listener.behind(each) for listener in self._listeners), default=0)
 
     def tell_change(self) -> None:
         """hello() is another."""
@@ -225,6 +232,7 @@ class Session:
                 for entry in self.choices.palette.values()
             ],
             "window_ns": self.window_ns,
+            "lesson": self.lesson,
             "cpus_max": {
                 each.setup.machine: cpus_max(each.setup.machine)
                 for each in self.systems.values()
@@ -257,21 +265,23 @@ class Session:
         since_s, self._turned_s = began - (self._turned_s or began), began
         went_ns = await self._advance(since_s)
         for each in self.systems.values():
-            had_header = each.model is not None
-            each.take()
-            if each.model is not None and not had_header:
-                self.tell_change()
+            if self.behind(each) < _BEHIND_MAX:
+                each.take()
+        titles = [(each.title, each.tape is None) for each in self.systems.values()]
+        if titles != self._titles:
+            self._titles = titles
+            self.tell_change()
         await self._keep_step()
-        await self._feed(began + _FEED_S)
+        for listener in list(self._listeners):
+            await listener.turn()
         self._allowance.learn(went_ns, time.monotonic() - began)
         self._ask_all()
-        self._show()
 
     async def _advance(self, since_s: float) -> int:
         """Lets paced systems go on, all to one time: that which the slowest has reached, and a bit
         more. Gives how far they went."""
         going = [each for each in self.systems.values() if each.goes_on]
-        if not going or any(each.is_behind for each in going):
+        if not going or any(self.behind(each) for each in going):
             return 0
         before = min(each.common_ns for each in going)
         far_ns = self._allowance.nanoseconds
@@ -310,39 +320,6 @@ class Session:
             except Exception as error:  # of its adapter: the others go on
                 each.fail(error)
 
-    async def _feed(self, until_s: float) -> None:
-        """Gives models what is new, in turns, while other tasks get their turns."""
-        left = list(self.systems.values())
-        while left and time.monotonic() < until_s:
-            left = [each for each in left if self._fed(each)]
-            await asyncio.sleep(0)
-
-    def _fed(self, each: Watched) -> bool:
-        try:
-            return each.feed()
-        except Exception as error:  # of its model: the others go on
-            each.fail(error)
-            return False
-
-    def _show(self) -> None:
-        now = time.monotonic()
-        if now < self._shown_s + FRAME_S or not self._listeners:
-            return
-        self._shown_s = max(self._shown_s + FRAME_S, now - FRAME_S)
-        frames = [each.frame(self.pace) for each in self.systems.values() if self._is_due(each)]
-        for listener in list(self._listeners):
-            listener.show(frames)
-
-    def _is_due(self, each: Watched) -> bool:
-        """Is there time to draw it?"""
-        letter = each.letter
-        if each.is_behind and not each.is_paced and self._skipped[letter] < _SKIPPED_MAX:
-            self._skipped[letter] += 1
-            each.skipped += 1
-            return False
-        self._skipped[letter] = 0
-        return True
-
     def _ask_all(self) -> None:
         """How they are, each by itself: one that is slow to answer keeps no other waiting."""
         now = time.monotonic()
@@ -367,14 +344,11 @@ class Session:
 
     # --- steps
 
-    async def step(self, leader: Watched, kind: StepKind, back: bool = False) -> int:
-        """One system goes on or back by a step, and those in step with it to the same time. Returns its time.
+    async def step(self, leader: Watched, kind: StepKind) -> int:
+        """One system goes on by a step, and those in step with it to the same time. Returns its time.
 
-        Back: it stands, and is shown as it was. Refused: its clock is its own, or nothing earlier is
-        kept.
+        Refused: its clock is its own.
         """
-        if back or leader.view:
-            return await self._look(leader, kind, back)
         paced = [each for each in self.systems.values() if each.is_paced and each.is_on]
         if leader not in paced:
             raise Refused(f"{leader.setup.machine} goes by its own clock, and not in steps")
@@ -388,18 +362,6 @@ class Session:
                 break
             await self.advance_to(others, leader.common_ns)
         return leader.now_ns
-
-    async def _look(self, leader: Watched, kind: StepKind, back: bool) -> int:
-        together = [
-            each for each in self.systems.values() if each.past and each.is_paced == leader.is_paced
-        ]
-        for each in together:
-            await each.stand()
-        time_ns = leader.moment(kind, back)
-        for each in together:
-            shift_ns = each.origin_ns - leader.origin_ns
-            each.look(None if time_ns is None else time_ns + shift_ns)
-        return leader.view.time_ns if leader.view else leader.present_ns
 
 
 def _told(setup: Setup) -> dict[str, Any]:

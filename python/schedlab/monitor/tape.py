@@ -42,7 +42,7 @@ class Tape:
         self.setup = setup
         self.standing = Standing(header.cpus)
         self.recorder: Recorder | None = None
-        self._recent = Recent(header)
+        self.recent = Recent(header)
         self._steered: list[str] = []
         """What was done to the system since the recording began."""
         self._from_start = False
@@ -50,7 +50,7 @@ class Tape:
     def add(self, records: Records) -> None:
         """Adds what comes next of the trace. OSError: it cannot be recorded, and is not any more."""
         self.standing.apply(records)
-        self._recent.add(records)
+        self.recent.add(records)
         if self.recorder:
             self._record(lambda recorder: recorder.add(records))
 
@@ -126,7 +126,7 @@ class Tape:
         if self.recorder:
             self.recorder.copy_trace(trace)
         else:
-            self._recent.write(trace, own)
+            self.recent.write(trace, own)
         file = place.with_suffix(".perfetto-trace")
         try:
             await worker.perfetto(trace, file)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Iterable
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,9 @@ from schedlab.trace.model import Header
 from schedlab.trace.writer import header_bytes
 
 _SEQUENCE_MASK = 0xFFFF_FFFF
+_PART = 256
+"""Records: what comes in small parts is put together up to so many."""
+_SPAN_NS = 30_000_000_000
 
 
 class TraceFile:
@@ -163,36 +167,63 @@ def _goes_on(records: Records, at: int) -> bool:
 
 
 class Recent:
-    """The last records of a trace, of which a file can be made at any time."""
+    """The last records of a trace, which are handed on, and of which a file can be made at any time."""
 
-    def __init__(self, header: Header, span_ns: int = 30_000_000_000, most: int = 1_000_000):
-        """Kept is what happened in `span_ns`, but no more than `most` records or so."""
+    def __init__(self, header: Header, most: int = 1_000_000):
+        """Kept are `most` records or so."""
         self.header = header
-        self.count = 0
-        self._span_ns = span_ns
+        self.end = 0
+        """The number of records so far."""
         self._most = most
+        self._part = min(_PART, most // 8)
         self._before = Standing(header.cpus)
         """What stood before the first one that is kept."""
-        self._parts: deque[Records] = deque()
+        self._parts: deque[tuple[int, Records]] = deque()
+        """With the number of each one's first record."""
+
+    @property
+    def begin(self) -> int:
+        """The number of the first record that is kept."""
+        return self._before.count
 
     def add(self, records: Records) -> None:
         """Adds what comes next."""
         if len(records) == 0:
             return
-        self._parts.append(records)
-        self.count += len(records)
-        while self.count > self._most or self._is_old(self._parts[0]):
-            part = self._parts.popleft()
-            self._before.apply(part)
-            self.count -= len(part)
+        begin = self.end
+        if self._parts and len(self._parts[-1][1]) + len(records) <= self._part:
+            begin, before = self._parts.pop()
+            records = np.concatenate([before, records])
+        self._parts.append((begin, records))
+        self.end = begin + len(records)
+        while self.end - self.begin > self._most and len(self._parts) > 1:
+            self._before.apply(self._parts.popleft()[1])
 
-    def _is_old(self, part: Records) -> bool:
-        newest = int(self._parts[-1]["time"][-1])
-        return len(self._parts) > 1 and int(part["time"][-1]) < newest - self._span_ns
+    def since(self, number: int, most: int) -> Records:
+        """Returns records that follow one another, from this number on: `most` at most, none at the end.
 
-    def write(self, path: Path, own: frozenset[int]) -> None:
-        """Writes a trace of what is kept. `own`: as of Standing.opening."""
-        opening = self._before.opening(own) if self._before.count else None
+        ValueError: they are not kept any more.
+        """
+        if number < self.begin:
+            raise ValueError(f"record {number} is kept no more: the first one is {self.begin}")
+        found: list[Records] = []
+        for begin, part in reversed(self._parts):
+            found.append(part[max(number - begin, 0) :])
+            if begin <= number:
+                break
+        return np.concatenate([*reversed(found), np.empty(0, RECORD)])[:most]
+
+    def opening(self, own: Iterable[int] = ()) -> Opening | None:
+        """Returns what stands before the first record that is kept; None: nothing, it is the trace's first."""
+        return self._before.opening(own) if self.begin else None
+
+    def write(self, path: Path, own: frozenset[int], span_ns: int = _SPAN_NS) -> None:
+        """Writes a trace of what is kept of a time up to now. `own`: as of Standing.opening."""
+        standing = deepcopy(self._before)
+        parts = [part for _, part in self._parts]
+        while len(parts) > 1 and parts[0]["time"][-1] + span_ns < parts[-1]["time"][-1]:
+            standing.apply(parts.pop(0))
+        opening = standing.opening(own) if standing.count else None
         with TraceFile(path, self.header, opening) as file:
-            for part in self._parts:
+            for part in parts:
                 file.add(part)

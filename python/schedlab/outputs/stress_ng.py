@@ -38,7 +38,7 @@ def figures(text: str) -> dict[str, float]:
 
 
 def _row(words: list[str]) -> dict[str, float] | None:
-    """None: a heading, or one of the other metrics."""
+    """Returns the row, or None for a heading or another metric."""
     numbers = words[1 : 1 + len(_COLUMNS)]
     if len(numbers) < len(_COLUMNS) or not all(map(_NUMBER.fullmatch, numbers)):
         return None

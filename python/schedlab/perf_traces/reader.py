@@ -110,7 +110,8 @@ def read(path: Path) -> Recording:
 
 
 def _tool_of(path: Path) -> Tool | None:
-    """None: it is text already. WrongUsage: it is no recording."""
+    """Returns the program that reads the file, or None if it is text already. Raises WrongUsage if it is
+    no recording."""
     if not path.is_file():
         raise WrongUsage(f"--from-perf {path}: not a file; {RECORD_WITH}")
     with path.open("rb") as file:
@@ -220,7 +221,7 @@ def _read_perf(path: Path) -> Recording:
 
 
 def _check(path: Path, events: Events) -> None:
-    """Are the events there without which there is no story?"""
+    """Raises WrongUsage if events are missing without which there is no story."""
     if not any(isinstance(event, Switch) for event in events.events):
         what = events.unreadable[0] if events.unreadable else ""
         if what:

@@ -107,7 +107,7 @@ class Story:
     # --- what was there before
 
     def begin(self) -> None:
-        """The policy; the threads that are there when the trace begins, and where."""
+        """Writes the policy, and the threads that are there when the trace begins, each with its place."""
         there = _there_at_first(self.events)
         # The thread that runs comes first on its CPU.
         for each in sorted(there, key=lambda each: each.state != RUNNING):
@@ -123,7 +123,7 @@ class Story:
         state: ProcessState,
         priority: int | None = None,
     ) -> None:
-        """A thread that the trace has not told of."""
+        """Introduces a thread of which the trace has said nothing."""
         leader = self.events.leader.get(pid, 0)
         self.writer.add_text(time, cpu, Kind.FOUND, self.called(pid, name), pid, state, leader)
         self.name[pid] = name

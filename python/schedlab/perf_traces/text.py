@@ -174,7 +174,7 @@ class _Parser:
             self.found.of_kernel.add(thread)
 
     def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
-        """Perf's own: at time 0 a list of the threads that were there, then what happens."""
+        """Takes a record of perf's own: at time 0 a list of the threads that were there, then what happens."""
         leader, thread, _, parent = map(int, values)
         if thread != leader:
             self.found.leader[thread] = leader

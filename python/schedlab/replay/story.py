@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of a recorded trace's processes, beside what each does."""
+"""What is known of a recorded trace's processes, besides what each does."""
 
 from __future__ import annotations
 

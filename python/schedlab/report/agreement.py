@@ -5,16 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from schedlab.agreement import variants
 from schedlab.agreement.cells import KERNEL, NEARNESS, SIMULATOR, Key, cells
 from schedlab.agreement.known import Judged, judged
-from schedlab.agreement.text import HEADINGS, LEFT, row
+from schedlab.agreement.text import HEADINGS, LEFT, row, table
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.provenance import provenance
-from schedlab.report.wording import counted
+from schedlab.report.wording import counted, prose
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 
@@ -46,7 +44,7 @@ def page(collection: Collection) -> Page | None:
         "Simulator and kernel",
         _lead(found),
         (
-            Section("How they are compared", (Text(_HOW),)),
+            Section("How they are compared", (_how(),)),
             Section("By policy", (_policies(found),)),
             *(_section(collection, study, found) for study in studies),
         ),
@@ -93,26 +91,12 @@ def _count(found: Sequence[Judged], *judgements: str) -> int:
     return sum(each.judgement in judgements for each in found)
 
 
-_HOW = f"""
-The same experiment runs twice with the same policy, number of CPUs and tick: as a program of our \
-kernel on Spike, and as a workload file in the simulator, with the costs that were measured from \
-the kernel's traces.
-
-- **What is compared**: how long it takes until all have ended; the mean turnaround of each group of \
-processes; and where the window ends before the processes do, each group's share of the CPUs. Means \
-over seeds.
-- **Near** is a difference of {_NEAR} of the kernel's figure at most, or of one tick; of a \
-share, a tick of one CPU among all that ran in the window.
-- **Not told apart** is a difference that is larger, but may come of which seeds were run: a policy \
-that draws by lot does something else with each. Of those called *off*, with 95 % confidence none is \
-off by chance alone (one-sided Welch tests of a difference larger than what is near, corrected for \
-the number of figures by Holm's method). *±* is half the width of the difference's interval of 95 %: \
-what it does not exclude.
-- **Microseconds** decide where processes come to a queue at almost the same time, and which is first \
-shapes the rest of the run. Such a setup was simulated again, {variants.COUNT} times, with each cost \
-changed by up to {100 * variants.SPREAD:.0f} % and the begin moved by up to {variants.SHIFT_NS // 1000} µs: the \
-figures that came out span the kernel's. The word is followed by their least and greatest.
-"""
+def _how() -> Text:
+    spread = f"{100 * variants.SPREAD:.0f} %"
+    shift = f"{variants.SHIFT_NS // 1000} µs"
+    return Text(
+        prose("agreement", near=_NEAR, count=str(variants.COUNT), spread=spread, shift=shift)
+    )
 
 
 def _policies(found: Sequence[Judged]) -> Table:
@@ -136,7 +120,7 @@ def _policies(found: Sequence[Judged]) -> Table:
         "Figures of each policy",
         columns,
         tuple(rows),
-        _data(found),
+        table(found),
         caption="*Mean* of all relative differences: further from 0 than most single ones could"
         " tell, it would show a bias. *Size*: the same without their signs.",
     )
@@ -172,16 +156,16 @@ def _section(collection: Collection, study: int, found: Sequence[Judged]) -> Sec
     caption = _provenance(collection, own)
     if left_out:
         caption += f" The table leaves out {left_out:,} that are nearer still; its files have all."
-    table = Table(
+    shown_table = Table(
         f"{NAME}-study-{study}",
         f"Study {study}, the largest differences first",
         tuple(Column(title, align="left" if title in LEFT else "right") for title in HEADINGS),
         tuple(_row(each) for each in shown),
-        _data(own),
+        table(own),
         caption=caption,
         meanings=_MEANINGS,
     )
-    return Section(f"Study {study}", (table,))
+    return Section(f"Study {study}", (shown_table,))
 
 
 def _provenance(collection: Collection, own: Sequence[Judged]) -> str:
@@ -201,19 +185,3 @@ def _row(each: Judged) -> Row:
         verdict = each.judgement
     why = each.reason.text if each.reason and each.judgement == "known" else ""
     return (*(Cell(word) for word in words), Cell(verdict, _TONES[each.judgement], why))
-
-
-def _data(found: Sequence[Judged]) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            {
-                **each.cell.to_dict(),
-                "judgement": each.judgement,
-                "reason": each.reason.name if each.reason else "",
-                "least": each.range.least if each.range else None,
-                "most": each.range.most if each.range else None,
-            }
-            for each in found
-        ],
-        infer_schema_length=None,
-    )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,9 +26,6 @@ Progress = Callable[[str, int, int], None]
 """Is told what is being done, how many parts of it are done, and of how many."""
 
 TITLE = "schedlab report"
-_COMPARISON = "schedlab.report.comparison"
-_AGREEMENT = "schedlab.report.agreement"
-_PROPOSALS = "schedlab.report.proposals"
 
 
 def write_report(
@@ -78,12 +74,14 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """Returns all pages that there is something to say on. The first leads to the others."""
+    from schedlab.report import agreement, comparison, proposals
+
     of_studies = without_simulated(collection)
     makers = [
         *((page_maker(each.number), of_studies) for each in studies()),
-        (_page_of(_PROPOSALS), collection),
-        (_page_of(_COMPARISON), without_proposals(of_studies)),
-        (_page_of(_AGREEMENT), collection),
+        (proposals.page, collection),
+        (comparison.page, without_proposals(of_studies)),
+        (agreement.page, collection),
         (runs.page, collection),
     ]
     pages = []
@@ -125,22 +123,6 @@ def without_simulated(collection: Collection) -> Collection:
 def without_proposals(collection: Collection) -> Collection:
     """What is compared under many policies: a proposal's tests have a page of their own."""
     return Collection(run for run in collection if not is_of_proposals(run.setup.experiment))
-
-
-def _page_of(module: str) -> Callable[[Collection], Page | None]:
-    """Its page(), which is imported when it is called."""
-
-    def page(collection: Collection) -> Page | None:
-        try:
-            made = importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            return None
-        result: Page | None = made.page(collection)
-        return result
-
-    return page
 
 
 def facts(collection: Collection) -> dict[str, str]:

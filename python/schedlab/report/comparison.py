@@ -11,7 +11,7 @@ from statistics import median
 import polars as pl
 
 from schedlab.comparison.measures import Measure
-from schedlab.comparison.statistics import Quantity, fitting, in_column
+from schedlab.comparison.printed import Quantity, fitting, in_column
 from schedlab.display.names import slug
 from schedlab.metrics.tables import three_digits
 from schedlab.report import turns
@@ -19,6 +19,7 @@ from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.suites import COMPARED, Suite, suites
+from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time
 
@@ -44,7 +45,12 @@ def page(collection: Collection) -> Page | None:
         "comparison",
         "All policies compared",
         _lead(found, contest),
-        (*sections, _pictures(contest or found), _tables(found), Section("Limits", (_limits(),))),
+        (
+            *sections,
+            _pictures(contest or found),
+            _tables(found),
+            Section("Limits", (Text(prose("limits"), "note"),)),
+        ),
     )
 
 
@@ -86,15 +92,8 @@ def _never_out(contest: Sequence[Suite]) -> str:
 
 
 def _best_section(contest: Sequence[Suite]) -> Section:
-    how = Text(
-        "A policy is **out** of a contest if another one is better by more than chance (seed by"
-        " seed, corrected for the number of policies) and by 1 % or more. A policy that is not out may be the"
-        " best: with 95 % confidence, the truly best policy is among them; so in about one of 20"
-        " contests or fewer it may not be. Fewer seeds leave more of them: a long list means that"
-        " we do not know, not that all are equal."
-    )
     tables = (_digest(contest), _distances(contest), _winners(contest))
-    return Section("Best for what", (how, *tables))
+    return Section("Best for what", (Text(prose("contest")), *tables))
 
 
 def _digest(contest: Sequence[Suite]) -> Table:
@@ -141,12 +140,14 @@ def _score_cell(score: dict[str, int]) -> Cell:
 
 def _distances(contest: Sequence[Suite]) -> Table:
     """Policies × metrics: how far from the best, in the middle and at worst."""
-    policies = in_policy_order(policy for suite in contest for policy in suite.policies)
-    everywhere = [each for each in policies if all(each in suite.policies for suite in contest)]
-    measures = _measures(contest)
+    most = max(len(suite.policies) for suite in contest)
+    wide = [suite for suite in contest if 2 * len(suite.policies) >= most]
+    policies = in_policy_order(policy for suite in wide for policy in suite.policies)
+    everywhere = [each for each in policies if all(each in suite.policies for suite in wide)]
+    measures = _measures(wide)
     data = [
         {**_identity(suite), "policy": policy, "metric": measure.name, "times_the_best": times}
-        for suite in contest
+        for suite in wide
         for measure in suite.measures
         for policy in everywhere
         if policy in suite.having(measure) and math.isfinite(times := suite.ratio(policy, measure))
@@ -162,8 +163,9 @@ def _distances(contest: Sequence[Suite]) -> Table:
             for policy in everywhere
         ),
         frame,
-        "Times the best mean of a suite: the median over all suites, and in brackets the worst. Of"
-        " policies that ran in all suites. What is smaller than these counts as these: a"
+        "Times the best mean of a suite: the median over suites, and in brackets the worst. Of"
+        " suites with at least half as many policies as any, and of policies that ran in all of"
+        " them. What is smaller than these counts as these: a"
         " step of the clock, an overhead of 0.001 %, a share error of 0.1 points.",
     )
 
@@ -367,41 +369,3 @@ def _conditions(tests: Sequence[Suite]) -> str:
     words = " or ".join(map(str, counts))
     seeds = "1 seed: exact for it, and without an interval" if counts == [1] else f"{words} seeds"
     return f"{tests[0].machine}, tick {format_time(tests[0].tick_ns)}, {seeds}."
-
-
-# --- limits
-
-
-def _limits() -> Text:
-    return Text(
-        "\n".join(
-            f"- {line}"
-            for line in (
-                "**Only like with like.** Policies are compared within a suite: same test, CPUs,"
-                " tick, machine and seeds; a seed that not all of them ran is left out. A setup of"
-                " which a run failed is shown as failed, and takes no part.",
-                "**Wake-up latency** is there where processes sleep, or wait for a disk or for each"
-                " other: a suite of CPU-bound processes has none, `cpubench` one for each process"
-                " at the start. Where there are few, the 99th percentile is nearly the maximum.",
-                "**Share error** is there where processes still compete when the window ends. Where"
-                " all run to their end, each has got what it asked for under every policy. A policy"
-                " is held against the attribute by which it shares, tickets or weight; one that"
-                " shares by none, against what the test asked for. Where that makes its ideal"
-                " another than that of most, as for one that shares by weight in a test that sets"
-                " tickets, it takes no part.",
-                "**Turnaround and its fairness** are left out where some processes do not end: the"
-                " mean would be over others under each policy. Fairness of turnaround is below 1"
-                " for any policy if processes have unequal work, and a policy that lets all wait"
-                " equally long is fair by it.",
-                "**Throughput** is that of a fixed set of processes, so it says how soon the last"
-                " one ends, not how much a machine under steady load would get done.",
-                "**`cpubench`** computes for a fixed time: its turnaround and throughput do not"
-                " tell how much it got done, its events do (study 5).",
-                "**Presets** keep their studies' quirks, on purpose; the policies without a colon"
-                " in their names are what we would use.",
-                "**Intervals** hold what they should if values spread about evenly; with two to"
-                " five seeds they are by Student's t and wide (docs/comparing.md).",
-            )
-        ),
-        "note",
-    )

@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 
 from schedlab.comparison.measures import Measure
-from schedlab.comparison.statistics import TIME, Quantity
+from schedlab.comparison.printed import TIME, Quantity
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
 from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH, in_policy_order
 from schedlab.report.model import Chart
@@ -253,7 +253,7 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
 
 
 def _start(found: Sequence[Suite]) -> Suite:
-    """One that says much: of those with the most metrics, where most policies are out."""
+    """Returns a suite that says much: of those with the most metrics, the one where most policies are out."""
 
     def out(suite: Suite) -> int:
         return sum(len(suite.having(each)) - len(suite.as_good(each)) for each in suite.measures)

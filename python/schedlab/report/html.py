@@ -19,7 +19,7 @@ from markupsafe import Markup
 from schedlab.display.names import json_in_script, slug
 from schedlab.files.whole import written
 from schedlab.paths import cache_folder
-from schedlab.report import files, markup
+from schedlab.report import files, markup, playing
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
@@ -36,7 +36,9 @@ _PORTRAIT = 125
 _INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
 THEME = ("theme.css", "dark.css")
 """Style sheets of all pages, the monitor's too."""
-_COPIED = (*THEME, "style.css", "report.js")
+STYLES = (*THEME, "style.css", "blocks.css", "media.css")
+"""Style sheets of a report's pages; the last have what depends on the screen, and on paper."""
+_COPIED = (*STYLES, "report.js")
 
 
 def write_pages(report: Report, folder: Path) -> Path:
@@ -50,6 +52,7 @@ def write_pages(report: Report, folder: Path) -> Path:
     for name in _COPIED:
         (folder / name).write_bytes((TEMPLATES / name).read_bytes())
     (folder / _SCRIPT).write_text(charts_script())
+    playing.write(report, folder)
     return first
 
 
@@ -264,7 +267,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(signs=SIGNS)
+    environment.globals.update(signs=SIGNS, place_of=playing.place_of)
     environment.filters.update(titled=markup.title_html, untitled=markup.plain_title)
     environment.tests["text"] = lambda block: isinstance(block, Text)
     environment.tests["table"] = lambda block: isinstance(block, Table)

@@ -11,7 +11,7 @@ from schedlab.report.markup import code, literal
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.tones import MEANINGS, SIGNS
-from schedlab.report.wording import counted, cpus, listed, ranges
+from schedlab.report.wording import counted, cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 
@@ -123,16 +123,6 @@ def _failures(failed: Sequence[Kept]) -> Text:
 
 
 def _guide(collection: Collection) -> str:
-    setups = list(collection.repeated.values())
     signs = listed([f"{sign} {MEANINGS[tone]}" for tone, sign in SIGNS.items()])
-    return (
-        "- *Turnaround* is from fork to exit, *response* from fork to first run, *waiting* the time"
-        " spent runnable and not running, *wake-up latency* from a wake-up to the next run.\n"
-        "- A *share* is a group's running time as part of all; its *ideal* is what weights allow"
-        " where no process gets more than one CPU or more than it asks for.\n"
-        f"- {provenance(setups)}\n"
-        f"- Signs before a number: {signs}. Small raised numbers lead to notes below the table.\n"
-        "- Charts over time: Ctrl or Cmd and the wheel zooms, dragging moves, a double click shows all"
-        " again. In any chart, a click in the legend shows one series alone.\n"
-        "- Below each table and picture are links to its numbers, unrounded."
-    )
+    setups = list(collection.repeated.values())
+    return prose("guide", signs=signs, provenance=provenance(setups))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -42,6 +43,17 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Recording:
+    """A run's trace, which a reader can play. `name` is that of its file, without a suffix."""
+
+    name: str
+    title: str
+    policy: str
+    """name or name:preset."""
+    trace: Path
+
+
+@dataclass(frozen=True)
 class Cell:
     """`text` is what is printed: with its interval, if it has one. `why` explains it.
 
@@ -52,6 +64,9 @@ class Cell:
     tone: Tone = "plain"
     why: str = ""
     """Markdown; a footnote of the table. The same words are one footnote."""
+
+    recording: Recording | None = None
+    """What a click on it plays, where pages can play recordings."""
 
 
 Row = tuple[Cell, ...]

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import polars as pl
 
 from schedlab.comparison.measures import measure_of
-from schedlab.comparison.statistics import Difference, Quantity, difference, fitting, in_column
+from schedlab.comparison.printed import Quantity, fitting, in_column
+from schedlab.comparison.statistics import Difference, difference
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import Measured, measure
+from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposals
 from schedlab.toolchain.policies import parse_setting
@@ -22,12 +24,14 @@ LEAST = 0.01
 """A smaller part of what is there without the proposal is nothing, whatever the seeds tell."""
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
 _COLUMNS = (
-    *(Column(title, align="left") for title in ("study", "it proposes", "looked at", "off", "on")),
+    *(Column(title, align="left") for title in ("study", "it proposes", "looked at", "verdict")),
+    Column("change, %"),
     Column("off", "means"),
     Column("on", "means"),
-    Column("change, %"),
-    Column("verdict", align="left"),
+    Column("off", "policies", align="left"),
+    Column("on", "policies", align="left"),
 )
+_MEANINGS: dict[Tone, str] = {"good": "better with it", "bad": "worse with it"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Outcome:
 
     @property
     def change(self) -> Difference | None:
-        """None if a side is missing."""
+        """Returns the change from off to on, or None if a side is missing."""
         if not self.off.values or len(self.off.values) != len(self.on.values):
             return None
         return difference(self.off.values, self.on.values, paired=True)
@@ -74,18 +78,11 @@ def page(collection: Collection) -> Page | None:
         NAME,
         "What the studies proposed",
         _lead(found),
-        (Section("One by one", (_table(found),)), Section("How to read it", (_HOW,))),
+        (
+            Section("One by one", (_table(found),)),
+            Section("How to read it", (Text(prose("proposals")),)),
+        ),
     )
-
-
-_HOW = Text(
-    "Each row is one proposal, alone, in a test that is long enough for it to act; bundles stand beside single"
-    " ones. Without and with it the seeds are the same, and the change is taken seed by seed. **helps**, **harms**:"
-    " the interval of 95 % does not reach 0, and the change is at least 1 %. **does nothing**: the interval lies"
-    " within 5 %. **not told apart**: so many seeds cannot tell; `--full` has 20. What needs groups, inheritance or"
-    " several memories is not built yet. The tests are workload files in the simulator, whose figures `agreement`"
-    " holds against the kernel's; those of instructions are of the kernel itself."
-)
 
 
 def outcomes(collection: Collection) -> Iterator[Outcome]:
@@ -163,6 +160,7 @@ def _table(found: list[Outcome]) -> Table:
         (*rows, *(_missing_row(each) for each in missing)),
         data,
         "Better is less, except where ↑ stands. In brackets: the 95 % interval.",
+        meanings=_MEANINGS,
     )
 
 
@@ -176,12 +174,12 @@ def _row(each: Outcome) -> Row:
     return (
         *_place(each.proposal),
         Cell(f"{'↑ ' if test.better == 'higher' else ''}{test.shows}{cpus}{unit}"),
-        Cell(test.off),
-        Cell(test.on),
+        Cell(each.verdict, _TONES.get(each.verdict, "plain")),
+        Cell(_percent(change)),
         _value(each.off, quantity),
         _value(each.on, quantity),
-        Cell(_percent(change)),
-        Cell(each.verdict, _TONES.get(each.verdict, "plain")),
+        Cell(test.off),
+        Cell(test.on),
     )
 
 
@@ -192,8 +190,9 @@ def _place(proposal: Proposal) -> tuple[Cell, Cell]:
 
 
 def _missing_row(proposal: Proposal) -> Row:
-    nothing = Cell("–", "muted")
-    return (*_place(proposal), *([nothing] * 6), Cell(proposal.missing.replace("`", ""), "muted"))
+    verdict, _, why = proposal.missing.replace("`", "").partition(": ")
+    told = (Cell(each or "–", "muted") for each in (why, verdict))
+    return (*_place(proposal), *told, *([Cell("–", "muted")] * 5))
 
 
 def _value(side: Measured, quantity: Quantity) -> Cell:

@@ -7,8 +7,19 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.report.markup import code, listing, literal
-from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
+from schedlab.report.model import (
+    Block,
+    Cell,
+    Column,
+    Page,
+    Recording,
+    Row,
+    Section,
+    Table,
+    Text,
+)
 from schedlab.report.provenance import is_repeatable, message
 from schedlab.report.wording import NOTHING, counted, cpus
 from schedlab.report.workload_charts import workload_charts
@@ -25,6 +36,13 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.units import format_duration
 from schedlab.workload.changes import workload_title
 
+PLAYED_BYTES = 64 << 20
+"""Bytes of traces that a report takes in to be played; some 15 MB of them are written."""
+_CAPTION = (
+    "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
+    " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
+    " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it."
+)
 _DRAWN = 6
 """The number of workloads that have charts here; those of the studies are on their pages."""
 
@@ -104,7 +122,26 @@ def _title(run: Kept) -> str:
     return f"{setup.experiment}, {setup.policy_title}, {cpus([setup.cpus])}, seed {run.seed}"
 
 
+def recordings(collection: Collection) -> dict[int, Recording]:
+    """Returns the first run of each setup that has a trace, by its number, as far as PLAYED_BYTES of
+    traces reach."""
+    chosen: dict[int, Recording] = {}
+    seen: set[object] = set()
+    left = PLAYED_BYTES
+    for number, run in enumerate(collection):
+        trace = run.folder / TRACE_FILE
+        if run.setup in seen or not trace.is_file():
+            continue
+        seen.add(run.setup)
+        if trace.stat().st_size <= left:
+            left -= trace.stat().st_size
+            title = f"{_title(run)}, recorded"
+            chosen[number] = Recording(f"run-{number + 1}", title, run.setup.policy, trace)
+    return chosen
+
+
 def _list(collection: Collection) -> Table:
+    played = recordings(collection)
     columns = ("workload", "policy", "CPUs", "seed", "machine", "status", "took", "folder")
     return Table(
         name="all-runs",
@@ -113,7 +150,7 @@ def _list(collection: Collection) -> Table:
             Column(title, align="right" if title in ("CPUs", "seed", "took") else "left")
             for title in columns
         ),
-        rows=tuple(_listed(run) for run in collection),
+        rows=tuple(_listed(run, played.get(number)) for number, run in enumerate(collection)),
         data=pl.DataFrame(
             [
                 {
@@ -127,18 +164,18 @@ def _list(collection: Collection) -> Table:
             ],
             infer_schema_length=None,
         ),
-        caption="*Took* is time of the host, which says nothing of the scheduler.",
+        caption=_CAPTION,
     )
 
 
-def _listed(run: Kept) -> Row:
+def _listed(run: Kept, recording: Recording | None) -> Row:
     setup = run.setup
     seconds = run.manifest.get("host_seconds")
     status = Cell("success")
     if not run.succeeded:
         status = Cell(run.status, "failed", literal(message(run).partition("\n")[0]))
     return (
-        Cell(setup.experiment),
+        Cell(setup.experiment, recording=recording),
         Cell(setup.policy_title),
         Cell(str(setup.cpus)),
         Cell(str(run.seed)),

@@ -15,13 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from schedlab.comparison.statistics import Estimate, Within, estimate, in_column
+import polars as pl
+
+from schedlab.comparison.printed import in_column
+from schedlab.comparison.statistics import Estimate, Within, estimate
 from schedlab.report.model import Cell, Column, Row, Table, Tone
 from schedlab.report.wording import NOTHING as NOTHING
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from schedlab.runs.collection import Kept, Repeated
     from schedlab.studies import Figure
 
@@ -48,12 +49,12 @@ class Measured:
 
     @cached_property
     def estimate(self) -> Estimate | None:
-        """The mean over the seeds; None if there is none."""
+        """Returns the mean over the seeds with its interval, or None if there are no values."""
         return estimate(self.values, self.within) if self.values else None
 
     @property
     def mean(self) -> float | None:
-        """The mean, for texts and charts; None if there is none."""
+        """Returns the mean, for texts and charts, or None if there are no values."""
         return self.estimate.mean if self.estimate else None
 
     def text(self, decimals: int) -> str:
@@ -99,6 +100,12 @@ _TITLES: Mapping[Kind, str] = {
     "ideal": "ideal",
 }
 """The columns' titles, in their order."""
+
+
+_ALSO_THEIRS: Mapping[Tone, str] = {
+    "good": "near its ideal; on their costs: near theirs",
+    "bad": "off its ideal; on their costs: off theirs",
+}
 
 
 @dataclass(frozen=True)
@@ -236,7 +243,17 @@ def compared_table(
         )
         for own, line in zip(shown, lines, strict=True)
     ]
-    return Table(name, title, tuple(columns), tuple(rows), _data(labels, lines), caption, sections)
+    theirs = any(each.near_theirs is not None for line in lines for each in line.parts.values())
+    return Table(
+        name,
+        title,
+        tuple(columns),
+        tuple(rows),
+        _data(labels, lines),
+        caption,
+        sections,
+        _ALSO_THEIRS if theirs else {},
+    )
 
 
 def label_cells(labels: Sequence[Sequence[str]]) -> tuple[list[Row], tuple[int, ...]]:
@@ -267,8 +284,6 @@ def _kinds(lines: Sequence[Line], part: str) -> list[Kind]:
 
 
 def _data(labels: Sequence[str], lines: Sequence[Line]) -> pl.DataFrame:
-    import polars as pl
-
     numbers = (
         "expected",
         "published",

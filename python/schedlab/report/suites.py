@@ -7,25 +7,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from schedlab.comparison.measures import BY_NAME, SIX, Measure, measured
-from schedlab.comparison.statistics import Estimate, Ranking, estimates, ranking
+import polars as pl
+
+from schedlab.comparison.best import Ranking, ranking
+from schedlab.comparison.measures import BY_NAME, Measure, measured
+from schedlab.comparison.statistics import Estimate, estimates
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
 
-if TYPE_CHECKING:
-    import polars as pl
-
-COMPARED: tuple[Measure, ...] = (
-    *SIX,
-    BY_NAME["completion"],
-    BY_NAME["wakeup-median"],
-    BY_NAME["wakeup-99th"],
-    BY_NAME["share-error"],
-    BY_NAME["events"],
+COMPARED = tuple(
+    BY_NAME[name]
+    for name in (
+        *("turnaround", "response", "throughput", "overhead", "fairness", "predictability"),
+        *("completion", "wakeup-median", "wakeup-99th", "share-error", "events"),
+    )
 )
 """The six of study 3, and what they leave out."""
 
@@ -62,7 +60,7 @@ class Suite:
 
     @property
     def study(self) -> int | None:
-        """None: it is of no study."""
+        """Returns the number of its study, or None if it is of no study."""
         known = EXPERIMENTS.get(self.experiment)
         return known.study if known else None
 
@@ -171,9 +169,13 @@ Key = tuple[str, int, int, str]
 
 
 def _several(collection: Collection) -> dict[Key, list[Repeated]]:
-    """Returns the experiments that ran under two policies or more."""
+    """Returns the experiments that ran under two policies or more, but not those that repeat another
+    with the operations of a slower machine: that is no comparison of policies."""
     found: dict[Key, list[Repeated]] = {}
     for setup, repeated in collection.repeated.items():
+        known = EXPERIMENTS.get(setup.experiment)
+        if known and known.repeats:
+            continue
         key = (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
         found.setdefault(key, []).append(repeated)
     return {key: each for key, each in found.items() if len(each) > 1}
@@ -194,8 +196,6 @@ def _place(suite: Suite) -> tuple[int, int]:
 def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
     """Of the whole, and of share errors those alone that can be compared: not of runs in which all
     processes ended, as they got all they asked for; nor those from an ideal of the policy's own."""
-    import polars as pl
-
     cut = collection.summary.filter(
         (pl.col("status") == "success") & (pl.col("finished") < pl.col("processes"))
     )
@@ -207,8 +207,6 @@ def _telling(collection: Collection, table: pl.DataFrame) -> pl.DataFrame:
 def _own_ideals(groups: pl.DataFrame) -> pl.Series:
     """Marks the runs in which ideal shares differ from those under most policies, because the policy
     shares by another attribute than the one that the test sets."""
-    import polars as pl
-
     usual = pl.col("ideal_share").median().over("experiment", "cpus", "tick_ns", "machine", "group")
     away = (pl.col("ideal_share") - usual).abs() > _OTHER_IDEAL
     return groups.filter(away)["run"].unique()

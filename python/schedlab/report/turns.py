@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from schedlab.comparison.measures import BY_NAME, Measure
-from schedlab.comparison.statistics import Estimate, estimate, fitting, in_column, number_as_text
+from schedlab.comparison.printed import fitting, in_column, number_as_text
+from schedlab.comparison.statistics import Estimate, estimate
 from schedlab.metrics.tables import percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
 from schedlab.report.suites import Suite

@@ -6,16 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from string import Template
 
-from schedlab.comparison.statistics import (
-    TIME,
-    Estimate,
-    Quantity,
-    Within,
-    estimate,
-    fitting,
-    in_column,
-)
+from schedlab.comparison.printed import TIME, Quantity, fitting, in_column
+from schedlab.comparison.statistics import Estimate, Within, estimate
 from schedlab.metrics.tables import three_digits
 
 NOTHING = "–"
@@ -59,7 +54,8 @@ def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
 
 
 def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
-    """The mean over seeds; None if any seed has no such value: its mean would be one of the others."""
+    """Returns the mean over seeds, or None if a seed has no such value: the mean would be one of the
+    others."""
     there = [float(value) for value in values if value is not None]
     return estimate(there, unit.within) if there and len(there) == len(values) else None
 
@@ -67,6 +63,12 @@ def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
 def with_interval(mean: Estimate | None, unit: Unit) -> str:
     """Returns a mean as all tables have it; a dash if there is none."""
     return NOTHING if mean is None else in_column(mean, Quantity("", unit.factor), unit.digits)
+
+
+def prose(name: str, **slots: str) -> str:
+    """The Markdown of prose/NAME.md, with what its slots (`$slot`) stand for."""
+    text = (Path(__file__).parent / "prose" / f"{name}.md").read_text(encoding="utf-8")
+    return Template(text).substitute(slots).strip()
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:

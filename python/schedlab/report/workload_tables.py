@@ -196,7 +196,7 @@ def _metric_cells(each: Repeated, data: pl.DataFrame, units: dict[str, Unit]) ->
 
 
 def groups_table(collection: Collection, workload: Workload) -> Table | None:
-    """Each group's share of the CPUs against its ideal; None where there is one group alone."""
+    """Returns each group's share of the CPUs against its ideal, or None if there is only one group."""
     data = workload.rows_of(collection.groups)
     if data.is_empty() or data["group"].n_unique() < 2:
         return None
@@ -269,7 +269,7 @@ _PROCESS_NUMBERS = {
 
 
 def processes_table(collection: Collection, workload: Workload) -> Table | None:
-    """Each process of the first seed's run, of a workload of few; None of others."""
+    """Returns a table of each process in the first seed's run, or None if the workload has many."""
     if len(workload.setups) > _SETUPS_SHOWN:
         return None
     shown = [each for each in workload.setups if each.runs[0].succeeded]

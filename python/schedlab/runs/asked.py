@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from schedlab.workload import costs, workload_files
 from schedlab.workload.changes import Change
 from schedlab.workload.delays import Delay
 from schedlab.workload.model import WorkloadFile
+from schedlab.workload.palette import palette
+from schedlab.workload.workload_files import is_workload_file
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,13 @@ class Request:
     def base(self) -> Run:
         """The first of the runs. Raises WrongUsage for what cannot be run."""
         values = one_value_each("--set", self.settings)
-        file = None if self.replay else workload_file(self.workload, self.changes)
+        workload = self.workload
+        if not self.replay:
+            workload = found(workload, machine_named(self.machine).programs)
+        file = None if self.replay else workload_file(workload, self.changes)
         recorded_costs = self.replay.costs if self.replay and not self.costs else None
         return Run(
-            self.workload,
+            workload,
             self.policies[0],
             values,
             self.cpus[0],
@@ -86,9 +92,19 @@ class Request:
         raise WrongUsage(f"--kernel: --machine {self.machine} has none; leave it out")
 
 
+def found(workload: str, programs: frozenset[str] | None) -> str:
+    """Returns what is run where there are these programs: of a name alone that none of them has, the ready
+    workload file of that name. `programs`: None if any may be there."""
+    name = workload.strip()
+    if programs is None or name in programs:
+        return workload
+    ready = palette().get(name)
+    return os.path.relpath(ready.file) if ready else workload
+
+
 def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
     """Returns the file, or None if it is none, and says what in it has no effect."""
-    if not workload_files.is_workload_file(workload):
+    if not is_workload_file(workload):
         if changes:
             raise WrongUsage(
                 f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"

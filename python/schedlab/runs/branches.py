@@ -35,7 +35,7 @@ _NAME_MAX = 80
 
 @dataclass(frozen=True)
 class Attribute:
-    """One that a branch sets."""
+    """An attribute that a branch sets."""
 
     who: str
     """A PID; or a name, of processes or of a group."""
@@ -70,7 +70,7 @@ class Future:
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """The name of its folder."""
         return _NOT_OF_NAMES.sub("-", self.title.replace(", ", "-").replace(" ", ""))[:_NAME_MAX]
 
 
@@ -134,7 +134,8 @@ class Past:
 
 
 def past(place: Path) -> Past:
-    """Of a run's folder, or a folder that holds one. Raises WrongUsage if it cannot have branches."""
+    """Returns the run of a folder, or of a folder that holds one. Raises WrongUsage if it cannot have
+    branches."""
     from schedlab import trace
 
     folder = results.find_run(place)
@@ -149,7 +150,8 @@ def past(place: Path) -> Past:
 
 
 def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> Run:
-    """The run of a folder, if it can have branches: its trace is not looked at. Raises WrongUsage."""
+    """Returns the run of a folder, whose trace is not looked at. Raises WrongUsage if it cannot have
+    branches."""
     check_machine(folder, manifest["machine"])
     if "recorded_from_ns" in manifest:
         raise WrongUsage(
@@ -207,8 +209,7 @@ def _run_of(folder: Path, manifest: Mapping[str, Any]) -> Run:
 
 
 def moment(text: str, events: Trace) -> tuple[int, str]:
-    """Of "1.2s", or of "switch:100": the time of the kernel, and what is to be said of it.
-
+    """Returns the kernel's time that "1.2s" or "switch:100" names, and what is to be said of it.
     Raises WrongUsage if the run was not yet, or no more, under way.
     """
     at_ns, note = _moment(text, events)
@@ -256,7 +257,7 @@ def _begin_ns(events: Trace) -> int:
 
 
 def parse_attribute(text: str) -> Attribute:
-    """Of "7:tickets=100" or "cpu:priority=3"."""
+    """Reads a text such as "7:tickets=100" or "cpu:priority=3"."""
     match = _ATTRIBUTE.fullmatch(text.strip())
     if not match:
         raise ValueError("it is not of the form PID:ATTRIBUTE=VALUE or NAME:ATTRIBUTE=VALUE")

@@ -105,7 +105,7 @@ class _Branching:
             except asyncio.CancelledError:
                 if not caught.number:
                     raise
-        raise Interrupted(caught.number, [])
+        raise Interrupted(caught.number)
 
     async def branch(self) -> list[Finished]:
         with ExitStack() as stack:
@@ -141,7 +141,7 @@ class _Branching:
             raise SchedlabError(f"{_BRANCH_FAILED} {why}{tail_of(console)}")
 
     def seconds(self) -> float:
-        """Of the host, after which it must be hanging."""
+        """Returns the seconds of the host after which it must be hanging."""
         run = self.past.run
         return (1 + len(self.futures)) * self.machine.host_limit(run.cpus, run.limit_ns)
 
@@ -190,7 +190,7 @@ def is_the_run(past: Past, unchanged: Finished) -> bool:
 
 
 def metrics_since(finished: Finished, at_ns: int) -> Metrics | None:
-    """Over what of the measured window comes after a moment; None if there is nothing."""
+    """Returns the metrics of what comes after a moment in the measured window, or None if nothing does."""
     from schedlab import metrics, trace
 
     if not finished.metrics:

@@ -10,7 +10,7 @@ import signal
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -61,9 +61,9 @@ class Software:
 
 
 class Interrupted(Exception):
-    """A signal ended it. What was finished is in `finished`."""
+    """A signal ended it. What was finished is kept; `finished` says what that is, where it is known."""
 
-    def __init__(self, number: int, finished: list[Finished]) -> None:
+    def __init__(self, number: int, finished: Sequence[Finished] = ()) -> None:
         super().__init__(signal.Signals(number).name)
         self.number = number
         self.finished = finished
@@ -155,7 +155,7 @@ class _Conductor:
         return [self.finished[run] for run in self.plan.runs if run in self.finished]
 
     async def one(self, run: Run, cpus: int) -> None:
-        """Carries out a run that has so many CPUs of the host."""
+        """Carries out a run that has this many CPUs of the host."""
         try:
             finished = await self.perform(run)
         finally:

@@ -37,7 +37,7 @@ class Setup:
     tick_ns: int
     machine: str
     changes: tuple[tuple[str, str], ...] = ()
-    """Values that the workload file was given beside its own."""
+    """Values that the workload file was given besides its own."""
 
     @property
     def policy_title(self) -> str:

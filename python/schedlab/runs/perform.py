@@ -42,7 +42,7 @@ def perform(
 
 
 def check_policies(catalogue: Catalogue, plan: Plan) -> None:
-    """Each run's policy must be there, on its machine, and know what is set for it."""
+    """Raises WrongUsage if a run's policy is not there on its machine, or does not know what is set for it."""
     on_linux = {**catalogue, FAIR.name: FAIR}
     setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
     for machine, policy, settings in setups:

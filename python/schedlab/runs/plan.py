@@ -23,13 +23,13 @@ class Plan:
     runs: tuple[Run, ...] = field(default=())
 
     def check(self) -> None:
-        """Says what cannot be, before anything is written."""
+        """Raises WrongUsage for what cannot be run, before anything is written."""
         for run in self.runs:
             check_cpus(run)
-            check_workload(run)
+            machine_named(run.machine).check(run)
 
     def check_new(self) -> None:
-        """None of its runs may be there."""
+        """Raises WrongUsage if any of its runs is there already."""
         for run in self.runs:
             if (self.folder / run.name).exists():
                 raise WrongUsage(
@@ -39,16 +39,11 @@ class Plan:
 
 
 def check_cpus(run: Run) -> None:
-    """Each machine has a number of them that it can have."""
+    """Raises WrongUsage for more CPUs than the machine can have."""
     most = machine_named(run.machine).cpus_max
     if run.cpus > most:
         cure = f"; --machine {SIMULATOR} has more" if run.machine != SIMULATOR else ""
         raise WrongUsage(f"--cpus {run.cpus}: only 1 to {most} are possible on {run.machine}{cure}")
-
-
-def check_workload(run: Run) -> None:
-    """It must be what its machine runs."""
-    machine_named(run.machine).check(run)
 
 
 def product(

@@ -57,8 +57,8 @@ class Durations:
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
     def of(self, run: Run) -> float | None:
-        """The time of the same run with another seed; otherwise the mean of others of the same
-        workload."""
+        """Returns the time of the same run with another seed; else the mean of others of the same workload,
+        or None if there are none."""
         known = self.seconds.get(self.key(run))
         if known is not None:
             return known
@@ -133,7 +133,7 @@ class Board:
         return "" if left is None else f", about {format_duration(left)} left"
 
     def left(self) -> float | None:
-        """Seconds to go, as far as can be told; None: it cannot."""
+        """Returns the seconds to go, or None if they cannot be told."""
         now = time.monotonic()
         waiting = self.plan.runs[self.done + len(self.running) :]
         estimates = [self.durations.of(run) for run in waiting]

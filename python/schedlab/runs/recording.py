@@ -141,7 +141,8 @@ def recording(place: Path) -> Recording:
 def _policy(
     events: Trace, manifest: Mapping[str, Any]
 ) -> tuple[PolicyChoice, tuple[tuple[str, int], ...]]:
-    """The one that it began under, and its tunables; the standard one if the trace does not say."""
+    """Returns the policy that it began under, and its tunables; the standard policy if the trace does
+    not say."""
     from schedlab.trace import Kind
 
     if "policy" in manifest:

@@ -55,7 +55,7 @@ MADE_OF = {
     **{key: what for key, what in DECISIVE.items() if key not in ("boot_arguments", "cpus")},
     "limit_ns": "limit",
 }
-"""What runs of one setup have in common, beside what its name says: they differ in seeds alone."""
+"""What runs of one setup have in common, besides what its name says: they differ in seeds alone."""
 
 
 @contextmanager

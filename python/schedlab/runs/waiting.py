@@ -37,5 +37,5 @@ class Waiting(Generic[Item]):
             yield item, wanted
 
     def give_back(self, cpus: int) -> None:
-        """So many CPUs are free again."""
+        """This many CPUs are free again."""
         self._free += cpus

@@ -96,7 +96,7 @@ def conduct(
     out: Path,
     show: Callable[[float, Mapping[str, Running]], object] = lambda _seconds, _parts: None,
 ) -> Soak:
-    """Runs loads side by side for so many seconds, each in its folder of `out`, and samples them.
+    """Runs loads side by side for this many seconds, each in its folder of `out`, and samples them.
 
     `show` is called after each round of samples with the seconds that are over and the parts by
     their names. A load whose part fails is ended; the others go on. A signal ends the soak early:
@@ -194,7 +194,7 @@ def sample(running: Running, now: float) -> list[Sample]:
 
 
 def check(running: Sequence[Running], asked: Asked) -> None:
-    """Notes which parts have ended. One that ended too early, or badly, ends its load."""
+    """Notes which parts have ended. A part that ended too early, or badly, ends its load."""
     for each in running:
         if each.status is not None or each.process.poll() is None:
             continue

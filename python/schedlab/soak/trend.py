@@ -33,7 +33,7 @@ class Trend:
 
 
 def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend | None:
-    """The slope of least squares through the means of batches, with Student's interval.
+    """Returns the slope of least squares through the means of batches, with Student's interval.
 
     Returns None if there are fewer than two samples for each batch. `seconds`: when each value was
     taken, in order. Method of batch means: Conway (1963).

@@ -44,7 +44,7 @@ class Longer:
     """By how many ticks it takes longer, by the number of CPUs; in between it is in proportion."""
 
     def on(self, cpus: int) -> float:
-        """Ticks on so many CPUs. Beyond those of the file it is as on the nearest."""
+        """Ticks on this many CPUs. Beyond those of the file it is as on the nearest."""
         known = sorted(self.ticks)
         below = max((each for each in known if each <= cpus), default=known[0])
         above = min((each for each in known if each >= cpus), default=known[-1])

@@ -42,6 +42,10 @@ one CPU did when it made table 6 (docs/policies.md)."""
 STARVE_BURSTS = {1: _BURST, 2: 10_000, 3: 15_000, 4: 25_000, 5: 25_000}
 """The same by the number of CPUs, for the test whose processes end after so many bursts: of the
 lengths that were tried, those with which our column of table 6 is nearest to the study's."""
+BY_PASSES, BY_TEXT = "priority:passes", "priority:thesis"
+"""Study 1's priorities as its code has them, from which its tables are, and as its text has them."""
+BURSTS_DELETED = "s1-priority-io-bound-deleted"
+"""The I/O-bound test of `prioritytest` as its compiler left it, which deletes bursts without effect."""
 COUNTED = "lottery:thesis placement=0"
 """The study's lottery, if a process that runs counted where the next one is placed."""
 MIXED_SIZES = range(2, 41, 2)
@@ -79,9 +83,10 @@ def _timing_suite() -> Iterable[Experiment]:
 
 
 def _priority_suite() -> Iterable[Experiment]:
-    """Each test by itself, with the PIDs of a machine that has just booted; then all in a row, as
-    the study ran them, whose preset takes the priorities of PIDs above 100 away."""
-    own = ("priority:thesis",)
+    """Each test by itself, with the PIDs of a machine that has just booted; then all in a row and
+    five times each, as the study ran them, whose preset takes the priorities of PIDs above 100 away.
+    """
+    own, by_text = (BY_PASSES,), (BY_TEXT,)
     for test, title in TIMING_TESTS.items():
         compared = ("priority:proposed", *OTHERS) if test in PRIORITY_TESTS else ()
         each = Experiment(
@@ -91,19 +96,35 @@ def _priority_suite() -> Iterable[Experiment]:
             f"prioritytest {test}",
             own,
             quick=(Part(own, Share(ALL_CPUS, 3)), Part(compared, Share((2,), 3))),
-            full=(Part(own, Share(ALL_CPUS, 5)), Part(compared, Share((1, 2, 4), 5))),
+            full=(
+                Part((*own, *by_text), Share(ALL_CPUS, 5)),
+                Part(compared, Share((1, 2, 4), 5)),
+            ),
         )
         yield each
-        yield each.on_their_costs(*_ON_THEIR_COSTS)
-    yield Experiment(
-        "s1-priority-suite",
+        yield each.on_their_costs(Share((), 0), Share(ALL_CPUS, 5), *own, *by_text)
+    deleted = Experiment(
+        BURSTS_DELETED,
         1,
-        "all seven tests in a row",
-        "prioritytest",
+        "I/O-bound, its bursts deleted",
+        "prioritytest io-bound -b 0",
         own,
         quick=(Part(own, Share(ALL_CPUS, 1)),),
         full=(Part(own, Share(ALL_CPUS, 5)),),
     )
+    in_a_row = Experiment(
+        "s1-priority-suite",
+        1,
+        "all seven tests in a row, five times each",
+        "prioritytest -r 5 -b 0",
+        own,
+        quick=(Part(own, Share(ALL_CPUS, 1)),),
+        full=(Part((*own, *by_text), Share(ALL_CPUS, 5)),),
+    )
+    yield deleted
+    yield deleted.on_their_costs(*_ON_THEIR_COSTS)
+    yield in_a_row
+    yield in_a_row.on_their_costs(*_ON_THEIR_COSTS, *own, *by_text)
 
 
 _SLOW_ORIGINALS = ("switch",)
@@ -171,15 +192,18 @@ def _study_3() -> Iterable[Experiment]:
     """Ten runs on three CPUs, as many as its kernel has unless told otherwise."""
     own = ("rr:table-scan", "lottery:equal-lfsr", "mlfq:four-quanta")
     for test, title in (("cpu", "CPU-bound"), ("io", "IO-bound"), ("mixed", "Mixed")):
-        yield Experiment(
+        few, many = Share((3,), 3), Share((3,), 10)
+        each = Experiment(
             f"s3-{test}",
             3,
             title,
             f"study3 {test}",
             own,
-            quick=(Part((*own, *OTHERS), Share((3,), 3)),),
-            full=(Part((*own, *OTHERS), Share((3,), 10)),),
+            quick=(Part((*own, *OTHERS), few),),
+            full=(Part((*own, *OTHERS), many),),
         )
+        yield each
+        yield each.on_their_costs(few, many)
     yield Experiment(
         "s3-inversion",
         3,
@@ -197,7 +221,13 @@ def _study_4() -> Iterable[Experiment]:
     own = ("rr:table-scan", "mlfq:allotment-boost")
     once = (Part(own, Share((1,), 1)),)
     yield Experiment(
-        "s4-trace", 4, "three CPU-bound processes", "study4 trace", own, quick=once, full=once
+        "s4-trace",
+        4,
+        "three CPU-bound processes",
+        "study4 trace -d 145 -i 344",
+        own,
+        quick=once,
+        full=once,
     )
     for size in MIXED_SIZES:
         yield _mixed_benchmark(size, own)

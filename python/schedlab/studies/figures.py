@@ -29,6 +29,9 @@ Source = Literal["study", "authors", "rerun"]
 """The study's text; its authors' output, which the text does not print; the study's programs,
 run again for schedlab."""
 
+WITHOUT_END = "infty"
+"""A length that a study prints, and that is no number: as its text has it."""
+
 COLUMNS = (
     "place",
     "row",
@@ -197,7 +200,11 @@ def _figure(line: Mapping[str, str | None], study: int) -> Figure:
             raise ValueError(f"{name} is missing")
     if cells["kind"] not in get_args(Kind) or cells["source"] not in get_args(Source):
         raise ValueError(f"kind {cells['kind']} or source {cells['source']} is not known")
-    if cells["source"] == "study" and not _is_number(cells["value"]):
+    if (
+        cells["source"] == "study"
+        and not _is_number(cells["value"])
+        and cells["value"] != WITHOUT_END
+    ):
         raise ValueError(f"{cells['value']} is not a number")
     cpus = int(cells["cpus"]) if cells["cpus"] else None
     if cpus is not None and cpus < 1:

@@ -11,6 +11,7 @@ from pathlib import Path
 from schedlab.paths import ROOT
 from schedlab.studies.experiment import WORK_NS, Depth
 from schedlab.studies.experiments import (
+    BURSTS_DELETED,
     EXPERIMENTS,
     LOTTERY_TESTS,
     MIXED_SIZES,
@@ -76,7 +77,9 @@ def _study_1() -> Iterator[tuple[str, Described]]:
     for test in TIMING_TESTS:
         yield f"s1-timing-{test}", Described(f"timing-{test}")
         yield f"s1-priority-{test}", Described(f"priority-{test}")
-    yield "s1-priority-suite", Described("priority-suite")
+    no_bursts = tuple((f"tasks.{group}.phases.work.run", "0") for group in ("io-5", "io-0"))
+    yield BURSTS_DELETED, Described("priority-io-bound", no_bursts)
+    yield "s1-priority-suite", Described("priority-suite", no_bursts)
     for test in LOTTERY_TESTS:
         yield f"s1-lottery-{test}", Described(f"lottery-{test}", quick=tuple(_quick_lottery(test)))
         yield (
@@ -97,6 +100,7 @@ def _starve_bursts() -> Iterator[tuple[int, tuple[Change, ...]]]:
 
 def _quick_lottery(test: str) -> Iterator[Change]:
     """20 ticks of warming up and 50 that are measured, from tick 10 on."""
+    yield "starter.phases.measure.window", "50ticks"
     for group in _LOTTERY_GROUPS[test]:
         yield f"tasks.{group}.run1.until", "30ticks"
         yield f"tasks.{group}.run2.until", "80ticks"
@@ -118,7 +122,7 @@ _LOTTERY_GROUPS = {
 
 
 def _study_2() -> Iterator[tuple[str, Described]]:
-    """Study 1's, but for three tests."""
+    """Study 1's files, without those of three tests."""
     for test in TIMING_TESTS:
         other = {
             "switch": Described("timing-switch", (("starter.phases.test.loop", "500"),)),

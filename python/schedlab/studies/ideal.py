@@ -21,7 +21,7 @@ CPUS = (1, 2, 3, 4, 5)
 def completion(work: Sequence[float], cpus: int) -> float:
     """Ticks until processes that only compute, and begin together, have all ended.
 
-    The greater of the longest one's work, since nobody runs on two CPUs at once, and the sum
+    The greater of the longest one's work, since no process runs on two CPUs at once, and the sum
     of all ÷ CPUs. A preemptive schedule meets it: the wrap-around rule of McNaughton (1959).
     """
     _check(work, cpus)
@@ -131,7 +131,7 @@ TIMING_TESTS: dict[int, tuple[TimingTest, ...]] = {
 }
 """By table. Switch Overhead and Process Creation do nothing but fork: ideally, no time at all.
 The sizes of batches and of the bursts are those of the study's programs (docs/workloads.md).
-Study 2 has the same tests, but for its 500 processes in the second; on two CPUs, by its figures."""
+Study 2 has the same tests, except for its 500 processes in the second; on two CPUs, by its figures."""
 
 
 def ideal_completion(table: int, row: str, cpus: int) -> float:

@@ -36,7 +36,7 @@ SUITES = {
 
 _ONE = 1
 """CPU, for all. Where instructions are counted, CPUs share one clock; and QEMU before 8.1 may leave
-one of several out for hundreds of ms, with whoever is on it."""
+one of several out for hundreds of ms, with the task that is on it."""
 _PRIMES = "--cpu-max-prime=10000"
 """Sysbench's own default. The study names no option; its 0.52 ms an event are of the same order as
 a CPU of its time takes for this limit."""
@@ -45,7 +45,7 @@ _TIME = "--time=10"
 
 
 def linux_experiments(others: Sequence[str]) -> Iterable[Experiment]:
-    """`others`: the policies that are compared beside the study's own."""
+    """`others`: the policies that are compared besides the study's own."""
     every = tuple(dict.fromkeys((*OWN, *others)))
     few = (*OWN, "rr", "mlfq")
     yield from _sysbench(every, few)

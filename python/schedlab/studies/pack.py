@@ -54,6 +54,8 @@ class Contradiction:
     sort: Sort
     statements: tuple[Statement, ...]
     reason: str
+    checked: str
+    """Against what it was checked again: the text, the authors' programs, runs of ours."""
 
     def __str__(self) -> str:
         """Places, and then the reason."""
@@ -121,8 +123,8 @@ class Study:
             return tuple(_contradiction(each) for each in read_yaml(path))
         except (TypeError, KeyError, ValueError) as error:
             raise FileRefused(
-                f"{path}: expected a list of contradictions, each with name, sort, statements and"
-                f" reason: {error}"
+                f"{path}: expected a list of contradictions, each with name, sort, statements,"
+                f" reason and checked: {error}"
             ) from None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from schedlab.comparison.statistics import fitting
+from schedlab.comparison.printed import fitting
 from schedlab.errors import WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.report.model import Chart

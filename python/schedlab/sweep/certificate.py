@@ -75,7 +75,7 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
 
 
 def make(folder: Path) -> None:
-    """A new one, in a folder that is not there yet. Raises WrongUsage, SchedlabError."""
+    """Makes a new certificate, in a folder that is not there yet. Raises WrongUsage, SchedlabError."""
     if folder.exists():
         raise WrongUsage(f"{folder} is there already: name another folder, or move that one away")
     folder.parent.mkdir(parents=True, exist_ok=True)

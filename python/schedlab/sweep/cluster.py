@@ -42,7 +42,7 @@ class Plugin(WorkerPlugin):
         self.laboratory = laboratory
 
     def setup(self, worker: Any) -> None:
-        """Raises Unfit."""
+        """Sets the laboratory up on a worker. Raises Unfit."""
         self.laboratory.set_up(f"worker {worker.address}", Path(worker.local_directory))
 
     def teardown(self, worker: Any) -> None:
@@ -61,7 +61,7 @@ class Cluster:
         self.threads_known = float("-inf")
 
     def prepare(self, laboratory: Laboratory) -> None:
-        """Raises SchedlabError."""
+        """Prepares all workers. Raises SchedlabError if one is unfit."""
         try:
             self.client.register_plugin(Plugin(laboratory), name=self.name)
         except Unfit as error:
@@ -123,7 +123,7 @@ class Cluster:
         ) from error
 
     def leave(self) -> None:
-        """Nothing of the sweep stays with the workers."""
+        """Leaves nothing of the sweep with the workers."""
         if self.client.status != "running":
             return
         with suppress(Exception):
@@ -142,7 +142,7 @@ def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
 
 
 def stop(name: str, dask_worker: Any = None) -> None:
-    """Runs on each worker when a sweep ends before its time."""
+    """Ends a worker's runs when a sweep ends before its time."""
     plugin = dask_worker.plugins.get(name)
     if plugin:
         plugin.laboratory.stop()

@@ -63,7 +63,7 @@ def plan(path: Path | None, options: Mapping[str, Node]) -> SweepPlan:
 
 
 def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
-    """Runs what is not there yet. Raises Interrupted (`execution`), SchedlabError, WrongUsage."""
+    """Runs what is not there yet. Raises Interrupted (schedlab.runs.carrying_out), SchedlabError, WrongUsage."""
     make = built(wanted.machines, wanted.tools)
     points = wanted.by_key(make)
     origin = origin_of(wanted, make)

@@ -32,7 +32,7 @@ class Crew(Protocol):
         """Returns how many batches it takes at a time, now. Raises SchedlabError if it is gone."""
 
     def give(self, key: str, tasks: Sequence[Task]) -> None:
-        """No more of them than there is room."""
+        """Gives a batch to a worker; there must be room for it."""
 
     def ended(self, seconds: float) -> list[Ended]:
         """Waits that long for the first. Raises SchedlabError if a worker itself failed."""

@@ -57,7 +57,7 @@ Row = dict[str, Any]
 
 @dataclass
 class DataSet:
-    """One that is open, to be written by this process alone."""
+    """A data set that is open, to be written by this process alone."""
 
     folder: Path
     dimensions: tuple[str, ...]
@@ -72,7 +72,7 @@ class DataSet:
         return {GROUPS: GROUPS_TABLE, TOLD: TOLD_TABLE, RUNS: runs_table(self.dimensions)}
 
     def add(self, finished: Sequence[tuple[Mapping[str, Any], Result]]) -> None:
-        """A part of these runs, each with what identifies it. Those that are there are left out."""
+        """Adds a part of these runs, each with what identifies it. Those that are there are left out."""
         rows: dict[str, list[Mapping[str, Any]]] = {RUNS: [], GROUPS: [], TOLD: []}
         for identity, result in finished:
             if result.key in self.statuses:
@@ -141,7 +141,7 @@ def _row(identity: Mapping[str, Any], result: Result) -> Row:
 
 
 def write_part(path: Path, table: pl.DataFrame) -> None:
-    """The file is there when it is whole, also after a loss of power."""
+    """Writes a part, which is there when it is whole, also after a loss of power."""
     new = path.with_name(f".{path.name}{_NEW}")
     with new.open("wb") as file:
         table.write_parquet(file)
@@ -188,7 +188,7 @@ def opened(
 def check_fit(
     folder: Path, manifest: Mapping[str, Any], dimensions: Sequence[str], make: Mapping[str, Any]
 ) -> None:
-    """A data set is of one make, and all its rows have the same columns."""
+    """Raises WrongUsage unless the data set is of this make and its rows have these columns."""
     if not manifest:
         return
     cure = "The two do not belong together: name another folder, or move that one away"

@@ -14,7 +14,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from schedlab.host.supervision import Caught
 from schedlab.machines.outcome import Outcome
+from schedlab.runs.carrying_out import Interrupted
 from schedlab.sweep.crew import Crew
 from schedlab.sweep.dataset import DataSet
 from schedlab.sweep.make import Make
@@ -51,14 +53,6 @@ class Batch:
     """Nothing else was under way: if its worker dies, it was this run that did it."""
 
 
-class Interrupted(Exception):
-    """A signal ended it. What was finished is kept."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
-        self.number = number
-
-
 def carry_out(
     tasks: Sequence[Task],
     identities: Mapping[str, Mapping[str, Any]],
@@ -84,14 +78,10 @@ def carry_out(
         raise Interrupted(caught.number)
 
 
-class _Caught:
-    number = 0
-
-
 @contextmanager
-def _signals_caught() -> Iterator[_Caught]:
+def _signals_caught() -> Iterator[Caught]:
     """The first signal is noted; a second one of the same kind ends the program as it would."""
-    caught = _Caught()
+    caught = Caught()
     if threading.current_thread() is not threading.main_thread():
         yield caught
         return
@@ -121,7 +111,7 @@ class _Conductor:
         crew: Crew,
         data_set: DataSet,
         told: Told,
-        caught: _Caught,
+        caught: Caught,
     ) -> None:
         self.waiting = deque(tasks)
         self.suspects: deque[Task] = deque()
@@ -216,7 +206,7 @@ class _Conductor:
             self.take_result(task, Result(task.key, outcome, 0.0, Rows()))
 
     def learn(self, task: Task, seconds: float) -> None:
-        """The latest count for most."""
+        """Notes how long a run took; the latest runs count for most."""
         kind = _kind(task)
         known = self.usual.get(kind, seconds)
         self.usual[kind] = 0.8 * known + 0.2 * seconds

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from schedlab.errors import WrongUsage
-from schedlab.machines import SIMULATOR
+from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.run import Run
-from schedlab.runs.plan import check_cpus, check_workload
+from schedlab.runs.plan import check_cpus
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import ranges, sampling
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
@@ -47,7 +47,7 @@ def expand(description: Description) -> list[Point]:
     points: dict[Run, Point] = {}
     settings = [list(setups(entry)) for entry in description.policies]
     for base in _bases(description):
-        check_workload(base)
+        machine_named(base.machine).check(base)
         for cpus in description.cpus:
             check_cpus(replace(base, cpus=cpus))
             for entry, chosen in zip(description.policies, settings, strict=True):

@@ -9,7 +9,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.comparison.statistics import Estimate, as_text, change_as_text
+from schedlab.comparison.printed import as_text, change_as_text
+from schedlab.comparison.statistics import Estimate
 from schedlab.display.names import visible_line
 from schedlab.display.terminal import new_table
 from schedlab.sweep.objectives import Objective

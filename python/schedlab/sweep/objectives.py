@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from schedlab.comparison.best import Better
 from schedlab.comparison.measures import (
     GROUP_MEASURES,
     MEASURES,
@@ -16,7 +17,8 @@ from schedlab.comparison.measures import (
     Measure,
     measure_of,
 )
-from schedlab.comparison.statistics import Better, Quantity, Within
+from schedlab.comparison.printed import Quantity
+from schedlab.comparison.statistics import Within
 from schedlab.errors import WrongUsage
 from schedlab.sweep.columns import GROUP_METRICS, METRICS, Column
 from schedlab.toolchain.policies import unknown

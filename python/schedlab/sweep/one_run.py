@@ -102,7 +102,8 @@ def _run(run: Run, programs: Mapping[str, Path], folder: Path, watch: Watch) -> 
 def supervise(
     command: list[str], folder: Path, console: Path, seconds: float, watch: Watch
 ) -> int | None:
-    """The machine's exit status; None if it had to be ended after `seconds`. Nothing of it is left."""
+    """Returns the machine's exit status, or None if it had to be ended after `seconds`. Nothing of it is
+    left."""
     with console.open("wb") as log:
         process = subprocess.Popen(
             [*tied(), *command],

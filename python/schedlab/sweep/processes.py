@@ -98,7 +98,7 @@ class Processes:
         raise SchedlabError(content)
 
     def replace(self, pipe: Pipe) -> Ended | None:
-        """One that died gives way to another. Raises SchedlabError if it never began."""
+        """Replaces a process that died by another. Raises SchedlabError if it never began."""
         process = self.members.pop(pipe)
         pipe.close()
         process.join(_LEAVE_SECONDS)
@@ -110,7 +110,7 @@ class Processes:
         return Ended(key, None, died=True) if key else None
 
     def leave(self) -> None:
-        """A pipe that is closed tells its worker to end what it is at."""
+        """Ends all workers: a pipe that is closed tells its worker to end what it is at."""
         for pipe in self.members:
             pipe.close()
         for process in self.members.values():

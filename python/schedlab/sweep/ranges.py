@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.sweep.yaml_lines import scalar_of
-from schedlab.workload.workload_files import by_key, whole, wrong
+from schedlab.workload.values import by_key, whole, wrong
 
 VALUES_MAX = 100_000
 """The most values of one dimension of a grid."""

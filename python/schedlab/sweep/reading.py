@@ -27,7 +27,8 @@ from schedlab.toolchain.policies import (
     unknown_tunable,
 )
 from schedlab.units import format_time, parse_counts, parse_time
-from schedlab.workload.workload_files import by_key, is_workload_file, whole, wrong
+from schedlab.workload.values import by_key, whole, wrong
+from schedlab.workload.workload_files import is_workload_file
 
 KEYS = (
     "description", "workloads", "policies", "machines", "cpus", "seeds", "tick", "costs", "limit",

@@ -32,7 +32,7 @@ READY, DONE, FAILED = "ready", "done", "failed"
 
 
 def serve(pipe: Pipe, scratch: Path) -> None:
-    """The life of a worker: it gets its laboratory, then batches, until the pipe is closed or the
+    """Lives the life of a worker: it gets its laboratory, then batches, until the pipe is closed or the
     process that holds its other end is gone."""
     prepare()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

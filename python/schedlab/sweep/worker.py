@@ -115,7 +115,7 @@ class Laboratory:
 
 
 def check_same(where: str, wanted: Facts, found: Facts) -> None:
-    """Raises Unfit."""
+    """Raises Unfit if the worker has something else than is wanted."""
     for name, value in wanted.items():
         other = found.get(name)
         if other != value:

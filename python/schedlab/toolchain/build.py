@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -27,7 +28,10 @@ SIMULATOR_LIBRARY = "build/sim/libschedlab-sim.so"
 """The library that the Python binding of the simulator loads."""
 POLICY_COST = BUILD / "policy_cost.elf"
 POLICY_LIST = BUILD / "policy_list"
-POLICY_ANSWERS = BUILD / "policy_answers.so"
+MODEL = BUILD / "model" / "libschedlab-model.so"
+"""What the monitor computes from a trace (model/model.h)."""
+MODULE = BUILD / "page" / "machine.wasm"
+"""The same for a page, and the simulator beside it, as WebAssembly."""
 
 # What `make --trace` prints before it makes a target.
 _TARGET = re.compile(r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'")
@@ -49,6 +53,13 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
     with build_lock():
         settings = [f"{name}={value}" for name, value in (variables or {}).items()]
         run_make((*targets, *settings))
+
+
+@cache
+def machine_module() -> bytes:
+    """Returns MODULE, brought up to date once: a page that asks for it later waits for no build of another command."""
+    build(str(MODULE.relative_to(ROOT)))
+    return MODULE.read_bytes()
 
 
 @contextmanager
@@ -115,7 +126,7 @@ def count_targets(targets: tuple[str, ...], environment: dict[str, str]) -> int:
 
 
 def show_progress(make: subprocess.Popen[str], total: int) -> None:
-    """A bar, until make is done."""
+    """Shows a bar until make is done."""
     columns = (
         TextColumn("building"),
         BarColumn(),

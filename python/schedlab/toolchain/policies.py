@@ -206,7 +206,7 @@ def those_named(catalogue: Catalogue, names: Iterable[str]) -> list[Policy]:
 def check_choices(
     catalogue: Catalogue, choices: Iterable[PolicyChoice], settings: dict[str, int]
 ) -> None:
-    """Every policy must be there, and know every tunable that is set."""
+    """Raises WrongUsage if a policy is not there, or does not know a tunable that is set."""
     for choice in choices:
         policy = catalogue.get(choice.name)
         if policy is None:
@@ -219,7 +219,7 @@ def check_choices(
 
 
 def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -> None:
-    """The tunable must be there, and allow the value."""
+    """Raises WrongUsage if there is no such tunable, or it does not allow the value."""
     tunable = policy.tunables_of(choice.preset).get(name)
     if tunable is None:
         raise WrongUsage(f"--set {name}={value}: {unknown_tunable(policy, choice, name)}")

@@ -31,24 +31,24 @@ class Compiler:
     version: int
     linker: str
     symbol_lister: str
-    stripper: str
     formatter: str
 
     @property
     def sanitizer_library(self) -> Path | None:
-        """AddressSanitizer's library, which the tests on the host are linked with."""
+        """Returns AddressSanitizer's library, which tests on the host are linked with, or None if there is
+        none."""
         folder = first_line(self.clang, "--print-resource-dir")
         found = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
         return found[0] if found else None
 
 
 def find_browser() -> str | None:
-    """The path of one of BROWSERS; None if there is none."""
+    """Returns the path of one of BROWSERS, or None if there is none."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
 def package_here(*names: str) -> str | None:
-    """The first of these packages that apt knows on this host; None if it knows none of them."""
+    """Returns the first of these packages that apt knows on this host, or None if it knows none."""
     return next((name for name in names if f"Package: {name}" in _apt_says(name)), None)
 
 
@@ -137,5 +137,5 @@ def _numbered_compiler(clang: str, version: int) -> Compiler:
         numbered = f"{name}-{version}"
         return numbered if shutil.which(numbered) else name
 
-    tools = ("ld.lld", "llvm-nm", "llvm-strip", "clang-format")
+    tools = ("ld.lld", "llvm-nm", "clang-format")
     return Compiler(clang, version, *(companion(name) for name in tools))

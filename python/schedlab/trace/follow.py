@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.display.names import visible_line
 from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import TraceError
 from schedlab.trace.format import HEADER, RECORD, TEXT_FOLLOWS, TEXT_RECORDS_MAX, Kind
@@ -65,7 +64,7 @@ class Follower:
 
     @property
     def header(self) -> Header | None:
-        """None: it has not come yet. Raises TraceError if the file is no trace."""
+        """Returns the header, or None if it has not come yet. Raises TraceError if the file is no trace."""
         if self._header is None and self._open():
             data = os.pread(self._descriptor, HEADER.itemsize, 0)
             if len(data) == HEADER.itemsize:
@@ -258,13 +257,6 @@ class TextAssembler:
 
     def _text(self, cpu: int) -> str:
         return self._data.get(cpu, b"").partition(b"\0")[0].decode("utf-8", "replace")
-
-
-class TextReader(TextAssembler):
-    """Its texts are visible (schedlab.display.names)."""
-
-    def _text(self, cpu: int) -> str:
-        return visible_line(super()._text(cpu))
 
 
 def _text_bytes(first: int, second: int) -> bytes:

@@ -26,7 +26,7 @@ from schedlab.trace.reader import (
 @dataclass(frozen=True, eq=False)
 class OrderedRecords:
     """A trace's records in the order of their sequence, of which only those that are asked for are
-    in memory; beside them 8 bytes a record, unless the file has them in their order already."""
+    in memory; besides them 8 bytes a record, unless the file has them in their order already."""
 
     path: Path
     header: Header
@@ -99,7 +99,8 @@ def _order(path: Path, header: Header, count: int) -> tuple[Integers | None, int
 
 
 def _span(path: Path, header: Header, count: int) -> int | None:
-    """How many sequence numbers there are from the first to the last, or None if they are not in order."""
+    """Returns how many sequence numbers there are from the first to the last, or None if they are not in
+    order."""
     span = min(count, 1)
     last = np.empty(0, np.uint32)
     for begin in range(0, count, AT_ONCE):

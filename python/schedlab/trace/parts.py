@@ -31,7 +31,7 @@ class Source(Named, Protocol):
 
 
 class Part:
-    """Some consecutive records, in three orders. Who looks at an order of one part must look at it of
+    """Some consecutive records, in three orders. Code that looks at an order of one part must look at it of
     all: what is open is carried on."""
 
     def __init__(

@@ -140,7 +140,7 @@ def unwrap(sequence: npt.NDArray[np.uint32]) -> Integers:
 
 
 def order_of(sequence: Integers) -> Integers | None:
-    """Where the record of each place in the order is to be found; None: they are in order."""
+    """Returns where the record of each place in the order is to be found, or None if they are in order."""
     if len(sequence) == 0 or bool((sequence[1:] > sequence[:-1]).all()):
         return None
     lowest = int(sequence.min())

@@ -34,7 +34,7 @@ _FOUND_STATES = (ProcessState.RUNNABLE, ProcessState.RUNNING, ProcessState.BLOCK
 
 
 def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
-    """Of records from row `begin` on, on a machine of so many CPUs."""
+    """Checks records from row `begin` on, of a machine with this many CPUs."""
     time, cpu, kind, process, first, second = columns
     yield from first_in(
         begin,

@@ -75,18 +75,18 @@ class TraceWriter:
     def add(
         self, time_ns: int, cpu: int, kind: Kind, process: int = 0, first: int = 0, second: int = 0
     ) -> None:
-        """The next record."""
+        """Adds the next record."""
         self.records.append((time_ns, process, kind, cpu, first, second))
 
     def hold(self) -> int:
-        """A place for a record of which it is not yet known whether it happened."""
+        """Returns a place for a record of which it is not yet known whether it happened."""
         self.records.append(None)
         return len(self.records) - 1
 
     def fill(
         self, place: int, time_ns: int, cpu: int, kind: Kind, process: int, first: int, second: int
     ) -> None:
-        """It did happen."""
+        """Fills a place that was held: its record did happen."""
         self.records[place] = (time_ns, process, kind, cpu, first, second)
 
     def add_text(
@@ -99,7 +99,7 @@ class TraceWriter:
         first: int = 0,
         second: int = 0,
     ) -> None:
-        """A record with a text. `first` and `second` are of those kinds that have values, too."""
+        """Adds a record with a text. `first` and `second` are of those kinds that have values, too."""
         for each, low, high in text_records(kind, text, first, second):
             self.add(time_ns, cpu, each, process, low, high)
 

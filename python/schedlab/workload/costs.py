@@ -19,7 +19,7 @@ from schedlab.files.json_lines import JsonError, Node, Object, parse
 from schedlab.files.whole import written
 from schedlab.paths import ROOT
 from schedlab.toolchain.policies import is_choice, unknown
-from schedlab.workload.workload_files import by_key, members, whole, wrong
+from schedlab.workload.values import by_key, members, whole, wrong
 
 SUFFIX = ".json"
 FORMAT = 1
@@ -179,7 +179,7 @@ def _content(path: Path) -> bytes:
 
 
 def write(path: Path, profile: Profile) -> None:
-    """All of it or nothing. A cost on each line: sim/make_costs_table.sh reads it so, too."""
+    """Writes all of it or nothing: a cost on each line, as sim/make_costs_table.sh reads it, too."""
     content = profile.to_dict()
     lines = [
         f"{json.dumps(name)}: {json.dumps(cost, ensure_ascii=False)}"

@@ -30,7 +30,7 @@ OTHER_MIB = 40
 
 
 def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
-    """WrongUsage says what the kernel has too little of, before anything is started."""
+    """Raises WrongUsage, before anything is started, for what the kernel has too little of."""
     channels = len(file.channels) + 1
     if channels > CHANNELS_MAX:
         raise WrongUsage(

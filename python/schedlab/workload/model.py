@@ -234,7 +234,7 @@ class WorkloadFile:
     sha256: str
     """The hash of the file as it is on the disk."""
     changes: tuple[Change, ...]
-    """Values that it was given beside those of the file."""
+    """Values that it was given besides those of the file."""
     duration_ns: int | None
     tasks: tuple[Task, ...]
     starter: Starter | None

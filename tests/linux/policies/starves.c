@@ -31,7 +31,7 @@ POLICY_FUNCTION uint64_t starves_time_slice(const scheduler_t *scheduler, const 
 
 POLICY_DEFINITION policy_starves = {
     .name = "starves",
-    .meaning = "a test: who has the CPU keeps it",
+    .meaning = "a test: the thread that has the CPU keeps it",
     .source = "a test",
     .order = "The task that came first is next.",
     .enqueue = starves_enqueue,

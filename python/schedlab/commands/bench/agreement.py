@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
-from schedlab.display.terminal import new_table, results, say
+from schedlab.display.terminal import new_table, results, tell
 from schedlab.paths import RUNS
 from schedlab.toolchain.policies import PolicyChoice
 
@@ -73,7 +74,7 @@ def agreement(
         echo_json({"folder": str(folder), "cells": [as_dict(each) for each in found]})
     else:
         show(found, everything)
-        results().print(f"Kept in {folder}", markup=False, soft_wrap=True)
+        tell(f"Kept in {folder}")
     if wrong(found):
         raise SystemExit(1)
 
@@ -83,16 +84,10 @@ def compared(setting: Setting, folder: Path) -> list[Judged]:
     from schedlab.agreement import run
     from schedlab.agreement.cells import KERNEL, SIMULATOR
     from schedlab.agreement.plan import cases
-    from schedlab.runs.carrying_out import Interrupted
 
-    try:
+    kept = f"; what was finished is kept in {folder}, and the same command goes on with the rest"
+    with ended_by_signal(lambda _: kept):
         return run.agreement(folder, list(cases(setting, KERNEL)), list(cases(setting, SIMULATOR)))
-    except Interrupted as interruption:
-        say(
-            f"schedlab: interrupted; what was finished is kept in {folder}, and the same command"
-            " goes on with the rest"
-        )
-        raise SystemExit(128 + interruption.number) from None
 
 
 def as_dict(each: Judged) -> dict[str, object]:
@@ -108,9 +103,9 @@ def show(found: Sequence[Judged], everything: bool) -> None:
     if shown:
         results().print(table([row(each) for each in shown]))
     for line in (summary(found), *by_policy(found)):
-        results().print(line, markup=False, soft_wrap=True)
+        tell(line)
     for reason in {each.reason.name: each.reason for each in shown if each.reason}.values():
-        results().print(f"{reason.name}: {reason.text}", markup=False, soft_wrap=True)
+        tell(f"{reason.name}: {reason.text}")
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> Table:

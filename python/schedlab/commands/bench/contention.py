@@ -69,7 +69,7 @@ def measure(wanted: tuple[Run, ...], turn: str) -> list[Contended]:
 def contention_table(found: Sequence[Contended], turns: Sequence[str]) -> Table:
     """A row for each setup; parts of the CPUs' time, by the length of a turn."""
     table = new_table(
-        "Waiting for the locks of run queues, % of the CPUs' time, at turns of so many instructions",
+        "Waiting for the locks of run queues, % of the CPUs' time, at turns of this many instructions",
         *("work", "policy", ">CPUs", *(f">{int(turn):,}" for turn in turns)),
         f">waits at {turns[0]}",
         f">% of the scheduler's time at {turns[0]}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import echo_json
-from schedlab.display.terminal import new_table, results
+from schedlab.display.terminal import new_table, results, tell
 from schedlab.machines import machine_named
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def shares(setting: ShareSetting, out: Path | None, as_json: bool) -> None:
-    """`./schedlab bench shares --machine linux`."""
+    """Measures, and prints what came out. Exit status 1 if a share is off."""
     from schedlab.benchmarks import linux_shares
 
     with carried_out(
@@ -35,7 +35,7 @@ def shares(setting: ShareSetting, out: Path | None, as_json: bool) -> None:
 
 
 def show(setting: ShareSetting, rows: list[ShareRow]) -> None:
-    """A line a process, and one for each policy."""
+    """Prints a line for each process, and one for each policy."""
     from schedlab.benchmarks import linux_shares
 
     title = f"Shares of the CPU time on Linux, in %, over {setting.seconds} s"
@@ -48,6 +48,6 @@ def show(setting: ShareSetting, rows: list[ShareRow]) -> None:
         )
     results().print(table)
     for line in linux_shares.summary(rows):
-        results().print(line, markup=False, soft_wrap=True)
+        tell(line)
     note = machine_named(setting.machine).note
-    results().print(f"Machine {setting.machine}, {note}.", markup=False)
+    results().print(f"Machine {setting.machine}, {note}.")

@@ -21,7 +21,7 @@ from schedlab.commands.options import (
     json_option,
     no_kvm_option,
 )
-from schedlab.display.terminal import new_table, results
+from schedlab.display.terminal import new_table, results, tell
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
 from schedlab.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
@@ -153,7 +153,7 @@ def shares(context: click.Context, request: Request) -> None:
         results().print(f"Measured over {tests.describe(setting)}")
         if not request.original:
             for line in tests.summary(rows):
-                results().print(line, markup=False, soft_wrap=True)
+                tell(line)
     check_finished(finished, measured=True)
     if any(row.verdict == "off" and tests.as_shipped(row) for row in rows):
         raise SystemExit(1)
@@ -177,7 +177,7 @@ def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
 
 
 def show(rows: list[ShareRow], title: str) -> None:
-    """One test."""
+    """Prints the table of one test."""
     if not rows:
         return
     judged = any(row.judged for row in rows)

@@ -87,9 +87,10 @@ def throughput(
 
 
 def show(setting: Setting, rows: list[Row]) -> None:
-    """Rates of all rounds, and their ratios to those of the fair class."""
+    """Prints the rates of all rounds, and their ratios to those of the fair class."""
     from schedlab.benchmarks import linux_throughput
-    from schedlab.comparison.statistics import Quantity, estimate, in_column
+    from schedlab.comparison.printed import Quantity, in_column
+    from schedlab.comparison.statistics import estimate
     from schedlab.studies.linux_experiments import FAIR
 
     table = new_table(
@@ -106,6 +107,5 @@ def show(setting: Setting, rows: list[Row]) -> None:
     results().print(table)
     results().print(
         f"In brackets: the 95 % interval of the mean over rounds; a ratio is taken in each round."
-        f" Machine {setting.machine}, {machine_named(setting.machine).note}.",
-        markup=False,
+        f" Machine {setting.machine}, {machine_named(setting.machine).note}."
     )

@@ -3,8 +3,8 @@
 /*
  * @name@
  *
- * Who runs when, on the model of a machine that policy_harness.h has: a test
- * forks tasks, lets ticks pass, and looks at who was picked.
+ * Which task runs when, on the model of a machine that policy_harness.h has: a test
+ * forks tasks, lets ticks pass, and looks at the task that was picked.
  */
 
 #include "policy_harness.h"

@@ -43,7 +43,7 @@ class Package:
 
 
 def need_programs() -> None:
-    """MachineUnfit if this host lacks what fetches and unpacks Debian packages."""
+    """Raises MachineUnfit if this host lacks what fetches and unpacks Debian packages."""
     lacking = [name for name in ("apt-get", "apt-cache", "dpkg-deb") if not shutil.which(name)]
     if lacking:
         raise MachineUnfit(

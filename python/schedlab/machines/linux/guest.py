@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.display.terminal import say
-from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.errors import WrongUsage
 from schedlab.host.processor import need_linux_guests
 from schedlab.host.supervision import supervise
 from schedlab.host.tied import tie, tied
@@ -32,10 +32,9 @@ from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
 from schedlab.machines.linux.packages import packages
 from schedlab.machines.linux.second_start import Choice
 from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
-from schedlab.toolchain.tools import first_line, version_in
+from schedlab.machines.qemu import emulator
 
 PROGRAM = "qemu-system-x86_64"
-OLDEST = (7, 2)
 RESULTS = "results"
 """The folder, in that of the boot, that /result becomes."""
 CPUS_MAX = 64
@@ -222,7 +221,7 @@ def assemble(
 
 
 def check(job: GuestJob) -> None:
-    """WrongUsage for what no guest can be."""
+    """Raises WrongUsage for what no guest can be."""
     if not 1 <= job.cpus <= CPUS_MAX:
         raise WrongUsage(f"a guest has 1 to {CPUS_MAX} CPUs, not {job.cpus}")
     unknown = set(job.programs) - set(image.BENCHMARKS)
@@ -379,7 +378,7 @@ def unpack(packed: Path, place: Path) -> str:
 
 
 def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Files and folders alone, and none outside of `place`: a guest is not trusted."""
+    """Unpacks files and folders alone, and none outside of `place`: a guest is not trusted."""
     top, *parts = Path(member.name).parts or ("",)
     if top != "result" or not parts or ".." in parts:
         return
@@ -401,19 +400,7 @@ def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) ->
 def find_qemu() -> Release:
     """The QEMU on the PATH, if it serves."""
     need_linux_guests()
-    path = shutil.which(PROGRAM)
-    if not path:
-        raise MachineUnfit(
-            f"{PROGRAM}, which a Linux guest runs on, is not on the PATH: install qemu-system-x86"
-        )
-    version = version_in(first_line(path, "--version"))
-    number = ".".join(map(str, version))
-    if version < OLDEST:
-        raise MachineUnfit(
-            f"{path} is QEMU {number or 'of a version that it does not tell'}; a Linux guest needs"
-            " QEMU 7.2 or newer, as Debian 12 has it"
-        )
-    return Release(path, number, "PATH")
+    return emulator(PROGRAM, "qemu-system-x86")
 
 
 def kvm_problem() -> str:
@@ -426,13 +413,6 @@ def kvm_problem() -> str:
 @cache
 def _kvm_tried() -> str:
     return kvm.problem([*tied(), find_qemu().path, *BOARD])
-
-
-def forget_host() -> None:
-    """What was found out about it is looked for again."""
-    for found in (find_qemu, _kvm_tried):
-        found.cache_clear()
-    kvm.give_up("")
 
 
 __all__ = ["GuestJob", "GuestOutcome", "Kernel", "boot", "find_qemu", "interact", "needs"]

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from schedlab.errors import WrongUsage
-from schedlab.files.whole import file_hash, written
+from schedlab.files.whole import alone, file_hash, written
 from schedlab.machines.linux.elf import LOADER
-from schedlab.machines.linux.packages import Packages, alone, folder
+from schedlab.machines.linux.packages import Packages, folder
 from schedlab.paths import ROOT
 
 INIT = ROOT / "linux" / "guest" / "init"
@@ -123,7 +123,7 @@ def sum_of(content: bytes | Path, packages: Packages) -> str:
 
 
 def remove_old(place: Path) -> None:
-    """Images that were not used for a week, such as those of other packages."""
+    """Removes images that were not used for a week, such as those of other packages."""
     for path in place.iterdir():
         if time.time() - path.stat().st_mtime > _KEPT_SECONDS:
             path.unlink()
@@ -172,7 +172,7 @@ def checked(name: str) -> PurePosixPath:
 
 
 def write_ramdisk(base: Path, job: Iterable[Entry], path: Path) -> None:
-    """The cached archive, and behind it the job's: Linux unpacks one after the other."""
+    """Writes the cached archive, and behind it the job's: Linux unpacks one after the other."""
     with path.open("wb") as out:
         with base.open("rb") as first:
             shutil.copyfileobj(first, out, 1 << 20)

@@ -63,7 +63,7 @@ class Kernel:
 
 
 def kernel_in(tree: Path) -> Kernel:
-    """The one of an unpacked package."""
+    """Returns the kernel of an unpacked package."""
     images = sorted(tree.glob("usr/lib/modules/*/vmlinuz")) or sorted(tree.glob("boot/vmlinuz-*"))
     if not images:
         raise MachineUnfit("the kernel's package holds no vmlinuz where one is expected")
@@ -82,7 +82,7 @@ def config_problem(text: str) -> str:
 
 
 def named_kernel(path: Path) -> Kernel:
-    """The one of `--kernel PATH`, if it serves as far as one can tell without booting it."""
+    """Returns the kernel of `--kernel PATH`, if it serves as far as one can tell without booting it."""
     try:
         content = path.read_bytes()
     except OSError as error:

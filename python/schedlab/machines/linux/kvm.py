@@ -157,7 +157,8 @@ def _listen(process: subprocess.Popen[bytes]) -> tuple[bytes, bool]:
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int | None:
-    """None: not even SIGKILL ends it, since the host's kernel does not let go of it."""
+    """Returns the exit status, or None if not even SIGKILL ends the process, as the host's kernel does
+    not let go of it."""
     with suppress(subprocess.TimeoutExpired):
         return process.wait(_GRACE_SECONDS)
     return None

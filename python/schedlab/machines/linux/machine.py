@@ -56,6 +56,7 @@ class Linux(Machine):
     loaded. Waiting costs nothing: where instructions are counted, idle time is over at once."""
     memory_mib = 1024
     """The trace is kept in it until the run has ended."""
+    programs: frozenset[str] | None = None
 
     @property
     def note(self) -> str:

@@ -7,7 +7,6 @@ start look for newer ones.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import re
@@ -15,14 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit
-from schedlab.files.whole import file_hash, written
+from schedlab.files.whole import alone, file_hash, written
 from schedlab.machines.linux import apt, elf, mirror
 from schedlab.machines.linux.apt import Package, PrivateApt
 from schedlab.machines.linux.kernel import Kernel, config_problem, kernel_in
@@ -107,13 +105,13 @@ def packages() -> Packages:
 
 
 def kept() -> Packages | None:
-    """What an earlier start has left, if it is whole."""
+    """Returns what an earlier start has left, or None if it is not whole."""
     pins = read_pins()
     return opened(tree_of(pins), pins) if pins else None
 
 
 def opened(tree: Path, pins: Pins) -> Packages | None:
-    """None if a file is missing or not as it was unpacked."""
+    """Returns what is unpacked there, or None if a file is missing or not as it was unpacked."""
     try:
         sums: dict[str, str] = json.loads((tree / _SUMS).read_text())
         if any(file_hash(tree / name) != digest for name, digest in sums.items()):
@@ -129,17 +127,6 @@ def forget() -> None:
     packages.cache_clear()
 
 
-@contextmanager
-def alone(place: Path) -> Iterator[None]:
-    """One at a time: what another start has begun is finished, and then serves this one, too."""
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for remains in place.glob("fetch-*"):  # of a start that was killed
-            shutil.rmtree(remains) if remains.is_dir() else remains.unlink()
-        yield
-
-
 # --- pins -----------------------------------------------------------------------------------------
 
 
@@ -148,7 +135,7 @@ def lock_file() -> Path:
 
 
 def read_pins() -> Pins | None:
-    """None if there are none that can be read: then they are found anew."""
+    """Returns the pins, or None if there are none that can be read: then they are found anew."""
     try:
         content = json.loads(lock_file().read_text())
         if content["format"] != _FORMAT:
@@ -258,7 +245,7 @@ def fetch(address: str, scratch: Path) -> Packages:
 
 
 def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]:
-    """The newest one that can do what is needed, with the package that has its configuration."""
+    """Fetches the newest kernel that can do what is needed, with the package that has its configuration."""
     names = source.names(_KERNEL)
     problems = []
     for package in apt.newest_first(source.describe(names)) if names else ():
@@ -370,7 +357,8 @@ class _Libraries:
         return self.closure.keys() & names_in(self.closure[name].depends)
 
     def file_in(self, package: str, name: str) -> Path | None:
-        """A link that leads out of the package leads to the host's files: it is none."""
+        """Returns the file of that name, or None if the package has none. A link that leads out of the
+        package leads to the host's files: it does not count."""
         place = self.unpacked(package).resolve()
         for path in sorted(place.rglob(name)):
             target = path.resolve()

@@ -50,7 +50,7 @@ class Choice:
 
 
 def run(choice: Choice) -> int:
-    """The exit status of the one that was the guest, negative for a signal."""
+    """Returns the exit status of the start that became the guest, negative for a signal."""
     for name in (choice.sign, choice.mark):
         Path(name).unlink(missing_ok=True)
     with subprocess.Popen(choice.tied(choice.first), close_fds=False) as process:
@@ -89,7 +89,7 @@ def silence(status: int | None, seconds: float) -> str:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Politely at first: QEMU then leaves a terminal as it was."""
+    """Asks a process to end, then ends it: if it is asked, QEMU leaves a terminal as it was."""
     if process.poll() is not None:
         return
     process.terminate()

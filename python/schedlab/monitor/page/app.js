@@ -6,10 +6,13 @@ import { showConnection, systemBanner } from "./banners.js";
 import { connect } from "./connection.js";
 import { element } from "./elements.js";
 import { listenToKeys } from "./keys.js";
+import { restoreLecture } from "./lecture.js";
+import { playLesson } from "./lesson.js";
 import { enlarge, enlarged, Panel } from "./panel.js";
 import { allStates, onHello, open } from "./store.js";
 import { createStrip } from "./strip.js";
 import { showTips } from "./tips.js";
+import { createVerdict } from "./verdict.js";
 import * as cost from "./modules/cost.js";
 import * as decisions from "./modules/decisions.js";
 import * as header from "./modules/header.js";
@@ -48,6 +51,7 @@ function build({ systems }) {
     document.body.dataset.count = String(systems.length);
     if (!systems.some(({ system }) => system === shown)) shown = systems[0]?.system ?? "a";
     buildTabs(systems);
+    verdict.show(systems.map(({ system }) => system));
 }
 
 function createColumn(system) {
@@ -107,12 +111,15 @@ function currentSystem() {
 }
 
 if (enlarged() && !MODULES[enlarged()]) enlarge(enlarged());
+restoreLecture();
 const dialog = help.create(document.body);
+const verdict = createVerdict(document.getElementById("verdict"));
 const controls = header.create(document.getElementById("top"), { help: dialog.open });
 document.getElementById("tabs").addEventListener("keydown", moveAmongTabs);
 showTips();
 showConnection(document.getElementById("banner"));
 listenToKeys({ controls, help: dialog.open, currentSystem });
 onHello(build);
+onHello(({ lesson }) => playLesson(document.getElementById("lesson"), lesson));
 open();
 connect();

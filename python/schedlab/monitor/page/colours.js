@@ -7,7 +7,7 @@
 export const PALETTE = ["#0858f8", "#e86868", "#38a098", "#8848b8", "#888800", "#a84838", "#c868d8"];
 
 /** By number. */
-const POLICIES = ["#606878", "#888800", "#e86868", "#38a098", "#0858f8", "#8848b8", "#a84838"];
+const POLICIES = ["#606878", "#888800", "#e86868", "#38a098", "#0858f8", "#d01070", "#8848b8", "#a84838"];
 const OTHER_POLICY = "#c868d8";
 
 /** Besides the colour: as many processes as colours × patterns can be told apart. */

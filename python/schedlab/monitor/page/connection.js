@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The way to the server: one socket, opened anew with growing waits when it is lost, and questions
-// with their answers. docs/monitor.md has the messages.
+// The connection to the server: one way to it, opened anew with growing waits when it is lost, and
+// questions with their answers. docs/monitor.md has the messages.
+
+import { openWay } from "./way.js";
 
 /**
  * How the connection is: `opening` before the first hello, `open`, `lost` until the next one.
@@ -13,8 +15,8 @@ const WAITS_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const ANSWER_LIMIT_MS = 180_000; // to boot a kernel on a slow host takes a minute
 const QUESTIONS_MAX = 200;
 
-/** @type {WebSocket | null} */
-let socket = null;
+/** @type {ReturnType<typeof openWay> | null} */
+let way = null;
 let timer = 0;
 let lastId = 0;
 /** @type {ConnectionState} */
@@ -30,19 +32,14 @@ const messageListeners = new Set();
 /** @type {Set<(state: ConnectionState) => void>} */
 const stateListeners = new Set();
 
-/** Opens the socket, and keeps it open from then on. */
+/** Opens the way, and keeps it open from then on. */
 export function connect() {
     clearTimeout(timer);
-    socket?.close();
-    const address = new URL("socket", location.href);
-    address.protocol = location.protocol.replace("http", "ws");
-    address.search = location.search;
-    const opened = new WebSocket(address);
-    socket = opened;
-    opened.addEventListener("message", (event) => take(JSON.parse(event.data)));
-    opened.addEventListener("close", () => {
-        if (opened === socket) lose();
+    way?.close();
+    const opened = openWay(take, () => {
+        if (opened === way) lose();
     });
+    way = opened;
 }
 
 /** @returns {ConnectionState} */
@@ -75,14 +72,14 @@ export function onConnection(listener) {
  * @returns {Promise<any>} the answer's result; rejected with the server's words, or if there is none
  */
 export function ask(action, fields = {}, progress = () => {}) {
-    if (socket?.readyState !== WebSocket.OPEN) {
+    if (!way?.isOpen()) {
         return Promise.reject(new Error("There is no connection to the monitor."));
     }
     if (questions.size >= QUESTIONS_MAX) {
         return Promise.reject(new Error("The monitor does not answer."));
     }
     const id = ++lastId;
-    socket.send(JSON.stringify({ id, do: action, ...fields }));
+    way.send({ id, do: action, ...fields });
     return new Promise((resolve, reject) => {
         const late = () => settle({ id, ok: false, error: "The monitor has not answered." });
         questions.set(id, { resolve, reject, progress, timer: setTimeout(late, ANSWER_LIMIT_MS) });
@@ -114,7 +111,7 @@ function settle({ id, ok, result, error }) {
 }
 
 function lose() {
-    socket = null;
+    way = null;
     for (const id of [...questions.keys()]) {
         settle({ id, ok: false, error: "The connection was lost before the answer came." });
     }

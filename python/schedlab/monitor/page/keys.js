@@ -2,6 +2,7 @@
 //
 // Everything by keyboard.
 
+import { isLecture, setLecture } from "./lecture.js";
 import { enlarge, enlarged, fold, isFolded } from "./panel.js";
 import { PANELS } from "./panels.js";
 
@@ -14,6 +15,7 @@ export const KEYS = [
     ["/", "filter processes"],
     ["e", "enlarge the panel that has the focus, or back"],
     ["f", "fold the panel that has the focus, or unfold it"],
+    ["m", "lecture: four panels in large letters, or all panels"],
     ["t", "theme: as the system has it, light, dark"],
     ["1 to 9, 0, w, c", "to a panel, in the order of the page"],
     ["?", "this help"],
@@ -52,6 +54,7 @@ export function listenToKeys({ controls, help, currentSystem }) {
         "]": () => controls.faster(1),
         r: controls.record,
         t: controls.theme,
+        m: () => setLecture(!isLecture()),
         "?": help,
         "/": () => focusFilter(currentSystem()),
         e: () => withPanel(enlarge),

@@ -5,6 +5,7 @@
 // systems side by side, both have it.
 
 import { onTheme } from "./colours.js";
+import { lettersChanged } from "./drawing/paint.js";
 import { ask } from "./connection.js";
 import { announce, button, element, setIcon, setLabel } from "./elements.js";
 import { stateOf, subscribe } from "./store.js";
@@ -181,6 +182,7 @@ function change(changed) {
 
 function followAll() {
     document.body.dataset.enlarged = layout.enlarged;
+    lettersChanged();
     for (const panel of panels) panel.followLayout();
 }
 

@@ -4,6 +4,7 @@
 // keeping. Everything here has a limit: a page left open overnight does not grow.
 
 import { ask, onMessage } from "./connection.js";
+import { LevelStory } from "./level_story.js";
 
 export const LOG_MAX = 2000;
 export const DECISIONS_MAX = 500;
@@ -12,6 +13,7 @@ export const SERIES_MAX = 1200;
 export const NAMES_MAX = 20_000;
 const RUNS_MAX = 1 << 18; // of all CPUs of a system together
 const HISTORY_PAUSE_MS = 2000;
+const FRAMES_KEPT = 200; // of those that came since the history was asked for
 
 /** A list that drops its oldest beyond a limit. */
 export class Bounded {
@@ -44,7 +46,8 @@ export class Bounded {
 
 /**
  * Intervals of one CPU in the order of time, as columns: `begin[i]`, `end[i]`, `pid[i]`, `level[i]`
- * (-1: none), `how[i]` (0 goes on, 1 blocked, 2 preempted, 3 yielded, 4 ended), for i < length.
+ * (-1: none), `how[i]` (0 goes on, 1 blocked, 2 preempted, 3 yielded, 4 ended), `waited[i]` (how long
+ * the process had been runnable when it began), for i < length.
  */
 export class Track {
     /** @param {number} limit */
@@ -55,7 +58,7 @@ export class Track {
     }
 
     /** One that has the last one's begin takes its place: it goes on. */
-    add(begin, end, pid = 0, level = -1, how = 0) {
+    add(begin, end, pid = 0, level = -1, how = 0, waited = 0) {
         let at = this.length;
         if (at && begin === this.begin[at - 1]) at -= 1;
         else if (at && begin < this.begin[at - 1]) return; // known already
@@ -65,6 +68,7 @@ export class Track {
         this.pid[at] = pid;
         this.level[at] = level;
         this.how[at] = how;
+        this.waited[at] = waited;
         this.length = at + 1;
     }
 
@@ -90,7 +94,7 @@ export class Track {
             return this.length;
         }
         const dropped = this.length >> 2;
-        for (const column of [this.begin, this.end, this.pid, this.level, this.how]) {
+        for (const column of [this.begin, this.end, this.pid, this.level, this.how, this.waited]) {
             column.copyWithin(0, dropped, this.length);
         }
         this.length -= dropped;
@@ -108,6 +112,7 @@ export class Track {
         this.pid = grown(Int32Array, this.pid);
         this.level = grown(Int16Array, this.level);
         this.how = grown(Uint8Array, this.how);
+        this.waited = grown(Float64Array, this.waited);
     }
 }
 
@@ -116,6 +121,10 @@ export class SystemState {
     #number = 0;
     #missing = false;
     #asked_ms = -Infinity;
+    /** @type {{epoch: number} | null} the question for the history that is open */
+    #asking = null;
+    /** @type {any[]} frames since it was asked, which its answer may not have */
+    #newer = [];
 
     /** @param {string} id "a", "b" … */
     constructor(id) {
@@ -135,6 +144,8 @@ export class SystemState {
         this.marks = new Bounded(MARKS_MAX);
         this.decisions = new Bounded(DECISIONS_MAX);
         this.log = new Bounded(LOG_MAX);
+        /** What runs tell of levels. */
+        this.story = new LevelStory();
         /** Metrics of the last frames: {time_ns, metrics, cost, policy}. */
         this.series = new Bounded(SERIES_MAX);
         /** @type {Map<number, string>} of all that lived lately, and some that do no more */
@@ -166,29 +177,47 @@ export class SystemState {
         return this.info?.abilities.includes(ability) ?? false;
     }
 
-    /** @param {any} frame the next one @param {boolean} answer it is the answer to `history` */
-    take(frame, answer = false) {
-        const whole = answer || frame.whole;
-        const anew = this.frame !== null && frame.now_ns < this.frame.now_ns && !whole;
-        if (whole || anew) this.#clear();
+    /** Is it a recording that has been played to its end? */
+    get isOver() {
+        return Boolean(this.info?.end_ns && this.frame && !this.frame.back_ns && this.frame.now_ns >= this.info.end_ns);
+    }
+
+    /** @param {any} frame the next one */
+    take(frame) {
+        const anew = this.frame !== null && frame.now_ns < this.frame.now_ns && !frame.whole;
+        if (frame.whole || anew) this.#clear();
         if (anew) this.#beginAnew();
-        this.#missing = !whole && (this.#missing || anew || frame.number !== this.#number + 1);
-        this.#number = answer ? Math.max(this.#number, frame.number) : frame.number;
+        this.#missing = !frame.whole && (this.#missing || anew || frame.number !== this.#number + 1);
+        this.#number = frame.number;
         if (this.#missing) this.#catchUp();
         this.#takeHappened(frame);
-        if (answer && this.frame) return; // what is the case now, the frames say
+        if (this.#asking && this.#newer.length < FRAMES_KEPT) this.#newer.push(frame);
         this.frame = frame;
         this.rows = null;
         this.#takeNames(frame.processes);
         const { now_ns: time_ns, metrics, cost, policy } = frame;
-        if (whole) this.series.items = this.series.items.filter((each) => each.time_ns < time_ns);
+        if (frame.whole) this.series.items = this.series.items.filter((each) => each.time_ns < time_ns);
         this.series.add({ time_ns, metrics, cost, policy });
+    }
+
+    /** What is kept of the past; what is the case now, the frames say. Those that are newer may have come first. */
+    #takeHistory(answer) {
+        this.#clear();
+        this.#takeHappened(answer);
+        let number = answer.number;
+        for (const frame of this.#newer) {
+            if (frame.number <= answer.number) continue;
+            this.#takeHappened(frame);
+            number = frame.number === number + 1 ? frame.number : -1;
+        }
+        this.#missing = number !== Math.max(this.#number, answer.number);
+        this.#number = Math.max(this.#number, answer.number);
     }
 
     #clear() {
         this.generation += 1;
         for (const track of [...this.runs, ...this.idleWhileQueued]) track.clear();
-        for (const list of [this.marks, this.decisions, this.log]) list.clear();
+        for (const list of [this.marks, this.decisions, this.log, this.story]) list.clear();
     }
 
     #beginAnew() {
@@ -203,16 +232,24 @@ export class SystemState {
         const now = performance.now();
         if (now - this.#asked_ms < HISTORY_PAUSE_MS) return;
         this.#asked_ms = now;
+        const asked = { epoch: this.epoch };
+        this.#asking = asked;
+        this.#newer = [];
+        const end = () => {
+            if (this.#asking === asked) this.#asking = null;
+        };
         ask("history", { system: this.id }).then(
-            (frame) => {
-                this.take(frame, true);
+            (answer) => {
+                if (this.#asking === asked && asked.epoch === this.epoch) this.#takeHistory(answer);
+                end();
                 touch(this.id);
             },
-            () => {},
+            end,
         );
     }
 
-    #takeHappened({ timeline, cpus, marks, decisions, log }) {
+    #takeHappened(frame) {
+        const { timeline, cpus, marks, decisions, log } = frame;
         for (const mark of marks) this.marks.add(mark);
         for (const decision of decisions) this.decisions.add(decision);
         for (const line of log) this.log.add(line);
@@ -222,9 +259,10 @@ export class SystemState {
             this.idleWhileQueued.push(new Track(limit / 2));
         }
         this.runs.length = this.idleWhileQueued.length = cpus.length;
-        for (const [cpu, pid, begin, end, level, how] of timeline.runs) {
-            this.runs[cpu]?.add(begin, end, pid, level, how);
+        for (const [cpu, pid, begin, end, level, how, waited] of timeline.runs) {
+            this.runs[cpu]?.add(begin, end, pid, level, how, waited);
         }
+        this.story.take(frame, ruleOf(frame.policy));
         for (const [cpu, begin, end] of timeline.idle_while_queued) {
             this.idleWhileQueued[cpu]?.add(begin, end);
         }

@@ -4,6 +4,7 @@
 
 import { policyColour } from "./colours.js";
 import { announce, element, setText } from "./elements.js";
+import { starving } from "./starvation.js";
 import { ruleOf, subscribe } from "./store.js";
 import { count, duration, times } from "./words.js";
 
@@ -40,8 +41,8 @@ export function createStrip(system) {
             setText(policy, frame.policy);
             policy.style.setProperty("--policy", policyColour(ruleOf(frame.policy)?.number));
         }
-        setText(life, LIVES[frame.life] ?? frame.life);
-        life.dataset.life = frame.life;
+        setText(life, state.isOver ? "■ at its end" : LIVES[frame.life] ?? frame.life);
+        life.dataset.life = state.isOver ? "ended" : frame.life;
         setText(clock, `${(frame.now_ns / 1e9).toFixed(frame.back_ns ? 6 : 2)} s`);
         setText(back, frame.back_ns ? `◂ ${duration(frame.back_ns)} before the present` : "");
         setText(speed, times(frame.speed));
@@ -58,10 +59,12 @@ function setupWords({ tick_ns, repeatable }) {
     return `tick ${duration(tick_ns)}${repeatable ? " · repeatable" : ""}`;
 }
 
-function troublesOf({ frame, missed }) {
+function troublesOf(state) {
+    const { frame, missed } = state;
     const { lost, behind_ns, skipped_frames } = frame;
     const skipped = skipped_frames + missed;
-    const troubles = [];
+    const troubles = [...starving(state)].slice(0, 1).map(([pid, waits]) =>
+        `⚠ ${state.nameOf(pid)} (${pid}) starves: it waits for ${duration(waits)}`);
     if (lost) troubles.push(`! ${count(lost)} records lost`);
     if (behind_ns > 1e8) troubles.push(`! ${duration(behind_ns)} behind`);
     if (skipped) troubles.push(`${count(skipped)} drawings skipped`);

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
-from schedlab.monitor.palette import Entry, palette
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.live_disk import check_wanted
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
+from schedlab.workload.palette import Entry, palette
 from schedlab.workload.text import text_of
 from schedlab.workload.workload_files import read
 

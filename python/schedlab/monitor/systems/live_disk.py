@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.monitor.palette import palette
 from schedlab.monitor.system import Refused, Setup
 from schedlab.toolchain.policies import unknown
 from schedlab.workload.loading import check_room, compile_workload
+from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 from schedlab.workload.workload_files import read
 

@@ -16,7 +16,7 @@ from schedlab.machines.folder import CONSOLE, TYPED
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 
 LENGTH_NS = 5_000_000_000
-"""How long futures last: nobody ends them."""
+"""How long a future runs. It ends then, since no person ends it."""
 _END = r"@@ 1000000 end\x0a"
 """What is said to `steer` then."""
 _LINE_END = r"\x0a"
@@ -38,7 +38,7 @@ async def run_again(
     machine: KernelMachine, boot: Boot, typed: Path, at_ns: int, told: Mapping[Path, str]
 ) -> list[Outcome]:
     """Runs a machine once more, as it was booted and with what was typed. Its futures from a moment
-    on leave their files in these folders; the text of each is what its kernel is told then.
+    on leave their files in these folders; a folder's text is told to its kernel at that moment.
 
     SchedlabError: the machine did not come to the moment.
     """

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor.past import STANDARD_TICK_NS
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -38,6 +37,8 @@ from schedlab.trace.model import Header
 CHECKED_BYTES_MAX = 256 << 20
 """The largest trace that is checked before it is played: a larger one would take seconds, and
 gigabytes."""
+STANDARD_TICK_NS = 1_000_000
+"""The length of a step by a tick, where a machine has no ticks."""
 PIECE = 262_144
 """Records that are taken, or looked at, at once."""
 _OUR_MACHINES = ("spike", "qemu", "sim")

@@ -19,7 +19,6 @@ from typing import TypeVar
 import numpy as np
 
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.monitor.palette import palette
 from schedlab.monitor.system import (
     Ability,
     Life,
@@ -38,6 +37,7 @@ from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
 from schedlab.workload import workload_files
+from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 from schedlab_simulator import (
     Attribute,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
@@ -20,7 +21,9 @@ from schedlab.display.names import visible
 from schedlab.errors import SchedlabError
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Explanation, Frame
+from schedlab.monitor.screen import Screen
 from schedlab.monitor.session import Session
+from schedlab.monitor.system import Refused
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.dialogs import Ask, Choose, Tell
 from schedlab.monitor.terminal.kept import Kept
@@ -99,7 +102,7 @@ class MonitorApp(App[None]):
         self.span = _SPANS_NS.index(1_000_000_000)
         self.explanation: Explanation | None = None
         self._logged = dict.fromkeys(self.kept, 0)
-        self._stop_listening: Callable[[], None] = lambda: None
+        self._frames: Screen | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="heads")
@@ -121,13 +124,14 @@ class MonitorApp(App[None]):
         yield Footer()
 
     def on_mount(self) -> None:
-        self._stop_listening = self.session.listen(self)
+        self._frames = Screen(self.session, self.show)
         self.query_one(ProcessTable).focus()
 
     def on_unmount(self) -> None:
-        self._stop_listening()
+        if self._frames:
+            self._frames.close()
 
-    # --- what the session says (session.Listener)
+    # --- what is shown of the session
 
     def show(self, frames: Sequence[Frame]) -> None:
         """Takes the next frames; draws what can be seen."""
@@ -135,9 +139,6 @@ class MonitorApp(App[None]):
             self.kept[frame["system"]].take(frame)
         if self.is_running:
             self.draw()
-
-    def changed(self) -> None:
-        """All that is asked is asked of the session itself, at its time."""
 
     # --- drawing
 
@@ -368,8 +369,9 @@ class MonitorApp(App[None]):
     async def explain(self, pid: int = 0) -> None:
         """What ran while the chosen process waited; asked again whenever the tab is opened."""
         pid = pid or self.query_one(ProcessTable).chosen
-        if pid:
-            self.explanation = await self.ask("explain", pid=pid)
+        if pid and self._frames:
+            with suppress(Refused):
+                self.explanation = self._frames.picture(self.current).explain(pid)
 
     def soon(self, work: Any) -> None:
         """Does it while the screen goes on."""

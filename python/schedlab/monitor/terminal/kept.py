@@ -34,7 +34,7 @@ class Kept:
         if self.frame is not None and frame["now_ns"] < self.frame["now_ns"]:
             self.forget()
         self.frame = frame
-        for cpu, pid, begin, end, level, _ in frame["timeline"]["runs"]:
+        for cpu, pid, begin, end, level, *_ in frame["timeline"]["runs"]:
             self._add_run(cpu, (pid, begin, end, level))
         for cpu, begin, end in frame["timeline"]["idle_while_queued"]:
             self.idle.setdefault(cpu, deque(maxlen=RUNS_MAX)).append((begin, end))

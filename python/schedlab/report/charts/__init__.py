@@ -9,6 +9,7 @@ from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
 from schedlab.report.charts.nothing import drawn
 from schedlab.report.charts.shares import shares_over_time
+from schedlab.report.charts.states import states
 from schedlab.report.charts.theme import (
     in_policy_order,
     page_config,
@@ -27,4 +28,5 @@ __all__ = [
     "page_config",
     "paper_config",
     "shares_over_time",
+    "states",
 ]

@@ -22,6 +22,7 @@ from schedlab.report.charts.parts import (
 )
 from schedlab.report.charts.theme import ANNOTATION, IDEAL, WIDTH
 from schedlab.report.model import Chart
+from schedlab.report.wording import ranges
 
 HEIGHT = 420
 _APART = 0.01
@@ -126,20 +127,9 @@ def _numbers(members: pl.DataFrame, reaches: dict[str, Reach], x: alt.X, y: alt.
             beside[0]["places"].append(row["place"])
         else:
             labels.append({"x": row["x"], "y": row["y"], "places": [row["place"]]})
-    table = pl.DataFrame([{**each, "places": _spans(each["places"])} for each in labels])
+    table = pl.DataFrame([{**each, "places": ranges(each["places"])} for each in labels])
     words = chart_of(table).mark_text(style=ANNOTATION, align="right", baseline="top", dx=-6, dy=5)
     return words.encode(x, y, alt.Text("places:N"))
-
-
-def _spans(places: list[int]) -> str:
-    """`1–3, 5`."""
-    spans: list[list[int]] = []
-    for place in places:
-        if spans and place == spans[-1][-1] + 1:
-            spans[-1] = [spans[-1][0], place]
-        else:
-            spans.append([place])
-    return ", ".join("–".join(map(str, span)) for span in spans)
 
 
 def _tooltip(x_title: str, y_title: str) -> list[alt.Tooltip]:

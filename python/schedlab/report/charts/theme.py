@@ -34,6 +34,7 @@ ANNOTATION = "schedlab-annotation"
 
 SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
 BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
+CRIMSON = "#d01070"
 PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
 """For series that are no policies; slate is for all others.
 
@@ -41,7 +42,7 @@ Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11)
 differ for people without red, green or blue cones, too.
 """
 
-POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, PURPLE, RUST)
+POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, CRIMSON, PURPLE, RUST)
 """Colours by a policy's number."""
 OTHER_COLOUR = ORCHID
 """The colour of a policy that has no number, or a higher one."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts that tables.yaml of a study describes: lines, of numbers; and pictures of one trace."""
+"""Charts that tables.yaml of a study describes: lines and dots, of numbers; and pictures of one trace."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.report.charts import drawn, gantt, levels, lines, shares_over_time
+from schedlab.report.charts import dots, drawn, gantt, levels, lines, shares_over_time
 from schedlab.report.model import Chart
 from schedlab.report.studies.described import Described, Values, listed
 
@@ -20,7 +20,14 @@ class DescribedChart(Described):
 
     def charts(self) -> list[Chart]:
         """None if nothing of it was run. Raises what `described.refusing` makes FileRefused of."""
-        return self._lines() if self.said["chart"] == "lines" else self._picture()
+        kind = self.said["chart"]
+        return (
+            self._lines()
+            if kind == "lines"
+            else self._dots()
+            if kind == "dots"
+            else self._picture()
+        )
 
     def _options(self) -> Values:
         return {name: self.value(each, {}) for name, each in self.said.get("options", {}).items()}
@@ -33,6 +40,36 @@ class DescribedChart(Described):
         make = _PICTURES[self.said["chart"]]
         named = {"title": self.title, "caption": self.caption}
         return drawn(make, self.name, trace, **named, **self._options())
+
+    def _dots(self) -> list[Chart]:
+        rows = [(self.filled(self.said["row"], own), own) for own in self.each_of(self.said, {})]
+        measured = [
+            {"row": name, "value": number}
+            for name, own in rows
+            for found in (self.value(self.said["here"], own),)
+            for number in found.runs or found.values
+        ]
+        if not any(each["value"] is not None for each in measured):
+            return []
+        printed = [
+            {"row": name, "value": float(number)}
+            for name, own in rows
+            if (number := self.value(self.said["study"], own)) is not None
+        ]
+        schema = {"row": pl.String, "value": pl.Float64}
+        return [
+            dots(
+                self.name,
+                pl.DataFrame(measured, schema=schema),
+                title=self.title,
+                caption=self.caption,
+                category="row",
+                value="value",
+                x_title=self.said["x title"],
+                category_order=list(dict.fromkeys(name for name, _ in rows)),
+                published=pl.DataFrame(printed, schema=schema),
+            )
+        ]
 
     def _lines(self) -> list[Chart]:
         x = self.said["x"]

@@ -4,22 +4,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
 
 import polars as pl
 
 from schedlab.comparison.statistics import Within
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import gantt
-from schedlab.report.model import Chart
+from schedlab.report.charts import drawn, states
+from schedlab.report.model import Block, Chart
+from schedlab.report.studies.queries import Queries, first, in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure
 from schedlab.runs.collection import Kept, Repeated
+from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.trace import Trace
 
 IDEAL_TICKS = 4.0
 """What the writer computes for a byte (workloads/study3.c, -y): the wait, were it served at once."""
+_FEW_PERCENT = 1.0
+"""Below this part of the reader's waits, hogs count as gone."""
+_INVERSION = "s3-inversion"
+_BY_RANK = ("reader", "hog", "writer")
+"""Groups, the highest rank first."""
+_WAITS_FOR = {
+    ("reader", "blocked: pipe"): "waits for the writer",
+    ("writer", "blocked: pipe"): "waits for the reader",
+    ("reader", "blocked: sleep"): "sleeps",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +63,77 @@ class Story:
         """A number of each run's waits, and what is possible."""
         numbers: Numbers = {run.folder: value(waits) for run, _, waits in self.runs if waits}
         return measure(self.setup, numbers, within)
+
+
+class InversionQueries(Queries):
+    """What study 3's page asks of it, on one CPU."""
+
+    byte_ticks = IDEAL_TICKS
+
+    @cached_property
+    def _stories(self) -> Mapping[str, Story]:
+        return {
+            policy: story_of(repeated)
+            for policy in (*EXPERIMENTS[_INVERSION].own, *self.shipped)
+            if (repeated := self.collection.one(_INVERSION, policy, 1))
+        }
+
+    def inversion_was_run(self) -> bool:
+        """True if it was run under any policy."""
+        return bool(self._stories)
+
+    def inverted_policies(self) -> list[str]:
+        """The policies under which it was run."""
+        return list(self._stories)
+
+    def inverted(self, policy: str) -> bool:
+        """Was it run under this one?"""
+        return policy in self._stories
+
+    def wait(self, policy: str, which: str) -> Measured:
+        """The reader's wait for a byte, in ticks: the mean, first, last or longest."""
+        pick: dict[str, Callable[[list[float]], float]] = {
+            "mean": fmean,
+            "longest": max,
+            "first": lambda lengths: lengths[0],
+            "last": lambda lengths: lengths[-1],
+        }
+        return self._stories[policy].measure(
+            lambda waits: pick[which]([wait.length for wait in waits])
+        )
+
+    def hogs_in_first(self, policy: str) -> Measured:
+        """How long hogs have the CPU in the first wait, in ticks."""
+        return self._stories[policy].measure(lambda waits: waits[0].hogs)
+
+    def hogs_part(self, policy: str) -> Measured:
+        """The part of the reader's waits together in which hogs ran, in percent."""
+        return self._stories[policy].measure(hogs_part, (0.0, 100.0))
+
+    def hogs_part_of_first(self, policy: str) -> Measured:
+        """The same of the first wait."""
+        return self._stories[policy].measure(lambda waits: hogs_part(waits[:1]))
+
+    def hogs_turn(self, policy: str) -> Measured:
+        """The longest of a hog while the reader waits, in ticks."""
+        return self._stories[policy].measure(lambda waits: max(wait.longest_turn for wait in waits))
+
+    def readers_response(self, policy: str) -> Measured:
+        """The time from the reader's fork until it first runs, in ticks."""
+        value, rows = in_ticks(first("response_mean_ns")), self._group("reader")
+        return self.of(_INVERSION, policy, value, rows, cpus=1)
+
+    def no_hog_was_left(self, policy: str) -> bool:
+        """Did hogs run in next to nothing of the reader's waits?"""
+        part = self.hogs_part(policy).mean
+        return part is not None and part < _FEW_PERCENT
+
+    def inversion_picture(self, policy: str) -> list[Block]:
+        """The first run's first wait; nothing without one."""
+        story = self._stories.get(policy)
+        if story is None or not any(waits for _, _, waits in story.runs):
+            return []
+        return list(drawn(picture, policy, story))
 
 
 def story_of(repeated: Repeated) -> Story:
@@ -97,16 +182,18 @@ def hogs_part(waits: tuple[Wait, ...]) -> float:
 
 
 def picture(policy: str, story: Story) -> Chart:
-    """The first run's first wait, and a little around it."""
+    """The first run's first wait, and a little around it: a row for each process."""
     run, trace, first = next((run, trace, waits[0]) for run, trace, waits in story.runs if waits)
     around = story.setup.setup.tick_ns * 3
-    return gantt(
+    return states(
         f"study-3-inversion-{policy.replace(':', '-')}",
         trace,
         title=f"The reader's first wait under {policy}",
         caption=f"Seed {run.seed}. The reader blocks at {first.begin_ns / 1e6:.1f} ms and runs "
         f"again at {first.end_ns / 1e6:.1f} ms; hogs run for {first.hogs:.1f} of the "
         f"{first.length:.1f} ticks between.",
+        groups=_BY_RANK,
+        causes=_WAITS_FOR,
         begin_ns=max(0, first.begin_ns - around),
         end_ns=first.end_ns + around,
     )

@@ -82,9 +82,11 @@ class Queries:
 
     def nearness(self, theirs: Figure | None) -> float | None:
         """How far from a time of theirs ours may be; None where they have none."""
-        if theirs is None or not theirs.finished:
-            return None
-        return max(NEAR_THEIRS_TICKS, NEAR_THEIRS * theirs.value)
+        return self.near_time(theirs.value) if theirs and theirs.finished else None
+
+    def near_time(self, theirs: float) -> float:
+        """The same of a time in ticks."""
+        return max(NEAR_THEIRS_TICKS, NEAR_THEIRS * theirs)
 
     # --- what was run
 

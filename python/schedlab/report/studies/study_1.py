@@ -14,7 +14,15 @@ from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
 from schedlab.report.studies.timing import NEAR, SLEEPERS, Suite, TimingQueries, Why
 from schedlab.report.study_tables import NOTHING, Measured
 from schedlab.report.wording import cpus as cpus_text
-from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS, OTHERS, TIMING_TESTS
+from schedlab.studies.experiments import (
+    ALL_CPUS,
+    BURSTS_DELETED,
+    BY_PASSES,
+    BY_TEXT,
+    EXPERIMENTS,
+    OTHERS,
+    TIMING_TESTS,
+)
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.ideal import TIMING_TESTS as WORK
 
@@ -28,6 +36,8 @@ _SETTING = ("io-bound", "mixed", "starvation")
 _MORE_THAN_ITS_PART = 1.1
 _NOTABLE = 0.05
 """A change of a time by more than this part is told of."""
+_PARENT_STARVES = "starvation"
+"""The test in which the parent starts little, and its processes compute for long."""
 WhyTime = Literal[Why, "sleepers_wait_first", "not_the_same_work", "stays"]
 
 
@@ -36,19 +46,20 @@ class Queries(TimingQueries, LotteryQueries):
 
     suites: ClassVar = {
         "timing": Suite("timing", "table 1", "rr:table-scan", 1),
-        "priority": Suite("priority", "table 2", "priority:thesis", 2),
+        "priority": Suite("priority", "table 2", BY_PASSES, 2),
     }
     policies: ClassVar = {name: suite.policy for name, suite in suites.items()}
     rows: ClassVar = TIMING_TESTS
-    not_counted: ClassVar = frozenset(
-        {("timing", SLEEPERS), ("priority", SLEEPERS), ("priority", "io-bound")}
-    )
-    """Mixed Load is a number in the study's programs; of I/O-bound with bursts, their compiler
-    deletes the bursts."""
+    not_counted: ClassVar = frozenset({("timing", SLEEPERS), ("priority", SLEEPERS)})
+    """Mixed Load is a number in the study's programs."""
+    other_work: ClassVar = frozenset({("priority", "io-bound")})
+    """Their compiler deletes its bursts."""
     figures_on = ALL_CPUS
     lotteries_run = (THESIS, SHIPPED)
     in_a_row_name = _IN_A_ROW
-    proposed = ("priority:thesis", "priority", "priority:proposed", "hybrid")
+    agings = (BY_PASSES, BY_TEXT)
+    bursts_deleted = BURSTS_DELETED
+    proposed = (BY_PASSES, "priority", "priority:proposed", "hybrid")
     """The study's priorities; ours; and what section 8 proposes."""
     notable_percent = 100 * _NOTABLE
 
@@ -89,7 +100,7 @@ class Queries(TimingQueries, LotteryQueries):
             return "sleepers_wait_first" if off_ideal and self.waits_of_sleepers(suite) else ""
         if test == SLEEPERS:
             return "constant"
-        if (suite, test) == ("priority", "io-bound"):
+        if (suite, test) in self.other_work:
             return "not_the_same_work"
         if off_ideal and self.staying(suite, test):
             return "stays"
@@ -143,14 +154,60 @@ class Queries(TimingQueries, LotteryQueries):
                 found.append(SimpleNamespace(policy=policy, zero=zero, five=five))
         return found
 
-    def in_a_row(self, test: str, count: int, name: str = "ticks") -> Measured:
-        """What is told of a test if all seven are run in a row: `ticks`, or when all had ended."""
+    def told(
+        self, suite: str, test: str, count: int, whole: bool = False, their_costs: bool = False
+    ) -> Measured:
+        """As the study ran it, priority tests are run in a row."""
+        if suite != "priority" or not their_costs:
+            return super().told(suite, test, count, whole, their_costs)
+        name = "ticks" if self._tells_sleepers(suite, test, whole) else "complete"
+        return self.in_a_row(test, count, name, their_costs=True)
+
+    def in_a_row(
+        self,
+        test: str,
+        count: int,
+        name: str = "ticks",
+        policy: str = BY_PASSES,
+        their_costs: bool = False,
+    ) -> Measured:
+        """What is told of a test if all seven are run in a row: `ticks`, or when all had ended. The
+        mean of the five times that it is run."""
         rows = self._told_since("test")
         if len(rows):
             own = (pl.col("test") == 1 + self.tests.index(test)) & (pl.col("name") == name)
             rows = rows.filter(own)
         value = pl.col("value").mean()
-        return self.of(_IN_A_ROW, self.policies["priority"], value, rows, cpus=count)
+        experiment = self.on_their_costs(_IN_A_ROW) if their_costs else _IN_A_ROW
+        return self.of(experiment, policy, value, rows, cpus=count)
+
+    def without_bursts(self, count: int, their_costs: bool = False) -> Measured:
+        """The time of I/O-bound by itself, without the bursts that the study's compiler deletes."""
+        name = self.on_their_costs(BURSTS_DELETED) if their_costs else BURSTS_DELETED
+        return self.ticks(name, BY_PASSES, "completion_ns", count)
+
+    def off_by_aging(self, policy: str, in_a_row: bool, count: int) -> Measured:
+        """By how many percent the times of table 2 are off theirs with their costs, under one of the
+        two agings: the mean over the tests."""
+        off = []
+        for test in self.tests:
+            theirs = self.printed("priority", test, count)
+            if theirs is None or ("priority", test) in self.not_counted:
+                continue
+            ours = (
+                self.in_a_row(test, count, "complete", policy, their_costs=True)
+                if in_a_row
+                else self.completion("priority", test, count, policy, their_costs=True)
+            )
+            if ours.mean is None:
+                return ours
+            off.append(100 * abs(ours.mean / theirs.value - 1))
+        return Measured((fmean(off),))
+
+    def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
+        """The note on a time that is off theirs with their costs, too; none if it is not."""
+        why = super().why_off_on_their_costs(suite, test, count)
+        return "parent_starves" if why and (suite, test) == ("priority", _PARENT_STARVES) else why
 
     def by_itself(self, test: str, name: str) -> Measured:
         """The same on one CPU if it is run alone."""

@@ -79,8 +79,8 @@ class Queries(TimingQueries):
         )
 
     def sleepers_waited(self) -> bool:
-        """True if sleepers waited at all under priorities."""
-        return bool(self.sleepers_wait("after", self.cpus).mean)
+        """True if sleepers waited for a tick or more under priorities."""
+        return (self.sleepers_wait("after", self.cpus).mean or 0) >= 1
 
     def study_1_is_there(self) -> bool:
         """Its table 1, to lead to."""

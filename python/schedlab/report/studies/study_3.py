@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What study 3's page asks: six metrics of three workloads, and who runs while a reader waits."""
+"""What study 3's page asks: six metrics of three workloads."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -16,22 +16,18 @@ import polars as pl
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import boxes, dots, drawn
 from schedlab.report.model import Block
-from schedlab.report.studies import inversion, queries
-from schedlab.report.studies.inversion import Story
+from schedlab.report.studies.drawbacks import DrawbackQueries
+from schedlab.report.studies.inversion import InversionQueries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.studies.ticks import waiting_by_level
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
-from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import STUDY_3_WORK, ideal_batch
 from schedlab.trace import Trace
 
 _TOP_LEVEL = 3
-_FEW_PERCENT = 1.0
-"""Below this part of the reader's waits, hogs count as gone."""
-_INVERSION = "s3-inversion"
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ def in_order_of_arrival(arrivals: Iterable[float], work: float, cpus: int) -> fl
     return fmean(times)
 
 
-class Queries(queries.Queries):
+class Queries(InversionQueries, DrawbackQueries):
     """Workloads are named as the study names them."""
 
     cpus = 3
@@ -87,7 +83,6 @@ class Queries(queries.Queries):
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """What is ideal if the 40 CPU-bound processes come all at once."""
-    byte_ticks = inversion.IDEAL_TICKS
 
     def _of(
         self, workload: str, scheduler: str, value: pl.Expr, rows: pl.DataFrame | None = None
@@ -100,9 +95,16 @@ class Queries(queries.Queries):
 
     # --- tables 1 to 5
 
-    def metric(self, name: str, workload: str, scheduler: str) -> Measured:
-        """A cell of the study's tables."""
-        return self._of(workload, scheduler, METRICS[name].value)
+    def metric(self, name: str, workload: str, scheduler: str, costs: bool = False) -> Measured:
+        """A cell of the study's tables; `costs`: with those of its machine."""
+        experiment = self.workloads[workload]
+        if costs:
+            experiment = self.on_their_costs(experiment)
+        return self.of(experiment, scheduler, METRICS[name].value)
+
+    def gave_a_constant(self, name: str, workload: str, scheduler: str) -> bool:
+        """Is it a cell from which these costs are?"""
+        return self._costs.gave(f"table {METRICS[name].table}", scheduler, workload)
 
     def digits(self, name: str) -> int:
         """Decimals of a metric."""
@@ -355,70 +357,3 @@ class Queries(queries.Queries):
                 values = {each: value(name, workload, each) for each in self.schedulers}
                 found += metric.best(values, key=lambda each: values[each]) == scheduler
         return found
-
-    # --- priority inversion, on one CPU
-
-    @cached_property
-    def _stories(self) -> Mapping[str, Story]:
-        return {
-            policy: inversion.story_of(repeated)
-            for policy in (*EXPERIMENTS[_INVERSION].own, *self.shipped)
-            if (repeated := self.collection.one(_INVERSION, policy, 1))
-        }
-
-    def inversion_was_run(self) -> bool:
-        """True if it was run under any policy."""
-        return bool(self._stories)
-
-    def inverted_policies(self) -> list[str]:
-        """The policies under which it was run."""
-        return list(self._stories)
-
-    def inverted(self, policy: str) -> bool:
-        """Was it run under this one?"""
-        return policy in self._stories
-
-    def wait(self, policy: str, which: str) -> Measured:
-        """The reader's wait for a byte, in ticks: the mean, first, last or longest."""
-        pick: dict[str, Callable[[list[float]], float]] = {
-            "mean": fmean,
-            "longest": max,
-            "first": lambda lengths: lengths[0],
-            "last": lambda lengths: lengths[-1],
-        }
-        return self._stories[policy].measure(
-            lambda waits: pick[which]([wait.length for wait in waits])
-        )
-
-    def hogs_in_first(self, policy: str) -> Measured:
-        """How long hogs have the CPU in the first wait, in ticks."""
-        return self._stories[policy].measure(lambda waits: waits[0].hogs)
-
-    def hogs_part(self, policy: str) -> Measured:
-        """The part of the reader's waits together in which hogs ran, in percent."""
-        return self._stories[policy].measure(inversion.hogs_part, (0.0, 100.0))
-
-    def hogs_part_of_first(self, policy: str) -> Measured:
-        """The same of the first wait."""
-        return self._stories[policy].measure(lambda waits: inversion.hogs_part(waits[:1]))
-
-    def hogs_turn(self, policy: str) -> Measured:
-        """The longest of a hog while the reader waits, in ticks."""
-        return self._stories[policy].measure(lambda waits: max(wait.longest_turn for wait in waits))
-
-    def readers_response(self, policy: str) -> Measured:
-        """The time from the reader's fork until it first runs, in ticks."""
-        value, rows = in_ticks(first("response_mean_ns")), self._group("reader")
-        return self.of(_INVERSION, policy, value, rows, cpus=1)
-
-    def no_hog_was_left(self, policy: str) -> bool:
-        """Did hogs run in next to nothing of the reader's waits?"""
-        part = self.hogs_part(policy).mean
-        return part is not None and part < _FEW_PERCENT
-
-    def inversion_picture(self, policy: str) -> list[Block]:
-        """The first run's first wait; nothing without one."""
-        story = self._stories.get(policy)
-        if story is None or not any(waits for _, _, waits in story.runs):
-            return []
-        return list(drawn(inversion.picture, policy, story))

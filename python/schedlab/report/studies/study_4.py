@@ -15,7 +15,7 @@ from schedlab.comparison.statistics import ANYWHERE
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, latencies
 from schedlab.report.model import Block, Cell, Column, Table
-from schedlab.report.studies.mixed_benchmark import MixedBenchmark
+from schedlab.report.studies.authors_output import AuthorsOutput, alike, printed_ticks
 from schedlab.report.studies.queries import in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
@@ -32,7 +32,7 @@ _SHOWN_TICKS = 60
 _SEVERAL = 2
 
 
-class Queries(MixedBenchmark):
+class Queries(AuthorsOutput):
     """Times are in ticks."""
 
     schedulers: ClassVar = {"RR": "rr:table-scan", "MLFQ": "mlfq:allotment-boost"}
@@ -71,6 +71,10 @@ class Queries(MixedBenchmark):
         """The time up to which a trace under round-robin is shown, in ns."""
         ((_, trace),) = self._traced("RR")
         return (begin_tick(trace) + _SHOWN_TICKS) * trace.header.tick_ns
+
+    def tick_by_tick(self, scheduler: str) -> SimpleNamespace:
+        """At how many ticks of the study's figure the same process ran here, on the same level."""
+        return alike(printed_ticks(self.study, scheduler), self._ticks(scheduler))
 
     def usual_turn(self, scheduler: str) -> SimpleNamespace:
         """The commonest length of a turn, in ticks, and what part of all turns has it."""

@@ -53,6 +53,8 @@ class TimingQueries(queries.Queries):
     """Numbers of CPUs of which the study has figures."""
     not_counted: ClassVar[frozenset[tuple[str, str]]] = frozenset()
     """Tests, with their suites, whose figures no scheduler made: that ours agree is chance."""
+    other_work: ClassVar[frozenset[tuple[str, str]]] = frozenset()
+    """The same of tests that do other work here than theirs, unless they are run with their costs."""
     near_percent = 100 * NEAR
     near_theirs_percent = 100 * NEAR_THEIRS
     near_theirs_ticks = NEAR_THEIRS_TICKS
@@ -177,7 +179,7 @@ class TimingQueries(queries.Queries):
             return "not_tried"
         return "slow_forks"
 
-    def why_off_on_their_costs(self, suite: str, test: str, count: int) -> Why:
+    def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
         """The note on a time that is off theirs with their costs, too; none if it is not."""
         return "not_explained" if self.off_study(suite, test, count, True) else ""
 
@@ -192,6 +194,7 @@ class TimingQueries(queries.Queries):
             if self.told(suite, test, count, their_costs=their_costs).mean is not None
             and not self.gave_a_constant(suite, test, count)
             and (suite, test) not in self.not_counted
+            and (their_costs or (suite, test) not in self.other_work)
         ]
 
     def compared(self, their_costs: bool = False) -> int:

@@ -10,9 +10,9 @@ const LEVEL_HEIGHTS = [5, 21]; // of a level's row
 export class Lanes {
     /**
      * @param {number} cpus @param {number[]} levels that which is served first, first; none: the policy has none
-     * @param {number} scale of the letters
+     * @param {number} scale of the letters @param {number} [room] pixels that lanes are to fill
      */
-    constructor(cpus, levels, scale) {
+    constructor(cpus, levels, scale, room = 0) {
         this.cpus = cpus;
         this.levels = levels;
         const [least, most] = levels.length ? LEVEL_HEIGHTS : LANE_HEIGHTS;
@@ -21,6 +21,7 @@ export class Lanes {
         this.laneHeight = this.rowHeight * Math.max(1, levels.length);
         this.gap = cpus > 16 ? 3 : 6;
         this.height = this.#sum();
+        if (room) this.grow(room);
     }
 
     /** Makes rows higher, to have so much. @param {number} height */

@@ -8,7 +8,10 @@ import { drawEnding, ENDINGS } from "./paint.js";
 
 const SIZE = 24; // pixels of a shape's canvas, which is shown at half its size
 const SHAPES = [2, 1, 3, 4];
-const GROUNDS = [["legend-idle", "idle"], ["legend-queued", "idle while a process waits elsewhere"]];
+const GROUNDS = [
+    ["legend-waits", "waits for a CPU"], ["legend-idle", "idle"],
+    ["legend-queued", "idle while a process waits elsewhere"],
+];
 
 /** @returns {HTMLElement} */
 export function legend() {

@@ -4,14 +4,14 @@
 // the user did comes before what came of it.
 
 import { tokens } from "../colours.js";
-import { fitted, font, widthOf } from "./paint.js";
+import { fitted, font, letterScale, widthOf } from "./paint.js";
 
 const SIGNS = {
-    policy: "◆", tunable: "◇", attribute: "△", killed: "✕", lost: "⚠",
+    boost: "▲", policy: "◆", tunable: "◇", attribute: "△", killed: "✕", lost: "⚠",
     started: "▸", ended: "▪", begin: "⊢", end: "⊣", note: "•",
 };
-const ORDER = ["policy", "lost", "tunable", "attribute", "killed", "started", "note", "begin", "end", "ended"];
-const COLOURS = { policy: "accent", tunable: "accent", attribute: "accent", lost: "failed", killed: "bad" };
+const ORDER = ["policy", "boost", "lost", "tunable", "attribute", "killed", "started", "note", "begin", "end", "ended"];
+const COLOURS = { policy: "accent", boost: "good", tunable: "accent", attribute: "accent", lost: "failed", killed: "bad" };
 const LABEL_MOST = 190; // pixels
 const LINES_MOST = 400;
 
@@ -58,12 +58,13 @@ function rank({ kind }) {
 function placed(context, mark, x, right, taken) {
     const whole = `${signOf(mark.kind)} ${mark.text}`;
     for (let row = 0; row < taken.length; row++) {
-        const text = fitted(context, whole, Math.min(LABEL_MOST, right - x - 8));
-        if (!text) return null;
-        const until = x + widthOf(context, text) + 10;
-        if (taken[row].some(([from, to]) => x < to && until > from)) continue;
-        taken[row].push([x, until]);
-        return { text, x, row, width: until - x };
+        const text = fitted(context, whole, LABEL_MOST * letterScale());
+        const width = widthOf(context, text) + 10;
+        const from = x + width <= right ? x : x - width; // at the right edge it stands before its line
+        const until = from + width;
+        if (taken[row].some(([begin, end]) => from < end && until > begin)) continue;
+        taken[row].push([from, until]);
+        return { text, x: from, row, width };
     }
     return null;
 }

@@ -7,6 +7,7 @@ import { colourOf, inkOn, onTheme, patternOf, tokens } from "../colours.js";
 
 const TILE = 8; // CSS pixels of a pattern's tile
 const HATCH = 6;
+const LECTURE = 1.2; // times larger letters, in a lecture
 const WIDTHS_MAX = 4000;
 
 /** @type {Map<string, CanvasPattern>} */
@@ -15,10 +16,13 @@ const patterns = new Map();
 const widths = new Map();
 let letters = 0;
 onTheme(() => patterns.clear());
-window.addEventListener("resize", () => {
+window.addEventListener("resize", lettersChanged);
+
+/** The page's letters are of another size, or the screen is another, which may have other pixels. */
+export function lettersChanged() {
     letters = 0;
-    patterns.clear(); // another screen may have other pixels
-});
+    patterns.clear();
+}
 
 /** What comes after a run: 0 goes on, 1 blocked, 2 preempted, 3 yielded, 4 ended. */
 export const ENDINGS = ["goes on", "blocked", "preempted", "yielded", "ended"];
@@ -108,7 +112,7 @@ export function font(pixels, weight = 400, family = tokens().sans) {
 /** How large the page's letters are, compared with 16 pixels. */
 export function letterScale() {
     letters ||= Math.min(1.5, parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1);
-    return letters;
+    return document.body.dataset.lecture === "on" ? letters * LECTURE : letters;
 }
 
 function polygon(context, [x, y, ...rest]) {

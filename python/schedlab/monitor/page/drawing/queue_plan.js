@@ -17,7 +17,7 @@ const TILE_LEAST = 15;
 const TILE_GAP = 3;
 const MORE = 46; // for "+37 more"
 const LABEL = 18; // of a shelf
-const GROWTH_LEAST = 0.7; // to have all in sight; what needs more room than that is scrolled to
+const GROWTH_LEAST = 0.5; // to have all in sight; what needs more room than that is scrolled to
 const GROWTH_MOST = 1.5;
 const LINES = 2; // of tiles on the one shelf of a policy without levels
 

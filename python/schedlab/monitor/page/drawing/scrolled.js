@@ -12,7 +12,7 @@ const AROUND = 190; // pixels of the window beside an enlarged panel's drawing
 
 export class Scrolled {
     /**
-     * @param {any} panel @param {string} name of its class in drawing.css
+     * @param {any} panel @param {string} name of its class in styles/drawings.css
      * @param {boolean} fills all room that its panel has; otherwise the panel is as high as it makes it
      */
     constructor(panel, name, fills) {
@@ -37,6 +37,11 @@ export class Scrolled {
         return this.element.clientHeight;
     }
 
+    /** Pixels that a drawing is to fill, if its panel has the page; 0: it is as high as it likes. @param {number} scale */
+    roomOf(scale) {
+        return this.panel.element.classList.contains("enlarged") ? window.innerHeight - AROUND * scale : 0;
+    }
+
     /** @param {number} whole pixels of all that is drawn @param {number} scale of the letters */
     resize(whole, scale) {
         if (this.fills) {
@@ -44,8 +49,7 @@ export class Scrolled {
             set(this.rest, Math.max(0, Math.round(whole) - this.room));
             return;
         }
-        const enlarged = this.panel.element.classList.contains("enlarged");
-        const most = enlarged ? window.innerHeight - AROUND : Math.min(MOST * scale, window.innerHeight * MOST_PART);
+        const most = this.roomOf(scale) || Math.min(MOST * scale, window.innerHeight * MOST_PART);
         const height = Math.round(Math.min(whole, Math.max(LEAST, most)));
         set(this.canvas, height);
         set(this.rest, Math.round(whole) - height);

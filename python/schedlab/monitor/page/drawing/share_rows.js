@@ -10,6 +10,7 @@ export const OTHERS = "others";
 const SEEN_MOST = 7;
 const BLOCKED = 2;
 const TAKES_PART = 0.001; // of all CPU time
+const COMPETES = 0.01; // of all CPU time: the ideal share of a process that is blocked now, but not always
 
 /**
  * @typedef {{key: string, label: string, pid: number, held: number, share: number, ideal: number, run: number, count: number}} Row
@@ -52,7 +53,8 @@ function gather(state, byGroup) {
         const key = byGroup ? `group ${processes.group[row]}` : String(pid);
         const label = byGroup ? key : `${processes.name[row]} ${pid}`;
         const known = rows.get(key) ?? { key, label, pid, held: 0, share: 0, ideal: 0, run: 0, count: 0 };
-        rows.set(key, added(known, { held: held(row), share, ideal, run: processes.run_ns[row], count: 1 }));
+        const holds = competes(ideal, processes.state[row]) ? held(row) : 0;
+        rows.set(key, added(known, { held: holds, share, ideal, run: processes.run_ns[row], count: 1 }));
     }
     return rows;
 }
@@ -60,6 +62,11 @@ function gather(state, byGroup) {
 /** A process that only sleeps holds tickets, but takes no part. */
 function takesPart(share, ideal, state) {
     return share >= TAKES_PART || ideal > 0 || (ideal < 0 && state !== BLOCKED);
+}
+
+/** The tickets of a parent that waits for its children are in no draw, however many it holds. */
+function competes(ideal, state) {
+    return state !== BLOCKED || ideal >= COMPETES;
 }
 
 function added(row, { held, share, ideal, run, count }) {

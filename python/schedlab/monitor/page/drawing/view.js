@@ -6,13 +6,11 @@
 const SHORTEST_NS = 1_000;
 const FIRST_SPAN_NS = 1e9;
 const MARGIN = 0.02; // of the span, free after now
-const LONGEST_GAP_MS = 500; // between two frames, over which time is shown to flow
-
-const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 /**
- * How far a system's time is, as shown: frames come some times a second, and between them it flows.
- * @typedef {{now: number, first: number, from: number, at: number, gap: number}} Clock
+ * How far a system's time is. It goes from frame to frame, as all panels do: a picture that flowed in
+ * between would show another process running than the queues beside it.
+ * @typedef {{now: number, first: number}} Clock
  */
 
 export class View {
@@ -34,22 +32,13 @@ export class View {
     /**
      * How far a system is.
      * @param {string} system @param {number} now @param {number} first time of which something is kept
-     * @param {number} [wall_ms]
      */
-    tell(system, now, first, wall_ms = performance.now()) {
-        const clock = this.#clocks.get(system);
-        if (!clock || now < clock.now) {
-            this.#clocks.set(system, { now, first, from: now, at: wall_ms, gap: 0 });
-            if (!this.live && this.#end - this.span > this.now) this.live = true;
-            this.#changed();
-            return;
-        }
-        clock.first = first;
-        if (now === clock.now) return;
-        clock.from = shown(clock, wall_ms);
-        clock.gap = still.matches ? 0 : Math.min(LONGEST_GAP_MS, wall_ms - clock.at);
-        clock.at = wall_ms;
-        clock.now = now;
+    tell(system, now, first) {
+        const before = this.#clocks.get(system);
+        this.#clocks.set(system, { now, first });
+        if (before && now >= before.now) return;
+        if (!this.live && this.#end - this.span > this.now) this.live = true;
+        this.#changed();
     }
 
     /**
@@ -78,15 +67,10 @@ export class View {
         return firsts.length ? Math.min(...firsts) : 0;
     }
 
-    /** @param {number} [wall_ms] @returns {{begin: number, end: number}} what is shown at this moment */
-    range(wall_ms = performance.now()) {
-        const end = this.live ? this.#liveEnd(wall_ms) : this.#end;
+    /** @returns {{begin: number, end: number}} what is shown */
+    range() {
+        const end = this.live ? Math.max(this.span * (1 - MARGIN), this.now) + MARGIN * this.span : this.#end;
         return { begin: end - this.span, end };
-    }
-
-    /** Does what is shown change by itself? @param {number} wall_ms */
-    flows(wall_ms) {
-        return this.live && [...this.#clocks.values()].some((clock) => wall_ms < clock.at + clock.gap);
     }
 
     /** @param {number} ns to the right; from then on it stands still */
@@ -117,6 +101,12 @@ export class View {
         this.#stand(begin + this.span);
     }
 
+    /** Has all of a short recording in the window. @param {number} length ns */
+    fitWhole(length) {
+        this.span = Math.max(SHORTEST_NS, Math.min(FIRST_SPAN_NS, length * (1 + 2 * MARGIN)));
+        this.#changed();
+    }
+
     /** All that is kept. */
     fit() {
         const length = Math.max(SHORTEST_NS, this.now - this.first);
@@ -142,11 +132,6 @@ export class View {
         return () => this.#listeners.delete(listener);
     }
 
-    #liveEnd(wall_ms) {
-        const times = [...this.#clocks.values()].map((clock) => shown(clock, wall_ms));
-        return Math.max(this.span * (1 - MARGIN), ...times) + MARGIN * this.span;
-    }
-
     #stand(end) {
         const half = this.span / 2;
         this.#end = Math.max(this.first + half, Math.min(this.now + half, end));
@@ -156,12 +141,6 @@ export class View {
     #changed() {
         for (const listener of this.#listeners) listener();
     }
-}
-
-/** @param {Clock} clock @param {number} wall_ms */
-function shown({ now, from, at, gap }, wall_ms) {
-    const part = gap > 0 ? Math.min(1, (wall_ms - at) / gap) : 1;
-    return from + part * (now - from);
 }
 
 /** The page's. */

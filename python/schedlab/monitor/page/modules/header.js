@@ -6,6 +6,7 @@ import { notice } from "../banners.js";
 import { setTheme, theme } from "../colours.js";
 import { ask } from "../connection.js";
 import { announce, button, element, setIcon, setLabel, setText } from "../elements.js";
+import { isLecture, setLecture } from "../lecture.js";
 import { allStates, onHello, subscribe } from "../store.js";
 import { moment, times } from "../words.js";
 
@@ -25,7 +26,8 @@ export function create(place, page) {
     const time = timeControls();
     const saving = savingControls();
     const look = button("auto", "Theme", switchTheme);
-    const tools = element("div", { className: "bar-group bar-tools" }, look, button("help", "Help, and all keys", page.help));
+    const lecture = button("enlarge", "Lecture: four panels in large letters, or all panels (M)", () => setLecture(!isLecture()));
+    const tools = element("div", { className: "bar-group bar-tools" }, lecture, look, button("help", "Help, and all keys", page.help));
     place.append(home, time.element, saving.element, tools);
 
     function switchTheme() {
@@ -73,6 +75,7 @@ function timeControls() {
     const made = element("div", { className: "bar-group", role: "group", "aria-label": "Time" }, play, backButton, stepButton, stepKind);
     const all = element("div", { className: "bar-group bar-time" }, made, pacing, seek.element);
     let paused = false;
+    let over = false;
     let chosen_ms = -Infinity;
 
     slider.addEventListener("input", () => showPace(PACES[slider.value]));
@@ -88,9 +91,12 @@ function timeControls() {
         setText(shown, words);
         slider.setAttribute("aria-valuetext", words);
     }
-    function toggle() {
+    async function toggle() {
         if (play.disabled) return;
-        tell(paused ? "resume" : "pause");
+        if (over) {
+            await tell("seek", { time_ns: 0 });
+            tell("resume");
+        } else tell(paused ? "resume" : "pause");
     }
     function step() {
         if (!stepButton.hidden) tell("step", { kind: stepKind.value });
@@ -110,9 +116,10 @@ function timeControls() {
         pacing.hidden = !states.some((state) => state.can("pace"));
         stepButton.hidden = pacing.hidden && !known.some(({ frame }) => frame.back_ns);
         paused = known.length > 0 && known.every(({ frame }) => frame.paused);
-        setIcon(play, paused ? "play" : "pause");
-        setLabel(play, paused ? "Go on" : "Pause");
-        play.classList.toggle("is-paused", paused);
+        over = known.length > 0 && known.every((state) => state.isOver);
+        setIcon(play, paused || over ? "play" : "pause");
+        setLabel(play, over ? "Play it from its beginning" : paused ? "Go on" : "Pause");
+        play.classList.toggle("is-paused", paused || over);
         const paced = known.find(({ frame }) => frame.pace >= 0);
         if (paced && performance.now() - chosen_ms > 1000 && document.activeElement !== slider) {
             slider.value = String(nearest(paced.frame.pace));

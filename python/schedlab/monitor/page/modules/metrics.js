@@ -22,7 +22,7 @@ const part = (value) => (value === null ? "–" : percent(value, value < 0.1 ? 2
  * @typedef {{key: string, title: string, better: string, format: (value: number) => string, about: string}} Metric
  * @type {Metric[]}
  */
-const METRICS = [
+export const METRICS = [
     {
         key: "response_ns", title: "Response", better: "less", format: duration,
         about: "From fork to first run: mean of those that first ran in the window.",

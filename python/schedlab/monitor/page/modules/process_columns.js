@@ -5,9 +5,9 @@
 import { count, duration, percent, REASONS, STATES } from "../words.js";
 
 /**
- * `text`: a process's words. `sum`: of a group; without it, the group has none.
+ * `used`: does the policy in force make use of it? `text`: a process's words. `sum`: of a group; without it, the group has none.
  * @typedef {{key: string, title: string, about: string, kind: "number" | "text", width: string,
- *     fixed?: boolean, hidden?: boolean, attribute?: boolean, sum?: "sum" | "most" | "same",
+ *     fixed?: boolean, hidden?: boolean, used?: (frame: any, rule: any) => boolean, attribute?: boolean, sum?: "sum" | "most" | "same",
  *     text: (columns: any, at: number) => string, words?: (value: any) => string}} Column
  */
 
@@ -16,25 +16,34 @@ const attribute = (key, title, about) => ({ ...number(key), title, about, width:
 const time = (key, title, about, more = {}) => ({ ...number(key, duration), title, about, width: "5.5rem", ...more });
 const dashed = (words) => (value) => (value < 0 ? "–" : words(value));
 
-/** @type {Column[]} */
+/** @type {Column[]} in the order in which one needs them */
 export const COLUMNS = [
     { ...number("pid", String), title: "PID", about: "Number of the process.", width: "4.4rem", fixed: true },
     { key: "name", kind: "text", title: "Name", about: "Of its program.", width: "minmax(8rem, 1.6fr)", fixed: true, text: (columns, at) => columns.name[at] },
     { key: "state", kind: "text", title: "State", about: "Running, runnable (it waits for a CPU), or blocked, and on what.", width: "minmax(6.6rem, 1fr)", text: stateWords },
     { key: "share", kind: "number", title: "Share, ideal", about: "Its part of all CPU time that processes got in the window. The tick is its ideal share.", width: "minmax(9.5rem, 1.5fr)", sum: "sum", words: percent, text: (columns, at) => percent(columns.share[at]) },
-    { ...number("cpu", dashed(String)), title: "CPU", about: "Where it runs, waits, or ran last.", width: "3.2rem" },
-    { ...number("level", dashed(String)), title: "Level", about: "At which the policy serves it.", width: "3.6rem" },
-    attribute("priority", "Prio", "Its priority: a lower number is a higher one."),
-    attribute("tickets", "Tickets", "Its tickets, by which policies that share by tickets give shares."),
-    attribute("weight", "Weight", "Its weight, by which weighted policies share."),
-    { ...number("slice_left_ns", dashed(duration)), title: "Slice left", about: "What is left of its time slice.", width: "6rem" },
+    { ...number("level", dashed(String)), title: "Level", about: "At which the policy serves it.", width: "3.6rem", used: ({ levels }) => levels },
+    { ...attribute("priority", "Prio", "Its priority: a lower number is a higher one."), used: (frame, rule) => rule.level_order === "lowest first" },
+    { ...attribute("tickets", "Tickets", "Its tickets, by which policies that share by tickets give shares."), used: ({ shares_by: by }) => by === "tickets" },
+    { ...attribute("weight", "Weight", "Its weight, by which weighted policies share."), used: ({ shares_by: by }) => by === "weight" },
     time("wait_now_ns", "Waits now", "How long it has waited now.", { sum: "most", width: "6rem" }),
     time("waiting_ns", "Waited", "Time spent runnable and not running since its fork.", { sum: "sum" }),
     time("run_ns", "Ran", "Time on a CPU since its fork.", { sum: "sum" }),
     { ...number("selections"), title: "Picked", about: "How often a CPU chose it.", width: "4.8rem", sum: "sum" },
+    { ...number("cpu", dashed(String)), title: "CPU", about: "Where it runs, waits, or ran last.", width: "3.2rem", used: ({ cpus }) => cpus.length > 1 },
+    { ...number("slice_left_ns", dashed(duration)), title: "Slice left", about: "What is left of its time slice.", width: "6rem", used: ({ processes }) => processes.slice_left_ns.some((left) => left >= 0) },
     { ...number("parent", String), title: "Parent", about: "PID of the process that forked it.", width: "4rem", hidden: true },
     { ...number("group", String), title: "Group", about: "What one workload started.", width: "4rem", hidden: true },
 ];
+
+/**
+ * The columns of which the policy makes use. Of one that says nothing of itself, all are.
+ * @param {any} frame @param {any} rule what its policy says of itself; undefined: nothing
+ * @returns {Column[]}
+ */
+export function usedColumns(frame, rule) {
+    return COLUMNS.filter(({ hidden, used }) => !hidden && (!used || !rule || used(frame, rule)));
+}
 
 const SIGNS = ["◦", "▶", "‖"];
 

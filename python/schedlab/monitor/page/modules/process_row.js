@@ -73,12 +73,12 @@ export class ProcessRow {
         else this.#showGroup(table.groups[-1 - item], table.groupTotals[-1 - item], table);
     }
 
-    #showProcess(at, { state, killer, shareScale }) {
+    #showProcess(at, { state, killer, shareScale, starving }) {
         const columns = state.frame.processes;
         this.pid = columns.pid[at];
         this.group = undefined;
         this.selected = this.pid === state.selected;
-        this.#mark(`${this.selected ? " selected" : ""}${columns.own[at] ? " own" : ""} state-${columns.state[at]}`);
+        this.#mark(`${this.selected ? " selected" : ""}${columns.own[at] ? " own" : ""}${starving.has(this.pid) ? " starves" : ""} state-${columns.state[at]}`);
         if (this.swatch) dress(this.swatch, this.pid);
         this.columns.forEach((column, place) => this.#say(place, column.text(columns, at)));
         this.#share(columns.share[at], columns.ideal[at], shareScale);

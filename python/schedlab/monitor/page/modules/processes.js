@@ -3,15 +3,20 @@
 // The table of processes. Of thousands of rows only those in sight have elements, which are used
 // again while one scrolls; a cell is touched only if its words are others.
 
+import { isLecture } from "../lecture.js";
+import { starving } from "../starvation.js";
+import { letterScale } from "../drawing/paint.js";
 import { announce, button, element, setText } from "../elements.js";
-import { select } from "../store.js";
+import { ruleOf, select } from "../store.js";
 import { count } from "../words.js";
-import { COLUMNS } from "./process_columns.js";
+import { COLUMNS, usedColumns } from "./process_columns.js";
 import { AttributeEditor, KillSwitch } from "./process_acts.js";
 import { ProcessRow } from "./process_row.js";
 import { arrange, itemOfPid, totals } from "./process_order.js";
 
 const SPARE_ROWS = 4;
+/** The columns that a lecture has room for. */
+const LECTURE = new Set(["name", "state", "level", "tickets", "waiting_ns"]);
 const KEPT = "schedlab-columns";
 const SCALES = [1, 0.5, 0.25, 0.1, 0.05, 0.025, 0.01, 0.005, 0.0025, 0.001];
 /** The attribute by which a policy shares; of others, the priority is what one sets. */
@@ -31,7 +36,9 @@ class ProcessTable {
         this.panel = panel;
         this.system = system;
         this.sort = { key: "pid", down: false };
-        this.columns = keptColumns();
+        /** @type {import("./process_columns.js").Column[] | null} those that the user has chosen */
+        this.chosen = keptColumns();
+        this.columns = this.chosen ?? COLUMNS.filter(({ hidden }) => !hidden);
         /** @type {number[]} what is shown, in order: a process's place in the columns, or -1 - a group's */
         this.items = [];
         this.groups = [];
@@ -84,10 +91,11 @@ class ProcessTable {
     }
 
     #columnMenu() {
+        this.boxes = new Map();
         const boxes = COLUMNS.filter(({ fixed }) => !fixed).map((column) => {
             const { label, box } = checkbox(column.title, column.about);
-            box.checked = this.columns.includes(column);
-            box.addEventListener("input", () => this.#show(column, box.checked));
+            box.addEventListener("input", () => this.#choose(column, box.checked));
+            this.boxes.set(column, box);
             return label;
         });
         const menu = element("details", { className: "menu" }, element("summary", { textContent: "columns" }), element("div", { className: "menu-items" }, ...boxes));
@@ -103,16 +111,26 @@ class ProcessTable {
         return menu;
     }
 
-    #show(column, on) {
-        this.columns = COLUMNS.filter((each) => (each === column ? on : this.columns.includes(each)));
-        localStorage.setItem(KEPT, JSON.stringify(this.columns.map(({ key }) => key)));
-        this.#buildHead();
-        this.rows = [];
-        this.rowGroup.replaceChildren();
+    #choose(column, on) {
+        this.chosen = COLUMNS.filter((each) => (each === column ? on : this.columns.includes(each)));
+        localStorage.setItem(KEPT, JSON.stringify(this.chosen.map(({ key }) => key)));
         this.panel.redraw();
     }
 
+    /** Those that were chosen, or else those of which the policy makes use. */
+    #layOutColumns({ frame }) {
+        if (this.editor.open) return;
+        const used = () => usedColumns(frame, ruleOf(frame.policy));
+        const wanted = isLecture() ? used().filter(({ key }) => LECTURE.has(key)) : this.chosen ?? used();
+        if (wanted.length === this.columns.length && wanted.every((each, at) => each === this.columns[at])) return;
+        this.columns = wanted;
+        this.#buildHead();
+        this.rows = [];
+        this.rowGroup.replaceChildren();
+    }
+
     #buildHead() {
+        for (const [column, box] of this.boxes) box.checked = this.columns.includes(column);
         const widths = [...this.columns.map(({ width }) => width), "2.2rem"].join(" ");
         this.grid.style.setProperty("--columns", widths);
         this.grid.style.setProperty("--row-width", `${leastWidth(widths)}rem`);
@@ -147,6 +165,7 @@ class ProcessTable {
     /** After a frame, or another wish of what to see. @param {import("../store.js").SystemState} state */
     update(state) {
         this.state = state;
+        this.#layOutColumns(state);
         const { processes } = state.frame;
         const wish = { filter: this.filter.value, own: this.own.box.checked, grouped: this.grouped.box.checked };
         // While one edits, rows stay where they are.
@@ -157,10 +176,11 @@ class ProcessTable {
         this.pids = items.map((item) => (item >= 0 ? processes.pid[item] : 0));
         this.shareScale = scaleOf(processes);
         this.groupTotals = totals(processes, this.groups);
+        this.starving = starving(state);
         const { shown, all } = this.#counts(processes);
         this.panel.note(shown === all ? count(all) : `${count(shown)} of ${count(all)}`);
         this.empty.hidden = this.items.length > 0;
-        setText(this.empty, this.filter.value ? `No process matches “${this.filter.value}”.` : "No process lives.");
+        setText(this.empty, this.filter.value ? `No process matches “${this.filter.value}”.` : noneLives(state));
         this.grid.setAttribute("aria-rowcount", String(this.items.length + 1));
         this.render();
     }
@@ -183,7 +203,10 @@ class ProcessTable {
     /** The rows in sight. */
     render() {
         if (!this.state?.frame) return;
-        this.rowHeight ||= this.head.offsetHeight || 24;
+        if (this.letters !== letterScale()) {
+            this.letters = letterScale();
+            this.rowHeight = this.head.offsetHeight || 24;
+        }
         const height = this.grid.clientHeight;
         const first = Math.max(0, Math.floor(this.grid.scrollTop / this.rowHeight) - SPARE_ROWS);
         const room = Math.ceil(height / this.rowHeight) + 2 * SPARE_ROWS;
@@ -302,6 +325,11 @@ class ProcessTable {
     }
 }
 
+function noneLives({ frame, isOver }) {
+    if (isOver) return "All processes have ended.";
+    return frame.paused ? "It stands at its beginning. Space plays it." : "No process lives.";
+}
+
 /** @param {Element} inner @returns {HTMLElement | null} */
 function rowAround(inner) {
     return inner.closest(".row:not(.row-head)");
@@ -326,6 +354,7 @@ function checkbox(words, tip) {
     return { label, box };
 }
 
+/** @returns {import("./process_columns.js").Column[] | null} null: the user has chosen none */
 function keptColumns() {
     let keys = null;
     try {
@@ -333,6 +362,6 @@ function keptColumns() {
     } catch {
         // What cannot be read is as if there were none.
     }
-    if (!Array.isArray(keys)) return COLUMNS.filter(({ hidden }) => !hidden);
+    if (!Array.isArray(keys)) return null;
     return COLUMNS.filter(({ key, fixed }) => fixed || keys.includes(key));
 }

@@ -5,11 +5,13 @@
 
 import { onTheme, tokens, colourOf, inkOn, patternOf } from "../colours.js";
 import { count, duration, percent } from "../elements.js";
+import { allotmentLeft } from "../policy_values.js";
 import { ruleOf, select, stateOf } from "../store.js";
 import { LevelsSeen } from "../drawing/lanes.js";
 import { Motion } from "../drawing/motion.js";
 import { fillOf, fitted, font, letterScale, widthOf } from "../drawing/paint.js";
 import { plan } from "../drawing/queue_plan.js";
+import { ticketStrip } from "../drawing/ticket_strip.js";
 import { named } from "../drawing/run_finder.js";
 import { labelOf } from "../drawing/run_painter.js";
 import { Scrolled } from "../drawing/scrolled.js";
@@ -18,6 +20,7 @@ import { Surface } from "../drawing/surface.js";
 const LABEL_GAP_MS = 2000;
 const SPOKEN_CPUS = 8;
 const SLICES_MAX = 200;
+const SHOWN_TICKS = 10; // so long is it said that a process sank, or that all rose
 
 const DRAWN = "Each queue is drawn in the order of coming, the first at the right.";
 
@@ -153,6 +156,7 @@ class Queues {
         context.fillStyle = ink;
         context.font = font(12, 650);
         context.fillText(card.title, card.x + 10, card.y + 12 * scale);
+        this.#paintBoost(context, card.x + 18 + widthOf(context, card.title), card.y + 12 * scale);
         context.fillStyle = soft;
         context.font = font(11);
         const cpu = this.state.frame.cpus[card.cpu];
@@ -161,6 +165,21 @@ class Queues {
         if (card.strip) this.#paintStrip(context, card);
         if (card.seat) this.#paintSeat(context, card, line, soft);
         this.#paintFoot(context, card, soft);
+    }
+
+    /** For some ticks after a boost, the levels say so. */
+    #paintBoost(context, x, y) {
+        const boost = this.state.story.events.findLast(({ kind }) => kind === "boost");
+        if (!boost || this.state.frame.now_ns - boost.time_ns > SHOWN_TICKS * this.state.info.tick_ns) return;
+        context.fillStyle = tokens().good;
+        context.fillText("▲ boost: all rise", x, y);
+    }
+
+    /** Has it sunk a moment ago? */
+    #sank(pid) {
+        const since = this.state.frame.now_ns - SHOWN_TICKS * this.state.info.tick_ns;
+        const event = this.state.story.events.findLast((each) => each.pid === pid);
+        return event?.kind === "demotion" && event.time_ns >= since;
     }
 
     #paintShelf(context, { x, y, width, height, more, label }, line, soft) {
@@ -199,19 +218,21 @@ class Queues {
 
     /** Why it runs what it runs. */
     #paintFoot(context, { foot, cpu }, soft) {
+        const { running, level } = this.state.frame.cpus[cpu] ?? {};
         const decision = this.#decisions.get(cpu);
-        if (!decision) return;
+        if (!running || decision?.pid !== running) return;
         context.fillStyle = soft;
         context.font = font(11);
-        const text = `${named(this.state, decision.pid)}: ${decision.text}`;
-        context.fillText(fitted(context, text, foot.width), foot.x, foot.y + foot.height / 2);
+        const left = allotmentLeft(this.state, running, level);
+        const text = `${named(this.state, running)}: ${decision.text}`;
+        context.fillText(fitted(context, left ? `${left} · ${text}` : text, foot.width), foot.x, foot.y + foot.height / 2);
     }
 
     /** The tickets of the last draw, and a pointer to the one that was drawn. */
     #paintStrip(context, { strip, cpu }) {
         const decision = this.#decisions.get(Math.max(0, cpu));
         if (!decision) return;
-        const parts = this.#ticketParts(decision);
+        const { parts, drawn } = this.#ticketParts(decision);
         const total = parts.reduce((sum, [, tickets]) => sum + tickets, 0) || 1;
         const top = strip.y + strip.height * 0.34;
         const height = strip.height * 0.5;
@@ -225,20 +246,22 @@ class Queues {
             context.globalAlpha = 1;
             context.fillStyle = won ? inkOn(colourOf(pid)) : tokens().ink;
             this.#paintTicketText(context, pid ? String(tickets) : "others", x, top + height / 2, width);
-            if (pid === decision.pid) this.#paintPointer(context, x + width / 2, top);
             x += width;
         }
+        this.#paintPointer(context, strip.x + (strip.width * drawn) / total, top);
     }
 
-    #ticketParts({ pid, candidates, waited }) {
+    #ticketParts({ pid, candidates, waited, text }) {
         const { processes } = this.state.frame;
         const row = this.state.row(pid);
         const own = candidates.find(([each]) => each === pid)?.[1] ?? (row < 0 ? 1 : processes.tickets[row]);
         const others = candidates.filter(([each]) => each !== pid);
-        const parts = [[pid, Math.max(1, own)], ...others].sort((one, other) => one[0] - other[0]);
+        const winner = [pid, Math.max(1, own)];
+        const mean = others.reduce((sum, part) => sum + part[1], winner[1]) / (others.length + 1);
         const more = waited - others.length;
-        const mean = parts.reduce((sum, part) => sum + part[1], 0) / parts.length;
-        return more > 0 ? [...parts, [0, more * mean]] : parts;
+        // The remark may count parts of tickets; its words have the ticket.
+        const ticket = Number(/[\d,]+/.exec(text)?.[0].replaceAll(",", "") ?? NaN);
+        return ticketStrip(winner, others, more > 0 ? more * mean : 0, ticket);
     }
 
     #paintTicketText(context, text, x, middle, room) {
@@ -290,6 +313,7 @@ class Queues {
     #byWhat(pid) {
         const { shares_by: by, processes } = this.state.frame;
         const row = this.state.row(pid);
+        if (this.#sank(pid)) return "▼";
         if (row < 0 || by === "equal") return "";
         return by === "tickets" ? `${processes.tickets[row]}t` : `×${processes.weight[row]}`;
     }

@@ -8,11 +8,14 @@ import { announce, button, count, duration, element, setIcon, setText } from "..
 import { allStates, select, stateOf } from "../store.js";
 import { paintAxis, ticksOf } from "../drawing/axis.js";
 import { followKeys, followPointer, ZOOM } from "../drawing/gestures.js";
+import { paintGround, paintName } from "../drawing/lane_painter.js";
 import { Lanes, LevelsSeen } from "../drawing/lanes.js";
+import { boostMarks, paintLevelEvents } from "../drawing/level_marks.js";
 import { paintMarks } from "../drawing/mark_painter.js";
-import { font, hatching, letterScale } from "../drawing/paint.js";
+import { font, letterScale } from "../drawing/paint.js";
 import { Layer } from "../drawing/layer.js";
 import { legend } from "../drawing/legend.js";
+import { ProcessLanes } from "../drawing/process_lanes.js";
 import { findAt, markAt, moment6, runAt } from "../drawing/run_finder.js";
 import { RunPainter } from "../drawing/run_painter.js";
 import { RunTable } from "../drawing/run_table.js";
@@ -29,7 +32,7 @@ const TICK_GAP = 92; // pixels between two ticks, about
 const LABEL_GAP_MS = 2000;
 const THIN_SAID = 20; // runs that are put together, before it is said
 const REST_MS = 150; // after a move, until names are put where they are to be seen
-const GUTTER = 60; // pixels, where the CPUs' names are
+const GUTTER = 78; // pixels, where the CPUs' names are
 const GUTTER_NARROW = 38;
 const KEYS =
     "Arrows pan (with Shift by half), + and − zoom, 0 shows all, L follows now, P stops the drawing; " +
@@ -47,20 +50,22 @@ class Timeline {
     #restTimer = 0;
     #levels = new LevelsSeen(true);
     #lanes = new Lanes(0, [], 1);
+    #processes = new ProcessLanes();
     #span = { left: 0, right: 1, begin: 0, end: 1 };
     /** @type {{x: number, y: number} | null} the pointer, in pixels of the canvas */
     #pointer = null;
     #walk;
     #labelTime = -Infinity;
     #shown = false;
+    #fitted = 0;
 
     constructor(panel, system) {
         this.panel = panel;
         this.state = stateOf(system);
         this.#walk = new RunWalk(this.state);
         this.#build();
-        this.surface = new Surface(panel, this.canvas, (context, width, height, time) =>
-            this.#paint(context, width, height, time));
+        this.surface = new Surface(panel, this.canvas, (context, width, height) =>
+            this.#paint(context, width, height));
         this.#listen();
         panel.draws(() => this.#take());
     }
@@ -119,8 +124,17 @@ class Timeline {
         const { frame, runs } = this.state;
         const firsts = runs.filter((track) => track.length).map((track) => track.begin[0]);
         view.tell(this.state.id, frame.now_ns, Math.min(frame.now_ns, ...firsts));
+        this.#fitRecording();
         this.#layOut();
         this.#changed();
+    }
+
+    /** A recording of less than the usual span fills the window. */
+    #fitRecording() {
+        const end_ns = this.state.info?.end_ns ?? 0;
+        if (this.#fitted === end_ns) return;
+        this.#fitted = end_ns;
+        if (end_ns) view.fitWhole(end_ns);
     }
 
     #changed() {
@@ -131,10 +145,13 @@ class Timeline {
 
     #layOut() {
         const { frame } = this.state;
-        this.#lanes = new Lanes(frame.cpus.length, this.#levels.take(this.state), letterScale());
-        const height = view.agree(this.state.id, this.#lanes.height);
-        this.#lanes.grow(height);
-        this.scrolled.resize(this.#top() + height, letterScale());
+        const scale = letterScale();
+        const rows = this.#processes.take(this.state, scale);
+        const room = this.scrolled.roomOf(scale) - this.#top() - rows;
+        this.#lanes = new Lanes(frame.cpus.length, this.#levels.take(this.state), scale, room);
+        const height = view.agree(this.state.id, this.#lanes.height + rows);
+        this.#lanes.grow(height - rows);
+        this.scrolled.resize(this.#top() + height, scale);
     }
 
     /** Pixels above the first lane. */
@@ -148,9 +165,9 @@ class Timeline {
         this.surface.invalidate();
     }
 
-    #paint(context, width, height, wall_ms) {
-        if (!this.state.frame) return false;
-        const { begin, end } = view.range(wall_ms);
+    #paint(context, width, height) {
+        if (!this.state.frame) return;
+        const { begin, end } = view.range();
         const scale = letterScale();
         const narrow = width < 520;
         const left = Math.round((narrow ? GUTTER_NARROW : GUTTER) * scale);
@@ -160,12 +177,11 @@ class Timeline {
         paintAxis(context, ticks, this.#span, AXIS_HEIGHT * scale, height);
         this.#paintLanes(context, height, narrow);
         const place = { top: AXIS_HEIGHT * scale, rows: MARK_ROWS, rowHeight: MARK_HEIGHT * scale, bottom: height };
-        this.labels = paintMarks(context, this.state.marks.items, this.#span, place);
+        this.labels = paintMarks(context, [...this.state.marks.items, ...boostMarks(this.state)], this.#span, place);
         this.#paintNow(context, height);
         this.#paintFocus(context);
         this.#tell();
         this.#label();
-        return view.flows(wall_ms);
     }
 
     #paintLanes(context, height, narrow) {
@@ -174,7 +190,7 @@ class Timeline {
         const { cpus, levels, rowHeight } = this.#lanes;
         const wish = {
             span: this.#span, top, height: height - top, live: view.live, frame: frame.number, now: frame.now_ns,
-            key: [this.scrolled.offset, cpus, levels, rowHeight, selected, epoch].join(" "),
+            key: [this.scrolled.offset, cpus, levels, rowHeight, selected, epoch, this.#processes.key].join(" "),
         };
         this.#layer.paint(context, wish, (layer, span, home) => this.#paintRuns(layer, span, home, height - top));
         this.#putNamesRight();
@@ -183,10 +199,13 @@ class Timeline {
         context.rect(0, top, this.#span.left, height - top);
         context.clip();
         context.textBaseline = "middle";
+        const from = top - this.scrolled.offset;
         for (const cpu of this.#cpusSeen(height - top)) {
-            this.#paintName(context, cpu, top - this.scrolled.offset + this.#lanes.top(cpu), narrow);
+            paintName(context, this.#lanes, cpu, from + this.#lanes.top(cpu), this.#span.left, narrow);
         }
+        this.#processes.paintNames(context, from + this.#lanes.height, this.#span.left, narrow);
         context.restore();
+        this.drawnEvents = paintLevelEvents(context, this.state.story.events, this.#span, this.#lanes, from);
     }
 
     /** @param {number} height pixels of lanes that are seen @returns {number[]} */
@@ -211,7 +230,7 @@ class Timeline {
         const top = (cpu) => lanes.top(cpu) - this.scrolled.offset;
         const cpus = this.#cpusSeen(height);
         this.#painter.begin();
-        for (const cpu of cpus) this.#paintGround(context, span, cpu, top(cpu));
+        for (const cpu of cpus) paintGround(context, this.state, lanes, span, cpu, top(cpu));
         for (const cpu of cpus) {
             const track = this.state.runs[cpu];
             if (track) this.#painter.add(track, span, lanes, top(cpu));
@@ -219,43 +238,7 @@ class Timeline {
         context.font = font(Math.min(12, Math.max(9, lanes.rowHeight / letterScale() - 3)), 550);
         context.textBaseline = "middle";
         this.#painter.paint(context, this.state.selected, home, (pid) => this.state.nameOf(pid));
-    }
-
-    /** Idle is pale; idle while a process waits elsewhere is hatched. */
-    #paintGround(context, span, cpu, y) {
-        const { laneHeight, levels, rowHeight } = this.#lanes;
-        const scale = (span.right - span.left) / (span.end - span.begin);
-        const x = (time) => Math.max(span.left, Math.min(span.right, span.left + (time - span.begin) * scale));
-        const from = x(view.first);
-        const width = x(this.state.frame.now_ns) - from;
-        if (width <= 0) return;
-        context.fillStyle = tokens().sunken;
-        context.fillRect(from, y, width, laneHeight);
-        context.fillStyle = tokens().line;
-        for (let row = 1; row < levels.length && rowHeight > 5; row++) {
-            context.fillRect(from, y + row * rowHeight - 1, width, 1);
-        }
-        const idle = this.state.idleWhileQueued[cpu];
-        if (!idle) return;
-        context.fillStyle = hatching(context, tokens().bad);
-        for (let at = idle.firstAfter(span.begin); at < idle.length && idle.begin[at] < span.end; at++) {
-            context.fillRect(x(idle.begin[at]), y, Math.max(1, x(idle.end[at]) - x(idle.begin[at])), laneHeight);
-        }
-    }
-
-    #paintName(context, cpu, y, narrow) {
-        const { laneHeight, levels, rowHeight } = this.#lanes;
-        const { left } = this.#span;
-        context.fillStyle = tokens().ink;
-        context.font = font(laneHeight < 13 * letterScale() ? 9.5 : 11.5, 600);
-        const middle = levels.length ? y + Math.min(laneHeight / 2, 8 * letterScale()) : y + laneHeight / 2;
-        context.fillText(narrow ? `${cpu}` : `CPU ${cpu}`, 4, middle);
-        if (!levels.length || rowHeight < 9) return;
-        context.fillStyle = tokens().soft;
-        context.font = font(Math.min(10.5, rowHeight / letterScale()));
-        context.textAlign = "right";
-        levels.forEach((level, row) => context.fillText(`${level}`, left - 6, y + (row + 0.5) * rowHeight));
-        context.textAlign = "left";
+        this.#processes.paint(context, this.state, span, lanes.height - this.scrolled.offset);
     }
 
     #paintNow(context, height) {
@@ -288,7 +271,7 @@ class Timeline {
         const { frame } = this.state;
         this.canvas.drawn = {
             begin, end, bars, thin, live: view.live, lanes: this.#lanes.cpus, levels: this.#lanes.levels,
-            labels: this.labels.map(({ text }) => text), focus: this.#walk.place, selected: this.state.selected,
+            labels: this.labels.map(({ text }) => text), demotions: this.drawnEvents, processes: this.#processes.pids, focus: this.#walk.place, selected: this.state.selected,
         };
         const notes = [];
         if (!view.live) notes.push(`Stands still; the machine is ${duration(Math.max(0, frame.now_ns - end))} further on.`);
@@ -325,6 +308,8 @@ class Timeline {
         const pixel = (end - begin) / (right - left);
         const time = begin + (x - left) * pixel;
         if (y < this.#top()) return markAt(this.state, time, pixel);
+        const below = y - this.#top() + this.scrolled.offset - this.#lanes.height;
+        if (below >= 0) return this.#processes.find(this.state, below, time);
         return findAt(this.state, this.#lanes.cpuAt(y - this.#top() + this.scrolled.offset), time, pixel);
     }
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_INTRODUCTIONS_H
+#define LINUX_BPF_INTRODUCTIONS_H
+
+/* Threads that the trace names: by FOUND if they lived before it, by EXEC if they get another name.
+ */
+
+#include "block_reason.h"
+#include "observed_cpu.h"
+#include "trace_emit.h"
+
+#define TEXT_BYTES 12 /* of a record: eight in `second`, then four in `first` */
+
+static __always_inline void fill_text(struct trace_record *record, uint64_t time, uint32_t sequence,
+                                      uint32_t kind, uint32_t process, const uint8_t *text)
+{
+    uint64_t second;
+    uint32_t first;
+    __builtin_memcpy(&second, text, 8);
+    __builtin_memcpy(&first, text + 8, 4);
+    trace_fill(record, time, sequence, kind, process, first, second);
+}
+
+/* A thread's name as it is usually written: a kernel thread's is in brackets. */
+#define NAME_BYTES (2 * TEXT_BYTES)
+struct name {
+    uint8_t text[NAME_BYTES];
+};
+
+static __attribute__((noinline)) int read_name(struct name *name, const char *from, uint32_t flags)
+{
+    __builtin_memset(name, 0, sizeof(*name));
+    if (!(flags & THREAD_OF_KERNEL)) {
+        bpf_probe_read_kernel_str(name->text, HOST_NAME, from);
+        return 0;
+    }
+    long length = bpf_probe_read_kernel_str(name->text + 1, HOST_NAME, from);
+    if (length < 1 || length > HOST_NAME)
+        return 0;
+    name->text[0] = '[';
+    name->text[length] = ']';
+    return 0;
+}
+
+static uint32_t thread_of(struct task_struct *task)
+{
+    return task->tgid == task->pid ? 0 : (uint32_t)task->tgid;
+}
+
+static void emit_attribute(uint32_t pid, enum attribute_kind kind, uint64_t value)
+{
+    trace_emit(TRACE_ATTRIBUTE, pid, kind, value);
+}
+
+/* Writes the attributes that were set before the trace began. */
+static void emit_attributes(struct task_struct *task, uint32_t pid)
+{
+    struct task_attributes *set = bpf_task_storage_get(&attributes, task, 0, 0);
+    if (!set || !set->set)
+        return;
+    emit_attribute(pid, ATTRIBUTE_PRIORITY, (uint64_t)(int64_t)set->priority);
+    emit_attribute(pid, ATTRIBUTE_TICKETS, set->tickets);
+    emit_attribute(pid, ATTRIBUTE_WEIGHT, set->weight);
+}
+
+#define FOUND_RECORDS 3
+
+/*
+ * Introduces a thread that lived before the trace, by FOUND and its name. Two CPUs may
+ * find it at the same time: one of them wins. Returns true on that CPU. The records'
+ * sequence numbers and time are taken before the winner is decided, so that every other
+ * record of the thread comes after them. The CPU that loses writes LOST of no records
+ * into its room instead.
+ */
+static __attribute__((noinline)) bool introduce(struct trace_state *state, struct task_struct *task,
+                                                struct observed *thread, uint32_t now)
+{
+    struct name name;
+    read_name(&name, task->comm, task->flags);
+    struct trace_record *records = trace_reserve(state, FOUND_RECORDS);
+    uint32_t sequence = records ? trace_numbers(state, FOUND_RECORDS) : 0;
+    uint64_t time = bpf_ktime_get_boot_ns();
+    thread->pid = (uint32_t)task->pid;
+    bool won = __sync_val_compare_and_swap(&thread->state, PROCESS_NEW, now) == PROCESS_NEW;
+    if (records && won) {
+        trace_fill(&records[0], time, sequence, TRACE_FOUND, thread->pid, now, thread_of(task));
+        fill_text(&records[1], time, sequence + 1, TRACE_TEXT, thread->pid, name.text);
+        fill_text(&records[2], time, sequence + 2, TRACE_TEXT, thread->pid, name.text + TEXT_BYTES);
+    } else if (records) {
+        for (uint32_t i = 0; i < FOUND_RECORDS; i++)
+            trace_fill(&records[i], time, sequence + i, TRACE_LOST, 0, 0, 0);
+    }
+    if (records)
+        bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
+    if (won)
+        emit_attributes(task, thread->pid);
+    return won;
+}
+
+#define EXEC_RECORDS 2
+
+static void emit_name(struct trace_state *state, uint32_t pid, const char *from, uint32_t flags)
+{
+    struct name name;
+    read_name(&name, from, flags);
+    struct trace_record *records = trace_reserve(state, EXEC_RECORDS);
+    if (!records)
+        return;
+    uint32_t sequence = trace_numbers(state, EXEC_RECORDS);
+    uint64_t time = bpf_ktime_get_boot_ns();
+    fill_text(&records[0], time, sequence, TRACE_EXEC, pid, name.text);
+    fill_text(&records[1], time, sequence + 1, TRACE_TEXT, pid, name.text + TEXT_BYTES);
+    bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
+}
+
+/* Returns what the trace knows of a thread, or null if there was no memory for it. */
+static struct observed *observed_of(struct trace_state *state, struct task_struct *task)
+{
+    struct observed *thread =
+        bpf_task_storage_get(&observed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!thread)
+        __sync_fetch_and_add(&state->lost, 1);
+    return thread;
+}
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_LOCKED_QUEUES_H
+#define LINUX_BPF_LOCKED_QUEUES_H
+
+/* What is done with run queues locked: each function locks what it needs, and runs the errand that
+ * comes of it once no lock is held. */
+
+#include "queued_record.h"
+
+/* Puts a thread into the queue of `cpu`. Returns false if the lock could not be had. */
+PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
+{
+    uint64_t now = clock_ns();
+    struct lock *lock = lock_of(cpu);
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!lock || bpf_res_spin_lock(&lock->spin)) {
+        queued_end(&queued);
+        return false;
+    }
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    slot->task.cpu = cpu;
+    queue_add(queue, slot, reason);
+    queued_note(&queued, slot);
+    uint64_t errand = announce(queue, slot);
+    bpf_res_spin_unlock(&lock->spin);
+    queued_end(&queued);
+    run_errand(errand);
+    return true;
+}
+
+/* Removes a thread from its queue or its CPU. Returns false if the lock could not be had, or if
+ * the thread was moved to another queue before its own was locked. */
+static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
+{
+    uint64_t now = clock_ns();
+    uint32_t cpu = slot->task.cpu;
+    struct lock *lock = lock_of(cpu);
+    if (!lock || bpf_res_spin_lock(&lock->spin))
+        return false;
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    bool moved = queue_number(slot->task.cpu) != queue_number(cpu);
+    if (!moved && slot->place == PLACE_CPU)
+        leave(queue, slot, stop);
+    else if (!moved && slot->place == PLACE_QUEUED)
+        queue_remove(queue, slot);
+    bpf_res_spin_unlock(&lock->spin);
+    return !moved;
+}
+
+/* Removes a thread, however often it is moved to another queue meanwhile. */
+PROVED void take_away(slot_t *slot ARENA, uint32_t stop)
+{
+    while (can_loop) {
+        if (remove_thread(slot, stop))
+            return;
+    }
+    give_up("a run queue stays locked");
+}
+
+struct choice {
+    slot_t *slot;    /* null: no thread */
+    uint32_t cpu;    /* where it is to run */
+    uint32_t queued; /* how many threads stayed queued */
+    uint64_t remark;
+};
+
+static __always_inline void note_choice(struct choice *choice, queue_t *queue, slot_t *slot,
+                                        uint32_t cpu)
+{
+    choice->slot = slot;
+    choice->cpu = cpu;
+    if (!slot)
+        return;
+    if (!may_run_on(slot, cpu))
+        choice->cpu = lowest_allowed(slot);
+    enter(queue, slot, choice->cpu);
+    choice->queued = queue->view.queued;
+    choice->remark = queue->view.remark;
+}
+
+/* Picks from the CPU's own queue, once `leaving` is back in it: the thread whose turn is over, or
+ * null. Returns false if the lock could not be had. */
+PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
+{
+    uint64_t now = clock_ns();
+    struct lock *lock = lock_of(cpu);
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!choice || !lock || bpf_res_spin_lock(&lock->spin)) {
+        queued_end(&queued);
+        return false;
+    }
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    if (leaving && leaving->place == PLACE_CPU && leaving->turn) {
+        uint32_t reason = leaving->turn - 1;
+        leave(queue, leaving, STOP_RUNNABLE);
+        leaving->custody = CUSTODY_LEAVING;
+        queue_add(queue, leaving, reason);
+        queued_note(&queued, leaving);
+    }
+    note_choice(choice, queue, queue_pick(queue, cpu), cpu);
+    bpf_res_spin_unlock(&lock->spin);
+    queued_end(&queued);
+    return true;
+}
+
+/* Moves one thread between the queues of two CPUs; that of the lower CPU is locked first. Returns
+ * what is to be done once no lock is held. */
+PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t high)
+{
+    uint64_t errand = 0;
+    uint64_t now = clock_ns();
+    struct lock *first = lock_of(low);
+    struct lock *second = lock_of(high);
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!first || !second || low == high || bpf_res_spin_lock(&first->spin)) {
+        queued_end(&queued);
+        return 0;
+    }
+    if (bpf_res_spin_lock(&second->spin)) {
+        bpf_res_spin_unlock(&first->spin);
+        queued_end(&queued);
+        return 0;
+    }
+    queue_of(from)->view.now = now;
+    queue_of(to)->view.now = now;
+    slot_t *slot = move(queue_of(from), queue_of(to), to);
+    if (slot) {
+        queued_note(&queued, slot);
+        errand = announce(queue_of(to), slot);
+    }
+    bpf_res_spin_unlock(&second->spin);
+    bpf_res_spin_unlock(&first->spin);
+    queued_end(&queued);
+    return errand;
+}
+
+static __always_inline uint64_t move_between(uint32_t from, uint32_t to)
+{
+    return move_locked(from, to, from < to ? from : to, from < to ? to : from);
+}
+
+/* Pulls a thread to `cpu` if the policy names a CPU to take it from. Returns false if it names
+ * none. */
+PROVED bool pull(uint32_t cpu, bool idle)
+{
+    uint32_t from = unseen(policy_balance(&POLICY, &host->scheduler, cpu, idle));
+    if (from == NO_CPU)
+        return false;
+    uint64_t errand = move_between(from, cpu);
+    if (!idle)
+        run_errand(errand);
+    return true;
+}
+
+/* A thread runs that the policy did not pick: its class has just changed, or Linux chose it by
+ * itself. */
+PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
+{
+    struct lock *lock = lock_of(cpu);
+    if (slot->place == PLACE_QUEUED)
+        take_away(slot, STOP_RUNNABLE);
+    if (!lock || bpf_res_spin_lock(&lock->spin))
+        return;
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    slot->custody = CUSTODY_LINUX;
+    slot->known = 0;
+    slot->fresh = 0;
+    enter(queue, slot, cpu);
+    slot->turn = ENQUEUE_ADOPTED + 1; /* from the next tick on */
+    bpf_res_spin_unlock(&lock->spin);
+}
+
+PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
+{
+    uint32_t verdict = TICK_CONTINUE;
+    uint64_t now = clock_ns();
+    struct lock *lock = lock_of(cpu);
+    if (!lock || bpf_res_spin_lock(&lock->spin))
+        return verdict;
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    account(slot, now);
+    if (!slot->known)
+        slot->turn = ENQUEUE_ADOPTED + 1;
+    else if (slot->place == PLACE_CPU)
+        verdict = POLICY.tick(&queue->view, &slot->task);
+    if (verdict == TICK_PREEMPT)
+        slot->turn = ENQUEUE_EXPIRED + 1;
+    bpf_res_spin_unlock(&lock->spin);
+    return verdict;
+}
+
+PROVED void push(uint32_t cpu)
+{
+    uint32_t to = unseen(policy_push(&POLICY, &host->scheduler, cpu));
+    if (to != NO_CPU)
+        run_errand(move_between(cpu, to));
+}
+
+/* The queue is locked. A queued thread is queued anew; the CPU of a running one picks again.
+ * Returns what is to be done once no lock is held. */
+static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t kind, int64_t value)
+{
+    if (slot->place == PLACE_QUEUED) {
+        queue_remove(queue, slot);
+        STORE_ATTRIBUTE(&slot->task, kind, value);
+        queue_add(queue, slot, ENQUEUE_MOVED);
+        return announce(queue, slot);
+    }
+    STORE_ATTRIBUTE(&slot->task, kind, value);
+    if (slot->place != PLACE_CPU)
+        return 0;
+    if (!slot->turn)
+        slot->turn = ENQUEUE_PREEMPTED + 1;
+    return ERRAND(ERRAND_CHANGE, slot->task.cpu);
+}
+
+/* Returns false if the thread was moved to another queue meanwhile, or the lock could not be had.
+ */
+static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
+{
+    uint64_t now = clock_ns();
+    uint32_t cpu = slot->task.cpu;
+    struct lock *lock = lock_of(cpu);
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!lock || bpf_res_spin_lock(&lock->spin)) {
+        queued_end(&queued);
+        return false;
+    }
+    uint64_t errand = 0;
+    queue_t *queue = queue_of(cpu);
+    queue->view.now = now;
+    bool there = queue_number(slot->task.cpu) == queue_number(cpu);
+    if (there)
+        errand = change_locked(queue, slot, kind, value);
+    if (there && slot->place == PLACE_QUEUED)
+        queued_note(&queued, slot);
+    bpf_res_spin_unlock(&lock->spin);
+    queued_end(&queued);
+    run_errand(errand);
+    return there;
+}
+
+#endif

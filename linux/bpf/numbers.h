@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_NUMBERS_H
+#define LINUX_BPF_NUMBERS_H
+
+/* Numbers that are macros of Linux, which vmlinux.h does not have. */
+
+#define ESRCH  3
+#define ENOMEM 12
+#define EINVAL 22
+#define ERANGE 34
+
+#define PF_EXITING   0x4
+#define TASK_IS_DEAD 0x80
+
+#endif

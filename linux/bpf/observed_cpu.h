@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_OBSERVED_CPU_H
+#define LINUX_BPF_OBSERVED_CPU_H
+
+/* What the trace knows of the CPU on which it is written, and for which thread that CPU acts. */
+
+#include "shared.h"
+
+/* What the trace knows of a CPU. Only that CPU touches it. */
+struct observed_cpu {
+    uint32_t started;   /* 1: its START is written */
+    uint32_t current;   /* the running thread's PID; 0: idle */
+    uint32_t inside;    /* 1: the scheduler was entered, and not left */
+    uint32_t yielded;   /* 1: the running thread has yielded since it was switched to */
+    uint32_t asked;     /* the CPU that was last asked to pick again from here, + 1 */
+    uint32_t forked_to; /* the CPU for which a thread was last forked here, + 1 */
+    uint32_t padding[10];
+};
+
+static struct observed_cpu observed_cpus[HOST_CPUS];
+
+/* True if the kernel has the tracepoints sched_entry_tp and sched_exit_tp; the loader sets it. */
+const volatile bool told_visits;
+
+static struct observed_cpu *this_cpu(void)
+{
+    return &observed_cpus[bpf_get_smp_processor_id() & (HOST_CPUS - 1)];
+}
+
+#ifdef __TARGET_ARCH_x86
+extern const int __preempt_count __ksym __weak;
+#endif
+
+/*
+ * The fields of the preempt count. The field of hard interrupts is bits 16 to 19. Kernels
+ * that count disabled interrupts there have it in bits 24 to 27, which are 0 in all other
+ * kernels: so the first hard interrupt shows which kind of kernel this is.
+ */
+#define COUNT_SOFT_INTERRUPT  0x00000100u
+#define COUNT_INTERRUPTS      0x000f0000u
+#define COUNT_INTERRUPTS_HIGH 0x0f000000u
+
+static bool counts_high;
+
+static uint32_t preempt_count(void)
+{
+#ifdef __TARGET_ARCH_x86
+    if (bpf_ksym_exists(&__preempt_count)) {
+        const int *count = bpf_this_cpu_ptr(&__preempt_count);
+        return (uint32_t)*count;
+    }
+#endif
+    return 0;
+}
+
+/* Returns true in the handler of a hard interrupt. */
+static bool in_hard_interrupt(void)
+{
+    uint32_t count = preempt_count();
+    if (count & COUNT_INTERRUPTS_HIGH) {
+        if (!counts_high)
+            counts_high = true;
+        return true;
+    }
+    return !counts_high && (count & COUNT_INTERRUPTS);
+}
+
+/* Returns true in the handler of a hard or of a soft interrupt. */
+static bool in_interrupt(void)
+{
+    return in_hard_interrupt() || (preempt_count() & COUNT_SOFT_INTERRUPT);
+}
+
+/* Returns the PID of the thread that causes what happens now; 0 in an interrupt, which acts for no
+ * thread. */
+static uint32_t actor(void)
+{
+    return in_interrupt() ? 0 : this_cpu()->current;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_OBSERVED_LIVES_H
+#define LINUX_BPF_OBSERVED_LIVES_H
+
+/* Threads begin, move, and change their names and PIDs. */
+
+#include "visits.h"
+
+static bool same_name(struct task_struct *one, struct task_struct *other)
+{
+    uint64_t names[2][HOST_NAME / 8] = {{0, 0}, {0, 0}};
+    bpf_probe_read_kernel_str(names[0], HOST_NAME, one->comm);
+    bpf_probe_read_kernel_str(names[1], HOST_NAME, other->comm);
+    return names[0][0] == names[1][0] && names[0][1] == names[1][1] &&
+           ((one->flags ^ other->flags) & THREAD_OF_KERNEL) == 0;
+}
+
+/* Writes FORK of a new thread, once. Interrupts are off. */
+static void tell_fork(struct trace_state *state, struct task_struct *task)
+{
+    started_cpu(state);
+    struct observed *thread = observed_of(state, task);
+    if (!thread || thread->state != PROCESS_NEW)
+        return;
+    uint32_t parent = actor();
+    thread->pid = (uint32_t)task->pid;
+    thread->fresh = 1;
+    thread->state = PROCESS_RUNNABLE;
+    trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
+    if (parent == 0 || !same_name(task, bpf_get_current_task_btf()))
+        emit_name(state, thread->pid, task->comm, task->flags);
+}
+
+/* A new thread has become runnable. Interrupts are off. */
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(observe_fork, struct task_struct *task)
+{
+    struct trace_state *state = trace_recording();
+    if (!state || task->pid == 0)
+        return 0;
+    tell_fork(state, task);
+    this_cpu()->forked_to = task->thread_info.cpu + 1;
+    return 0;
+}
+
+/* A new thread is about to be queued. Attached only if the trace has records of queues: FORK must
+ * come before the thread's first QUEUED. */
+SEC("fentry/wake_up_new_task")
+int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state || task->pid == 0)
+        return 0;
+    bpf_local_irq_save(&flags);
+    tell_fork(state, task);
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* A child inherits its parent's attributes before a policy queues it for the first time. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(inherit_attributes, struct task_struct *task)
+{
+    struct task_struct *parent = bpf_get_current_task_btf();
+    struct task_attributes *given = bpf_task_storage_get(&attributes, parent, 0, 0);
+    if (!given || !given->set)
+        return 0;
+    struct task_attributes *own =
+        bpf_task_storage_get(&attributes, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (own)
+        *own = *given;
+    return 0;
+}
+
+/* Interrupts are off. */
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(observe_move, struct task_struct *task, int to)
+{
+    struct trace_state *state = trace_recording();
+    uint32_t from = task->thread_info.cpu;
+    if (!state || task->pid == 0 || from == (uint32_t)to)
+        return 0;
+    started_cpu(state);
+    struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
+    if (thread && thread->state != PROCESS_NEW)
+        trace_emit(TRACE_MIGRATE, thread->pid, from, (uint64_t)(uint32_t)to);
+    return 0;
+}
+
+/* A new name: by exec(), by the thread itself, or by another one. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(observe_name, struct task_struct *task, const char *name)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state)
+        return 0;
+    bpf_local_irq_save(&flags);
+    started_cpu(state);
+    struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
+    if (thread && thread->state != PROCESS_NEW)
+        emit_name(state, thread->pid, name, task->flags);
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/*
+ * A thread that calls exec() and is not the first of its process takes the first one's
+ * PID; all its other threads have ended. In the trace, the caller forks a process of
+ * that PID, and ends.
+ */
+static void change_pid(struct observed_cpu *cpu, struct observed *thread, uint32_t pid)
+{
+    trace_emit(TRACE_FORK, cpu->current, pid, 0);
+    enter_scheduler(cpu);
+    trace_emit(TRACE_EXIT, cpu->current, 0, 0);
+    emit_switch(cpu, pid, PROCESS_ZOMBIE);
+    leave_scheduler(cpu);
+    thread->pid = pid;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(observe_exec, struct task_struct *task)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state)
+        return 0;
+    bpf_local_irq_save(&flags);
+    struct observed_cpu *cpu = started_cpu(state);
+    struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
+    if (thread && thread->pid != (uint32_t)task->pid && thread->pid == cpu->current)
+        change_pid(cpu, thread, (uint32_t)task->pid);
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+#endif

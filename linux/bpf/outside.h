@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_OUTSIDE_H
+#define LINUX_BPF_OUTSIDE_H
+
+/* What the loader asks for: an attribute becomes another, a row for each thread. */
+
+#include "describe_task.h"
+#include "locked_queues.h"
+
+/* Keeps an attribute with the thread: its children inherit it, and the next policy finds it. */
+static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
+{
+    struct task_attributes *kept =
+        bpf_task_storage_get(&attributes, thread, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!kept)
+        return -ENOMEM;
+    if (!kept->set) {
+        kept->priority = PRIORITY_DEFAULT;
+        kept->tickets = TICKETS_DEFAULT;
+        kept->weight = WEIGHT_DEFAULT;
+        kept->set = 1;
+    }
+    STORE_ATTRIBUTE(kept, kind, value);
+    return 0;
+}
+
+static __noinline int change_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
+{
+    unsigned long flags;
+    int error = keep_attribute(thread, kind, value);
+    if (error)
+        return error;
+    slot_t *slot = slot_of(thread);
+    bpf_local_irq_save(&flags);
+    trace_emit(TRACE_ATTRIBUTE, (uint32_t)thread->pid, kind, (uint64_t)value);
+    if (slot && host) {
+        while (can_loop) {
+            if (change_slot(slot, kind, value))
+                break;
+        }
+    }
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* Run by the loader when a user sets an attribute of a thread. */
+SEC("syscall")
+int attribute_changed(struct attribute_change *change)
+{
+    USE_ARENA();
+    change->result = -ERANGE;
+    if (!attribute_allowed(change->kind, change->value))
+        return 0;
+    change->result = -ESRCH;
+    struct task_struct *thread = bpf_task_from_pid(change->pid);
+    if (!thread)
+        return 0;
+    if (!(thread->flags & PF_KTHREAD))
+        change->result = change_attribute(thread, change->kind, change->value);
+    bpf_task_release(thread);
+    return 0;
+}
+
+/* Writes a row for each thread of a program, from which the loader makes sched_status. */
+
+SEC("iter/task")
+int describe_tasks(struct bpf_iter__task *context)
+{
+    USE_ARENA();
+    struct task_struct *thread = context->task;
+    struct host_task row;
+    if (!thread || thread->flags & PF_KTHREAD)
+        return 0;
+    describe_task(&row, thread);
+    slot_t *slot = slot_of(thread);
+    if (slot && slot->known) {
+        row.managed = 1;
+        row.slice = POLICY.time_slice(&host->scheduler, &slot->task);
+        row.drawn = policy_tickets(&POLICY, &host->scheduler, &slot->task);
+        row.level = slot->task.level;
+        row.selections = slot->task.selections;
+    }
+    bpf_seq_write(context->meta->seq, &row, sizeof(row));
+    return 0;
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_POLICY_LIFE_H
+#define LINUX_BPF_POLICY_LIFE_H
+
+/* The policy begins and ends. */
+
+#include "locked_queues.h"
+
+static __noinline void clear(uint64_t SHARED_MEMORY *words, uint32_t count)
+{
+    for (uint32_t i = unseen(0); i < count && can_loop; i++)
+        words[i] = 0;
+}
+
+static __noinline void init_scheduler(const struct host_settings *values)
+{
+    clear((uint64_t SHARED_MEMORY *)host,
+          unseen(__builtin_offsetof(struct host, queues) / sizeof(uint64_t)));
+    clear(host->slots_used, unseen(SLOT_WORDS));
+    host->scheduler.cpus = values->cpus;
+    host->scheduler.tick_ns = values->tick_ns;
+    host->scheduler.seed = values->seed;
+    for (uint32_t i = 0; i < HOST_TUNABLES; i++)
+        host->scheduler.tunable[i] = values->tunable[i];
+    host->scheduler.state = host->policy_state;
+    policy_init_scheduler(&POLICY, &host->scheduler);
+    host->scheduler.queues = policy_run_queues(&POLICY, &host->scheduler);
+}
+
+static __noinline void init_queues(void)
+{
+    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
+        queue_t *queue = &host->queues[cpu % POLICY_CPUS_MAX];
+        queue->view.now = clock_ns();
+        queue->view.state = queue->policy_state;
+        host->occupant[cpu % POLICY_CPUS_MAX] = NULL;
+        run_queue_begin(&POLICY, &host->scheduler, &queue->view, cpu);
+    }
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(host_init)
+{
+    USE_ARENA();
+    uint32_t key = 0;
+    struct host_settings *values = bpf_map_lookup_elem(&settings, &key);
+    if (!values || values->cpus == 0 || values->cpus > POLICY_CPUS_MAX)
+        return -EINVAL;
+    if (!host)
+        host = bpf_arena_alloc_pages(&arena, NULL, HOST_PAGES, -1, 0);
+    if (!host)
+        return -ENOMEM;
+    flaw = FLAW_NONE;
+    init_scheduler(values);
+    init_queues();
+    return 0;
+}
+
+SEC("struct_ops.s/exit")
+void BPF_PROG(host_exit, struct scx_exit_info *information)
+{
+    uint32_t key = 0;
+    struct host_exit *told = bpf_map_lookup_elem(&exit_info, &key);
+    if (!told)
+        return;
+    bpf_probe_read_kernel_str(told->reason, sizeof(told->reason), information->reason);
+    bpf_probe_read_kernel_str(told->message, sizeof(told->message), information->msg);
+    told->exit_code = information->exit_code;
+    told->kind = (int32_t)information->kind;
+    ask_loader(REQUEST_EXITED, 0);
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_THREADS_H
+#define LINUX_LOADER_THREADS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text.h"
+
+#include "linux/bpf/shared.h"
+#include "policies/support/scheduler_text.h"
+
+/* Threads of this machine: their attributes, whose they are, and their rows in sched_status. */
+
+struct bpf_link;
+
+struct attribute_rule {
+    const char *name;
+    uint32_t kind;
+};
+
+/* Returns the attribute of that name, or null if there is none. */
+const struct attribute_rule *find_rule(const char *name);
+/* Sets an attribute of a thread of any class in the map of attributes; no policy is in force.
+ * Returns 0 or a negative errno. */
+int store_attribute(int attributes, int32_t pid, uint32_t kind, int64_t value);
+/* Returns true for a living thread that is not the kernel's. */
+bool is_users_thread(int32_t pid);
+/* Returns true for a thread of this program. */
+bool is_own_thread(int32_t pid);
+/* Adds the row of a thread to sched_status. */
+void add_row(struct text *text, const struct scheduler_view *view, const struct host_task *row);
+/* Returns all rows of an iterator, as an array that the caller frees, or null, and errno. */
+struct host_task *read_tasks(const struct bpf_link *iterator, size_t *count);
+
+#endif

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MODEL_INSIDE_H
+#define MODEL_INSIDE_H
+
+/* What a model knows, and what its files do for each other. A slot is a process's place. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/process_info.h"
+#include "abi/system_calls.h"
+#include "abi/trace_format.h"
+#include "model/model.h"
+#include "policies/registry.h"
+
+#define NONE  UINT32_MAX
+#define NEVER INT64_MAX
+#define TIME_MAX                                                                                   \
+    (INT64_C(1) << 61) /* as schedlab.trace.bounds has it: sums of two do not overflow */
+#define SECOND INT64_C(1000000000)
+
+/* ---- lists: rows that come at the end and go at the begin ---- */
+
+struct list {
+    uint64_t at; /* where the rows are, in bytes from the model's begin */
+    uint32_t row_bytes;
+    uint32_t capacity;
+    uint32_t first; /* the rows from `first` up to `last` are there */
+    uint32_t last;
+};
+
+static inline uint32_t list_count(const struct list *list)
+{
+    return list->last - list->first;
+}
+
+/* ---- texts ---- */
+
+#define TEXT_BYTES 252 /* of one text in a trace: its own record and 20 more, 12 bytes each */
+
+struct text {
+    uint32_t bytes; /* without a 0 */
+    char byte[TEXT_BYTES];
+};
+
+/* ---- processes ---- */
+
+enum state { RUNNABLE, RUNNING, BLOCKED };
+enum why { FORKED, WOKEN, PREEMPTED, EXPIRED, YIELDED, MOVED, FOUND };
+enum stop { GOES_ON, STOPPED_BLOCKED, STOPPED_PREEMPTED, STOPPED_YIELDED, STOPPED_ENDED };
+
+/*
+ * One that lives, from its FORK, or where it was found, until it leaves its CPU as a zombie; or one
+ * that has ended, as long as anything of it is in the window.
+ */
+struct process {
+    int64_t since;      /* when its run, or its wait in this queue, began */
+    int64_t wait_since; /* when it began to wait, in whatever queue */
+    int64_t woken_at;   /* -1: since then it has run */
+    int64_t forked_at;  /* -1: it was found */
+    int64_t picked_at;
+    int64_t run_time;     /* of runs that are over */
+    int64_t waiting_time; /* of waits that are over */
+    int64_t waited;       /* how long it had waited when the run that goes on began */
+    int64_t born_at;
+    int64_t exit_at; /* NEVER: it has not said so */
+    int64_t gone_at; /* when it left its CPU for the last time; NEVER: it has not */
+    int64_t ran_in_window;
+    int64_t waited_in_window;
+    int64_t slice; /* -1: no limit, or not known */
+    int64_t priority;
+    int64_t tickets;
+    int64_t weight;
+    int64_t share_tickets; /* as the trace says: the figures go by these */
+    int64_t share_weight;
+    int64_t attribute[ATTRIBUTE_WEIGHT + 1];
+    uint64_t label; /* the name that it told of its group, as in the record; 0: none */
+    uint64_t serial;
+    uint32_t pid;
+    uint32_t parent;
+    uint32_t thread_of;
+    uint32_t next; /* in its queue; of one that has ended: the one that ended next */
+    uint32_t previous;
+    uint32_t place; /* among the living */
+    int32_t cpu;    /* which runs it, or ran it last; -1: none */
+    uint32_t queue; /* the CPU in whose queue it waits */
+    uint32_t level;
+    uint32_t next_level; /* at which it runs from its next turn on */
+    uint32_t blocked_for;
+    uint32_t selections; /* times the scheduler left towards it */
+    uint32_t picks;      /* times it was switched to */
+    uint8_t attributes;  /* bits: those that the trace says */
+    uint8_t state;
+    uint8_t why;
+    uint8_t stops; /* how it is about to stop; GOES_ON: it has not said so */
+    bool used;     /* else the slot is free */
+    bool living;
+    bool named; /* the trace has said the name */
+    bool sure;  /* the trace has said in which queue it waits; else that is a guess */
+    bool told;  /* a QUEUED has said so since it ran last; an urgent process is in no such queue */
+    bool ran;
+    bool exited;
+    bool kin;           /* it is the trace's first process, or descends from it */
+    bool began;         /* it began a measured window: it is no part of the workload */
+    bool outside;       /* it is no part of the workload, for whatever reason */
+    bool of_workload;   /* computed for each frame */
+    int64_t run_now;    /* computed for each frame: in the window, with what goes on */
+    int64_t wait_now;   /* likewise */
+    int64_t unseen_now; /* what it did since its CPU's trace ended */
+    uint32_t level_now;
+    double share;
+    double ideal;
+};
+
+/* ---- CPUs ---- */
+
+/* A run, as it is drawn. */
+struct drawn {
+    int64_t begin;
+    int64_t end;
+    int64_t waited; /* when it began */
+    uint32_t pid;
+    uint32_t level;
+    uint16_t cpu;
+    uint8_t how; /* enum stop */
+};
+
+enum text_target { TEXT_OF_NOTHING, TEXT_OF_PROCESS, TEXT_OF_POLICY, TEXT_OF_TUNABLE };
+
+/* What is being told in several records. */
+struct telling {
+    struct text text;
+    uint32_t records;
+    bool over; /* a 0 has come */
+    uint8_t target;
+    uint32_t slot;
+    uint32_t shares_by;
+    uint64_t serial; /* of the process */
+    uint64_t mark;   /* which of the system's */
+    int64_t time;
+    int64_t value; /* of a tunable */
+    struct text tunable;
+    bool has_tunable; /* `tunable` was set by what came so far */
+};
+
+struct cpu {
+    uint32_t running; /* NONE: it idles, or is not there */
+    uint32_t queue_first;
+    uint32_t queue_last;
+    uint32_t queue_count;
+    uint64_t decided; /* the serial of the process that was chosen last; 0: none */
+    int64_t since;    /* when it began to run its process, or to idle */
+    int64_t started_at;
+    int64_t ended_at;
+    int64_t idle_since; /* -1: it does not idle, or is not there yet */
+    int64_t busy;       /* runs in the window that are over */
+    int64_t busy_now;   /* computed for each frame, with what goes on */
+    int64_t entered_at; /* its scheduler */
+    int64_t entered_cycles;
+    bool entered;
+    struct drawn shown; /* the run that went on when the last frame was made */
+    bool is_shown;
+    uint32_t at; /* scratch of sorts by CPU */
+    uint32_t until;
+    struct telling telling;
+};
+
+/* ---- what lists hold ---- */
+
+enum spell_kind { RUN, WAIT };
+
+/* A run of a process on a CPU, or a wait in a queue. */
+struct spell {
+    int64_t begin;
+    int64_t end;
+    uint32_t slot;
+    uint32_t serial; /* its lowest bits: the slot may be another's by now */
+    uint32_t level;
+    uint16_t cpu; /* of a wait: whose queue */
+    uint8_t kind;
+    uint8_t detail; /* enum stop of a run, enum why of a wait */
+};
+
+/* Something that happened at a time, and counts as long as that is in the window. */
+struct moment {
+    int64_t time;
+    int64_t value;
+    uint32_t slot;
+    uint32_t serial;
+};
+
+enum moments {
+    TURNAROUNDS, /* value: -1: it was found */
+    RESPONSES,
+    LATENCIES, /* time: when it was woken */
+    WAKEUPS,
+    MIGRATIONS,
+    SWITCHES,
+    VISITS,            /* of the scheduler; value: cycles */
+    IDLE_WHILE_QUEUED, /* time: the end; value: the begin */
+    BATCHES,           /* of records; value: how many */
+    MOMENTS,
+};
+
+/* From `time` on so many queues are occupied; if only one: which; else -1. */
+struct occupancy {
+    int64_t time;
+    uint32_t queues;
+    int32_t only;
+};
+
+struct stretch {
+    int64_t begin;
+    int64_t end;
+    uint32_t cpu;
+};
+
+struct sortable {
+    int64_t key;
+    uint32_t index;
+};
+
+/* ---- what is told in words ---- */
+
+enum mark_word {
+    MARK_OF_POLICY,
+    MARK_OF_TUNABLE,
+    MARK_OF_ATTRIBUTE,
+    MARK_OF_BEGIN,
+    MARK_OF_END,
+    MARK_OF_START,
+    MARK_OF_EXIT,
+    MARK_OF_KILL,
+    MARK_OF_NOTE,
+    MARK_OF_LOSS,
+};
+
+struct mark {
+    uint64_t number; /* 0: none */
+    int64_t time;
+    uint64_t value;
+    uint32_t kind; /* enum mark_word */
+    uint32_t detail;
+    uint32_t pid;
+    bool named;
+    struct text name;
+};
+
+#define MARKS_KEPT 700
+#define LIVES_KEPT 300 /* a fork storm must not push out the other marks */
+
+/* The last of some; `count` of them have been there in all. */
+struct marks {
+    uint64_t shown; /* the number of the last that a frame had */
+    uint64_t count;
+    uint64_t others;
+    uint64_t lives;
+    struct mark other[MARKS_KEPT];
+    struct mark life[LIVES_KEPT];
+};
+
+#define DECISIONS_KEPT 500
+#define CANDIDATES_MAX 16
+
+struct decision {
+    uint64_t number;
+    int64_t time;
+    uint64_t remark;
+    int64_t tickets; /* of all among which was drawn; -1: not known */
+    uint64_t parts;  /* of a ticket */
+    const struct policy *policy;
+    uint32_t cpu;
+    uint32_t pid;
+    uint32_t waited;
+    uint32_t level;
+    uint32_t candidates;
+    bool named;
+    uint32_t candidate[CANDIDATES_MAX];
+    int64_t worth[CANDIDATES_MAX]; /* its level, or its tickets */
+    struct text name;
+};
+
+struct decisions {
+    uint64_t shown;
+    uint64_t count;  /* of all choices */
+    uint64_t stored; /* of those with details */
+    struct decision row[DECISIONS_KEPT];
+};
+
+/* ---- the policy in force ---- */
+
+struct set_tunable {
+    struct text name;
+    int64_t value;
+};
+
+struct in_force {
+    struct text text;
+    uint32_t shares_by;
+    bool levels_seen; /* a task had a level other than 0 */
+    bool shared_seen; /* a process was picked on a CPU in whose queue it was not */
+    bool wants_shared_queue;
+    const struct policy *policy; /* null: not known here */
+    const struct policy *source; /* which answers; null: none does */
+    uint64_t ticket_parts;
+    uint32_t tunable_count;
+    struct set_tunable tunable[POLICY_TUNABLES_MAX]; /* those that were set since it is in force */
+    struct scheduler scheduler;
+    uint64_t state[POLICY_SCHEDULER_BYTES / 8];
+};
+
+/* ---- the model ---- */
+
+#define OWN_MAX 4096
+
+struct model {
+    uint64_t bytes;
+    struct trace_header header;
+    double record_cost;
+    uint64_t events;
+    uint64_t lost;
+    uint64_t serials;
+    int64_t now;
+    int64_t begin;           /* the window's: it never goes back */
+    int64_t forgotten_until; /* what was before had to go, since there was no room */
+    int64_t window;
+    int64_t clock; /* the latest time so far; unlike records' times it never goes back */
+    struct occupancy searched; /* idle-while-queued was found up to here */
+    int64_t detail_from;       /* choices from then on are kept with their details */
+    uint32_t occupied;         /* queues with a process in them */
+    uint64_t occupied_sum;     /* of their numbers: if there is but one, which it is */
+    uint32_t spells_unsettled;
+    uint32_t drawn_thinned;
+    bool has_begun;
+    bool has_shown;     /* a frame */
+    bool shared;        /* one queue for all CPUs, when queues were arranged last */
+    bool in_the_middle; /* the trace begins in the middle of things: it has found a process */
+    bool tells_queues;
+    bool tells_visits;
+    bool first; /* no process was forked or found yet */
+    bool tickets_used;
+    bool weights_used;
+    uint32_t free_slot;
+    uint32_t slots; /* those from there on were never used */
+    uint32_t slots_max;
+    uint32_t living;
+    uint32_t ended_first; /* those that have ended and are in the window, in their order */
+    uint32_t ended_last;
+    uint32_t own_count;
+    uint64_t cpus_at;
+    uint64_t processes_at;
+    uint64_t names_at;
+    uint64_t living_at; /* slots, then by PID */
+    uint64_t places_at; /* of slots, by a hash of PIDs */
+    uint32_t places_bits;
+    uint64_t scratch_at;
+    uint64_t scratch_bytes;
+    uint64_t message_at;
+    uint64_t message_bytes;
+    struct list spells;
+    struct list happened[MOMENTS];
+    struct list occupancy;
+    struct list idle;
+    struct list fresh;
+    struct list fresh_idle;
+    struct list past;
+    struct list past_idle;
+    struct in_force policy;
+    struct marks marks;
+    struct decisions decisions;
+    uint32_t own[OWN_MAX];
+};
+
+static inline void *at(const struct model *model, uint64_t offset)
+{
+    return (char *)(uintptr_t)model + offset;
+}
+
+static inline struct cpu *cpu_of(const struct model *model, uint32_t cpu)
+{
+    return (struct cpu *)at(model, model->cpus_at) + cpu;
+}
+
+static inline struct process *process_of(const struct model *model, uint32_t slot)
+{
+    return (struct process *)at(model, model->processes_at) + slot;
+}
+
+static inline struct text *name_of(const struct model *model, uint32_t slot)
+{
+    return (struct text *)at(model, model->names_at) + slot;
+}
+
+static inline uint32_t *living_of(const struct model *model)
+{
+    return at(model, model->living_at);
+}
+
+static inline uint32_t *places_of(const struct model *model)
+{
+    return at(model, model->places_at);
+}
+
+static inline void *scratch_of(const struct model *model)
+{
+    return at(model, model->scratch_at);
+}
+
+static inline void *row_of(const struct model *model, const struct list *list, uint32_t index)
+{
+    return (char *)at(model, list->at) + (size_t)index * list->row_bytes;
+}
+
+static inline int64_t later(int64_t one, int64_t other)
+{
+    return one > other ? one : other;
+}
+
+static inline int64_t earlier(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
+/* The CPU that runs or queues it, or that ran it last. */
+static inline int64_t process_place(const struct process *process)
+{
+    return process->state == RUNNABLE ? (int64_t)process->queue : process->cpu;
+}
+
+/* memory.c */
+bool memory_divide(struct model *model);
+/* A place for one more row; of what a window has, the oldest quarter goes if there is none. */
+void *list_add(struct model *model, struct list *list);
+void list_tidy(struct model *model, struct list *list);
+
+/* processes.c */
+uint32_t process_find(const struct model *model, uint32_t pid);
+/* NONE: there are too many. */
+uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t parent);
+void process_bury(struct model *model, uint32_t slot, int64_t time);
+void processes_expire(struct model *model);
+/* The living, by PID. */
+const uint32_t *processes_sort(struct model *model);
+bool is_own(const struct model *model, uint32_t pid);
+
+/* queues.c */
+void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time);
+void queue_remove(struct model *model, uint32_t slot, int64_t time);
+void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time);
+void queues_rearrange(struct model *model, int64_t time);
+void stop_idling(struct model *model, uint32_t cpu, int64_t time);
+
+/* turns.c, lives.c, settings.c: a function for each kind of record */
+void tell_switch(struct model *model, const struct trace_record *record);
+void tell_scheduler_exit(struct model *model, const struct trace_record *record);
+uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state state, uint32_t cpu);
+void process_called(struct model *model, uint32_t slot, const struct text *name);
+void tell_fork(struct model *model, const struct trace_record *record);
+void tell_found(struct model *model, const struct trace_record *record);
+void tell_exit(struct model *model, const struct trace_record *record);
+void tell_exec(struct model *model, const struct trace_record *record);
+void tell_policy(struct model *model, const struct trace_record *record);
+void tell_tunable(struct model *model, const struct trace_record *record);
+void tell_attribute(struct model *model, const struct trace_record *record);
+
+/* choices.c */
+void choices_plan(struct model *model, const struct trace_record *records, size_t count);
+void tell_decision(struct model *model, const struct trace_record *record);
+void silent_choice(struct model *model, uint32_t slot, int64_t time, uint32_t cpu);
+
+/* telling.c */
+struct telling *telling_begin(struct model *model, const struct trace_record *record,
+                              enum text_target target, uint32_t slot);
+/* The 12 bytes of a record are the text's next. */
+void telling_take(struct model *model, const struct trace_record *record);
+void tell_text(struct model *model, const struct trace_record *record);
+
+/* marks.c: a mark of what a process does, which may be NONE, or of the system, if `pid` is 0 */
+struct mark *mark_add(struct model *model, int64_t time, enum mark_word kind, uint32_t pid,
+                      uint32_t slot);
+/* The mark that was the so-manieth of the system's. Null: it is not kept any more. */
+struct mark *mark_find(struct model *model, uint64_t number);
+void tell_mark(struct model *model, const struct trace_record *record);
+
+/* window.c */
+void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_t cpu,
+               uint8_t detail, int64_t begin, int64_t end);
+/* Takes it off the sums. */
+void spell_forget(struct model *model, const struct spell *spell);
+void happen(struct model *model, enum moments what, int64_t time, int64_t value, uint32_t slot);
+void settle(struct model *model);
+
+/* Is it of the process that the slot has? */
+static inline bool is_of(const struct process *process, uint32_t serial)
+{
+    return process->used && (uint32_t)process->serial == serial;
+}
+
+/* idle.c */
+void idle_search(struct model *model, int64_t until);
+
+/* drawing.c */
+void draw_idle(struct model *model, const struct stretch *idle);
+void drawing_settle(struct model *model);
+/* Leaves about so many of what is new; returns how many runs are gone. */
+uint32_t drawing_thin(struct model *model, uint32_t most);
+void drawing_told(struct model *model);
+
+/* policy.c */
+void policy_start(struct model *model, const struct text *text, uint32_t shares_by);
+void policy_set(struct model *model, const struct text *name, int64_t value, uint32_t shares_by);
+void policy_unset(struct model *model, const struct text *name);
+bool has_levels(const struct model *model);
+bool draws(const struct model *model);
+bool remark_is_level(const struct model *model);
+bool tells_tickets(const struct model *model);
+static inline bool has_shared_queue(const struct model *model)
+{
+    return model->policy.wants_shared_queue || model->policy.shared_seen;
+}
+
+/* Where a task stands: the level at which it is served, the tickets with which it draws. */
+struct standing {
+    uint64_t level;
+    uint64_t tickets;
+};
+struct standing standing_of(struct model *model, const struct process *process, int64_t now);
+
+/* shares.c: of each process and CPU, what it has in the window */
+void shares_compute(struct model *model);
+/* Nanoseconds, at least 1. */
+static inline int64_t elapsed_of(const struct model *model)
+{
+    return later(model->now - model->begin, 1);
+}
+
+/* sort.c: by key; equal ones stay in their order. `spare` is as long. */
+void sort(struct sortable *rows, struct sortable *spare, uint32_t count);
+/* The sum, from the smallest to the largest; sorts the values, which are not below 0. */
+double sum_up(double *values, double *spare, uint32_t count);
+void sort_numbers(int64_t *values, int64_t *spare, uint32_t count);
+/* The value before which so many lie when they are sorted. None is below 0; `rank` is below
+ * `count`. */
+int64_t value_of_rank(const int64_t *values, int64_t *spare, uint32_t count, uint32_t rank);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Processes begin, are found, and end. */
+
+#include "model/inside.h"
+
+/* Another process has this PID from here on: how the one before ended was lost. */
+static void replace(struct model *model, uint32_t pid, int64_t time)
+{
+    uint32_t slot = process_find(model, pid);
+    if (slot == NONE)
+        return;
+    struct process *process = process_of(model, slot);
+    if (process->state == RUNNABLE)
+        queue_remove(model, slot, time);
+    struct cpu *cpu = process->cpu < 0 ? NULL : cpu_of(model, (uint32_t)process->cpu);
+    if (cpu && cpu->running == slot) {
+        int64_t end = later(time, process->since);
+        spell_add(model, slot, RUN, (uint32_t)process->cpu, STOPPED_ENDED, process->since, end);
+        cpu->running = NONE;
+        cpu->since = time;
+        cpu->idle_since = later(model->clock, time);
+    }
+    process_bury(model, slot, time);
+}
+
+static uint32_t add(struct model *model, uint32_t pid, int64_t time, uint32_t parent)
+{
+    if (pid == 0)
+        return NONE;
+    replace(model, pid, time);
+    return process_take(model, pid, time, parent);
+}
+
+/* A process appears whose beginning is not in the trace: it was found, or records were lost. */
+uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state state, uint32_t number)
+{
+    uint32_t slot = add(model, pid, time, NONE);
+    if (slot == NONE)
+        return NONE;
+    struct process *process = process_of(model, slot);
+    process->why = FOUND;
+    process->state = (uint8_t)state;
+    if (state == RUNNABLE)
+        queue_add(model, slot, has_shared_queue(model) ? 0 : number, time);
+    if (state == RUNNING) {
+        struct cpu *cpu = cpu_of(model, number);
+        stop_idling(model, number, time);
+        process->cpu = (int32_t)number;
+        process->ran = true;
+        cpu->running = slot;
+        cpu->since = time;
+    }
+    return slot;
+}
+
+static bool is_of_the_kernel(const struct model *model, uint32_t slot)
+{
+    const struct text *name = name_of(model, slot);
+    return process_of(model, slot)->named && name->bytes > 0 && name->byte[0] == '[';
+}
+
+void process_called(struct model *model, uint32_t slot, const struct text *name)
+{
+    struct process *process = process_of(model, slot);
+    *name_of(model, slot) = *name;
+    process->named = true;
+    if (model->in_the_middle)
+        process->outside = process->began || is_of_the_kernel(model, slot);
+}
+
+void tell_fork(struct model *model, const struct trace_record *record)
+{
+    int64_t time = (int64_t)record->time;
+    uint32_t parent = process_find(model, record->process);
+    uint32_t slot = add(model, record->first, time, parent);
+    if (slot == NONE)
+        return;
+    struct process *process = process_of(model, slot);
+    process->thread_of = (uint32_t)record->second;
+    process->forked_at = time;
+    if (parent == NONE) { /* forked from outside, it is taken in by the first process */
+        process->kin = model->first || record->process == 0;
+    } else {
+        process->share_tickets = process_of(model, parent)->share_tickets;
+        process->share_weight = process_of(model, parent)->share_weight;
+    }
+    process->outside =
+        model->in_the_middle ? is_of_the_kernel(model, slot) : model->first || !process->kin;
+    process->why = FORKED;
+    queue_add(model, slot, has_shared_queue(model) ? 0 : record->cpu, time);
+    model->first = false;
+    mark_add(model, time, MARK_OF_START, record->first, slot);
+}
+
+void tell_found(struct model *model, const struct trace_record *record)
+{
+    enum state state = RUNNABLE;
+    if (record->first == PROCESS_RUNNING)
+        state = RUNNING;
+    if (record->first == PROCESS_BLOCKED)
+        state = BLOCKED;
+    model->first = false;
+    model->in_the_middle = true;
+    uint32_t slot = appear(model, record->process, (int64_t)record->time, state, record->cpu);
+    if (slot != NONE)
+        process_of(model, slot)->thread_of = (uint32_t)record->second;
+    telling_begin(model, record, TEXT_OF_PROCESS, slot);
+}
+
+void tell_exec(struct model *model, const struct trace_record *record)
+{
+    telling_begin(model, record, TEXT_OF_PROCESS, process_find(model, record->process));
+    telling_take(model, record);
+}
+
+void tell_exit(struct model *model, const struct trace_record *record)
+{
+    int64_t time = (int64_t)record->time;
+    uint32_t slot = process_find(model, record->process);
+    if (slot == NONE)
+        return;
+    struct process *process = process_of(model, slot);
+    process->exited = true;
+    process->exit_at = time;
+    int64_t forked = process->forked_at;
+    happen(model, TURNAROUNDS, time, forked >= 0 ? later(time - forked, 0) : -1, slot);
+    bool killed = record->first == UINT32_MAX;
+    enum mark_word word = killed ? MARK_OF_KILL : MARK_OF_EXIT;
+    mark_add(model, time, word, record->process, slot)->value = record->first;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MODEL_MESSAGE_H
+#define MODEL_MESSAGE_H
+
+/* A message that is being written, column by column (model.h says how it looks). */
+
+#include "model/inside.h"
+
+struct message {
+    char *base;
+    uint32_t used;
+    uint32_t bytes;
+    uint32_t columns;
+    struct model_column *column; /* the last one */
+};
+
+struct message message_begin(struct model *model);
+/* Null: it had no room. */
+const void *message_end(struct message *message);
+
+/* A column of one list, with a value for each of its records, or with `message_ends`. Returns where
+ * its values go. */
+void *message_add(struct message *message, const char *name, enum model_kind kind, uint32_t width,
+                  uint32_t count, uint32_t records);
+/* The last column has several values for each record: returns where their ends go. */
+uint32_t *message_ends(struct message *message);
+
+/* Columns of the root: one value, or several. */
+void message_number(struct message *message, const char *name, int64_t value);
+void message_real(struct message *message, const char *name, double value);
+void message_flag(struct message *message, const char *name, bool value);
+void message_null(struct message *message, const char *name);
+void *message_several(struct message *message, const char *name, enum model_kind kind,
+                      uint32_t width, uint32_t count);
+
+/*
+ * A column of texts, one for each record. Each text is written, then ended by text_end(), before
+ * the next column begins.
+ */
+void message_texts(struct message *message, const char *name, uint32_t count);
+void text_end(struct message *message, uint32_t index);
+/* One text, of the root. */
+void message_text(struct message *message, const char *name, const char *text);
+
+/* words.c: what texts are made of. Of names, characters that are none to see are escaped, as
+ * schedlab.display.names has them. */
+void write_words(struct message *message, const char *words);
+void write_byte(struct message *message, char byte);
+void write_number(struct message *message, uint64_t number);
+void write_signed(struct message *message, int64_t number);
+void write_thousands(struct message *message, uint64_t number);
+void write_name(struct message *message, const struct text *name);
+/* Up to eight characters, the first in the lowest byte. */
+void write_label(struct message *message, uint64_t label);
+/* Of a process that has none: "process PID". */
+void write_process(struct message *message, bool named, const struct text *name, uint32_t pid);
+
+/* marks.c, choices.c */
+void write_mark(struct message *message, const struct mark *mark);
+const char *mark_kind(const struct mark *mark);
+void write_decision(struct message *message, const struct decision *decision);
+
+/* present.c */
+void write_cpus(struct model *model, struct message *message);
+void write_processes(struct model *model, struct message *message);
+
+/* measures.c */
+void write_metrics(struct model *model, struct message *message);
+
+#endif

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+#
+# make model       build/model/libschedlab-model.so, and build/model/model.wasm
+# make model-tests its tests under AddressSanitizer and UBSan
+# make model-fuzz  libFuzzer, for FUZZ_SECONDS
+#
+# Included by the Makefile, whose flags it uses. Policies are part of it: they say what their
+# numbers mean.
+
+MODEL_SOURCES := $(sort $(wildcard model/*.c)) $(POLICIES) $(sort $(wildcard policies/support/*.c))
+MODEL_OBJECTS := $(MODEL_SOURCES:%.c=%.o) policy_table.o
+# Times of a trace are whatever they are: what overflows, wraps. Sums of doubles are the same everywhere.
+MODEL_FLAGS   := -fwrapv -ffp-contract=off -ffreestanding -fno-strict-aliasing
+MODEL_C       := $(HOST_C) $(MODEL_FLAGS) -fPIC -fno-semantic-interposition
+MODEL_SAFE    := $(filter-out -O2,$(HOST_C)) $(MODEL_FLAGS) $(SIMULATOR_SAFE)
+MODEL_WASM    := --target=wasm32 -std=c17 -O2 $(WARNINGS) -MMD -MP -I. $(MODEL_FLAGS) -mbulk-memory
+MODEL_TESTS   := $(patsubst tests/model/%.c,$B/model-tests/%,$(wildcard tests/model/*_test.c))
+
+.PHONY: model model-tests model-fuzz
+model: $B/model/libschedlab-model.so $B/model/model.wasm
+model-tests: $(MODEL_TESTS)
+
+# $(1): folder of build/. $(2): flags.
+define MODEL_RULES
+$B/$(1)/policy_table.o: $B/policy_table.c
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $(2) -c $$< -o $$@
+
+$B/$(1)/%.o: %.c Makefile model/model.mk
+	@mkdir -p $$(@D)
+	@echo "  $$@"
+	@$$(CLANG) $(2) -c $$< -o $$@
+endef
+$(eval $(call MODEL_RULES,model,$(MODEL_C)))
+$(eval $(call MODEL_RULES,model-wasm,$(MODEL_WASM)))
+$(eval $(call MODEL_RULES,model-safe,$(MODEL_SAFE)))
+$(eval $(call MODEL_RULES,model-fuzz,$(MODEL_SAFE) -fsanitize=fuzzer-no-link))
+
+MODEL_CALLS := begin copy feed reach set_window own record_cost status now events frame history explain alive
+
+$B/model/libschedlab-model.so: $(MODEL_OBJECTS:%=$B/model/%) model/library.map
+	@echo "  $@"
+	@$(CLANG) -shared -nostdlib -Wl,--version-script=model/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -lc -o $@
+
+# Its memory is the page's, which lays models from __heap_base on.
+$B/model/model.wasm: $(MODEL_OBJECTS:%=$B/model-wasm/%)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(LINKER:%ld.lld$(VERSION)=%wasm-ld$(VERSION)) --no-entry --strip-all -z stack-size=262144 --export=__heap_base \
+	    $(MODEL_CALLS:%=--export=model_%) $^ -o $@
+
+$B/model-fuzz/fuzz_model: tests/model/fuzz_model.c $(MODEL_OBJECTS:%=$B/model-fuzz/%) Makefile model/model.mk
+	@echo "  $@"
+	@$(CLANG) $(MODEL_SAFE) -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@
+
+model-fuzz: $B/model-fuzz/fuzz_model
+	@mkdir -p $B/fuzz/fuzz_model
+	$< -max_total_time=$(FUZZ_SECONDS) -max_len=8000 -artifact_prefix=$B/fuzz/fuzz_model- $B/fuzz/fuzz_model
+
+$B/model-tests/%: tests/model/%.c $(MODEL_OBJECTS:%=$B/model-safe/%) Makefile model/model.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(MODEL_SAFE) $(filter %.c %.o,$^) -o $@

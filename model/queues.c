@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Which process waits in which queue, in the order in which they came; and when CPUs idle. */
+
+#include "model/inside.h"
+
+static void link_last(struct model *model, struct cpu *queue, uint32_t slot)
+{
+    struct process *process = process_of(model, slot);
+    process->next = NONE;
+    process->previous = queue->queue_last;
+    if (queue->queue_last == NONE)
+        queue->queue_first = slot;
+    else
+        process_of(model, queue->queue_last)->next = slot;
+    queue->queue_last = slot;
+    queue->queue_count++;
+}
+
+static void unlink_process(struct model *model, struct cpu *queue, uint32_t slot)
+{
+    struct process *process = process_of(model, slot);
+    if (process->previous == NONE)
+        queue->queue_first = process->next;
+    else
+        process_of(model, process->previous)->next = process->next;
+    if (process->next == NONE)
+        queue->queue_last = process->previous;
+    else
+        process_of(model, process->next)->previous = process->previous;
+    queue->queue_count--;
+}
+
+/* The clock at `time`, which may be earlier. */
+static int64_t reached(struct model *model, int64_t time)
+{
+    model->clock = later(model->clock, time);
+    return model->clock;
+}
+
+/* The queue has a process in it now (1), or none any more (-1). */
+static void occupy(struct model *model, uint32_t queue, int change, int64_t time)
+{
+    time = reached(model, time);
+    model->occupied += (uint32_t)change;
+    model->occupied_sum += (uint64_t)change * queue;
+    bool alone = model->occupied == 1 && !has_shared_queue(model);
+    if (list_count(&model->occupancy) == model->occupancy.capacity)
+        idle_search(model, time);
+    *(struct occupancy *)list_add(model, &model->occupancy) = (struct occupancy){
+        .time = time,
+        .queues = model->occupied,
+        .only = alone ? (int32_t)model->occupied_sum : -1,
+    };
+}
+
+/* Of a process that is in none; it is RUNNABLE from here on. */
+void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
+{
+    struct cpu *cpu = cpu_of(model, queue);
+    process_of(model, slot)->queue = queue;
+    process_of(model, slot)->state = RUNNABLE;
+    if (cpu->queue_count == 0)
+        occupy(model, queue, 1, time);
+    link_last(model, cpu, slot);
+}
+
+/* Of a RUNNABLE process. */
+void queue_remove(struct model *model, uint32_t slot, int64_t time)
+{
+    uint32_t queue = process_of(model, slot)->queue;
+    struct cpu *cpu = cpu_of(model, queue);
+    unlink_process(model, cpu, slot);
+    if (cpu->queue_count == 0)
+        occupy(model, queue, -1, time);
+}
+
+/* A waiting process comes into another queue, or to the end of its own. */
+void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
+{
+    struct process *process = process_of(model, slot);
+    if (process->queue != queue && process->sure) {
+        int64_t end = later(time, process->since);
+        spell_add(model, slot, WAIT, process->queue, process->why, process->since, end);
+        process->since = end;
+        process->why = MOVED;
+    }
+    queue_remove(model, slot, time);
+    queue_add(model, slot, queue, time);
+}
+
+/* All that wait in one queue come where they belong now. */
+static void rearrange(struct model *model, uint32_t queue, int64_t time)
+{
+    uint32_t count = cpu_of(model, queue)->queue_count;
+    uint32_t slot = cpu_of(model, queue)->queue_first;
+    for (; count > 0; count--) {
+        const struct process *process = process_of(model, slot);
+        uint32_t next = process->next;
+        uint32_t own = process->cpu > 0 ? (uint32_t)process->cpu : 0;
+        uint32_t place = model->shared ? 0 : own;
+        if (process->queue != place)
+            queue_move(model, slot, place, time);
+        slot = next;
+    }
+}
+
+/* Another policy, or another tunable: perhaps there is one queue now, or no longer one. If the
+ * trace tells of queues, it tells of that, too. */
+void queues_rearrange(struct model *model, int64_t time)
+{
+    bool shared = has_shared_queue(model);
+    if (shared == model->shared || model->tells_queues)
+        return;
+    model->shared = shared;
+    for (uint32_t queue = 0; queue < model->header.cpus; queue++)
+        rearrange(model, queue, time);
+}
+
+void stop_idling(struct model *model, uint32_t number, int64_t time)
+{
+    struct cpu *cpu = cpu_of(model, number);
+    int64_t begin = cpu->idle_since;
+    if (begin < 0)
+        return;
+    time = reached(model, time);
+    cpu->idle_since = -1;
+    if (time <= begin)
+        return;
+    if (list_count(&model->idle) == model->idle.capacity)
+        idle_search(model, time);
+    *(struct stretch *)list_add(model, &model->idle) =
+        (struct stretch){.begin = begin, .end = time, .cpu = number};
+}

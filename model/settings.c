@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What is set: policies, tunables, attributes of processes. */
+
+#include "model/inside.h"
+
+void tell_policy(struct model *model, const struct trace_record *record)
+{
+    mark_add(model, (int64_t)record->time, MARK_OF_POLICY, 0, NONE);
+    struct telling *telling = telling_begin(model, record, TEXT_OF_POLICY, NONE);
+    telling->mark = model->marks.others;
+    telling->shares_by = record->process;
+    telling_take(model, record);
+}
+
+void tell_tunable(struct model *model, const struct trace_record *record)
+{
+    mark_add(model, (int64_t)record->time, MARK_OF_TUNABLE, 0, NONE)->value = record->second;
+    struct telling *telling = telling_begin(model, record, TEXT_OF_TUNABLE, NONE);
+    telling->mark = model->marks.others;
+    telling->shares_by = record->process;
+    telling->value = (int64_t)record->second;
+}
+
+static void set(struct process *process, uint32_t kind, int64_t value)
+{
+    process->attribute[kind] = value;
+    process->attributes |= (uint8_t)(1u << kind);
+    if (kind == ATTRIBUTE_PRIORITY)
+        process->priority = value;
+    if (kind == ATTRIBUTE_TICKETS)
+        process->tickets = process->share_tickets = value;
+    if (kind == ATTRIBUTE_WEIGHT)
+        process->weight = process->share_weight = value;
+}
+
+void tell_attribute(struct model *model, const struct trace_record *record)
+{
+    uint32_t kind = record->first;
+    uint32_t slot = process_find(model, record->process);
+    model->tickets_used |= kind == ATTRIBUTE_TICKETS;
+    model->weights_used |= kind == ATTRIBUTE_WEIGHT;
+    if (slot == NONE)
+        return;
+    if (kind >= ATTRIBUTE_PRIORITY && kind <= ATTRIBUTE_WEIGHT)
+        set(process_of(model, slot), kind, (int64_t)record->second);
+    struct mark *mark =
+        mark_add(model, (int64_t)record->time, MARK_OF_ATTRIBUTE, record->process, slot);
+    mark->value = record->second;
+    mark->detail = kind;
+}
+
+void model_status(struct model *model, const struct model_status *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct model_status *row = &rows[i];
+        uint32_t slot =
+            row->pid > 0 && row->pid <= INT32_MAX ? process_find(model, (uint32_t)row->pid) : NONE;
+        if (slot == NONE)
+            continue;
+        struct process *process = process_of(model, slot);
+        process->slice = row->slice;
+        process->tickets = row->tickets;
+        if (model->policy.shares_by == SHARES_BY_WEIGHT)
+            process->weight = row->priority;
+        else
+            process->priority = row->priority;
+    }
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What each process got of the CPUs in the window, and what it should get (docs/metrics.md). */
+
+#include "model/inside.h"
+
+/* ---- sums ---- */
+
+static void begin_sums(struct model *model)
+{
+    for (uint32_t slot = 0; slot < model->slots; slot++) {
+        struct process *process = process_of(model, slot);
+        process->run_now = process->ran_in_window;
+        process->wait_now = process->waited_in_window;
+        process->unseen_now = 0;
+    }
+    for (uint32_t cpu = 0; cpu < model->header.cpus; cpu++)
+        cpu_of(model, cpu)->busy_now = cpu_of(model, cpu)->busy;
+}
+
+/* What lies before the window's begin. */
+static void take_off_the_past(struct model *model)
+{
+    for (uint32_t i = model->spells.first; i < model->spells.last; i++) {
+        const struct spell *spell = row_of(model, &model->spells, i);
+        if (spell->begin >= model->begin)
+            continue;
+        int64_t past = earlier(spell->end, model->begin) - spell->begin;
+        struct process *process = process_of(model, spell->slot);
+        bool is_its = is_of(process, spell->serial);
+        if (spell->kind == RUN)
+            cpu_of(model, spell->cpu)->busy_now -= past;
+        if (is_its && spell->kind == RUN)
+            process->run_now -= past;
+        if (is_its && spell->kind == WAIT)
+            process->wait_now -= past;
+    }
+}
+
+static void add_what_goes_on(struct model *model)
+{
+    for (uint32_t i = 0; i < model->living; i++) {
+        struct process *process = process_of(model, living_of(model)[i]);
+        int64_t begin = later(process->since, model->begin);
+        if (process->state == RUNNABLE)
+            process->wait_now += later(model->now - begin, 0);
+        if (process->state != RUNNING)
+            continue;
+        struct cpu *cpu = cpu_of(model, (uint32_t)process->cpu);
+        int64_t until = earlier(cpu->ended_at, model->now);
+        int64_t ran = later(until - begin, 0);
+        process->run_now += ran;
+        cpu->busy_now += ran;
+        process->unseen_now = model->now - until;
+    }
+}
+
+/* ---- shares ---- */
+
+/* Returns the running time of the workload's processes. */
+static int64_t choose_workload(struct model *model)
+{
+    int64_t total = 0;
+    for (uint32_t slot = 0; slot < model->slots; slot++) {
+        struct process *process = process_of(model, slot);
+        process->of_workload = process->used && process->exit_at >= model->begin &&
+                               !process->outside && !is_own(model, process->pid);
+        if (process->of_workload)
+            total += process->run_now;
+    }
+    return total;
+}
+
+static double weight_of(const struct model *model, const struct process *process)
+{
+    uint32_t by = model->policy.shares_by;
+    if (by == SHARES_EQUAL && model->weights_used)
+        by = SHARES_BY_WEIGHT;
+    else if (by == SHARES_EQUAL && model->tickets_used)
+        by = SHARES_BY_TICKETS;
+    if (by == SHARES_BY_WEIGHT)
+        return (double)later(process->share_weight, 1);
+    return by == SHARES_BY_TICKETS ? (double)later(process->share_tickets, 1) : 1;
+}
+
+/* How much of a CPU it asked for, at most one (docs/metrics.md: Demand). */
+static double wish_of(const struct model *model, const struct process *process)
+{
+    int64_t run = later(process->run_now, 0), wait = later(process->wait_now, 0);
+    int64_t lived = earlier(process->gone_at, model->now) - later(process->born_at, model->begin);
+    int64_t known = later(lived - process->unseen_now - wait, run);
+    double part = run > 0 ? (double)run / (double)known : 1;
+    double waited = process->exit_at == NEVER ? (double)wait : 0;
+    double wish = ((double)run + waited * part) / (double)elapsed_of(model);
+    return wish < 1 ? wish : 1;
+}
+
+struct claim {
+    double weight;
+    double wish;
+    double weight_from_here; /* of it, and of all that ask for more, measured by weight */
+    double gets;
+    struct process *process;
+};
+
+/* Numbers that are not below 0 are in the order of their bits. */
+static int64_t bits_of(double value)
+{
+    union {
+        double real;
+        int64_t bits;
+    } both = {.real = value};
+    return both.bits;
+}
+
+/* By wish for its weight; of equal ones, by wish. So the order of processes does not matter. */
+static void sort_claims(struct claim *claims, uint32_t count, void *scratch)
+{
+    struct sortable *order = scratch, *spare = order + count;
+    struct claim *sorted = (struct claim *)(spare + count);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = (struct sortable){.key = bits_of(claims[i].wish), .index = i};
+    sort(order, spare, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct claim *claim = &claims[order[i].index];
+        order[i].key = bits_of(claim->wish / claim->weight);
+    }
+    sort(order, spare, count);
+    for (uint32_t i = 0; i < count; i++)
+        sorted[i] = claims[order[i].index];
+    __builtin_memcpy(claims, sorted, count * sizeof(*claims));
+}
+
+/* The process that asks for least, measured by weight, is satisfied first; from the first that
+ * cannot be, all have the same for their weight (Bertsekas and Gallager, Data Networks, 1987). */
+static void fill(struct claim *claims, uint32_t count, double cpus)
+{
+    double taken = 0, weight = 0, level = -1;
+    for (uint32_t i = count; i-- > 0;)
+        claims[i].weight_from_here = weight += claims[i].weight;
+    for (uint32_t i = 0; i < count; i++) {
+        struct claim *claim = &claims[i];
+        double left = cpus > taken ? cpus - taken : 0;
+        double here = left / claim->weight_from_here;
+        if (level < 0 && claim->wish > claim->weight * here)
+            level = here;
+        claim->gets = level < 0 ? claim->wish : claim->weight * level;
+        taken += claim->wish;
+    }
+}
+
+static void allot(struct model *model, struct claim *claims, uint32_t count)
+{
+    double *gets = (double *)(claims + count);
+    sort_claims(claims, count, gets);
+    fill(claims, count, (double)model->header.cpus);
+    for (uint32_t i = 0; i < count; i++)
+        gets[i] = claims[i].gets;
+    double total = sum_up(gets, gets + count, count);
+    for (uint32_t i = 0; i < count && total > 0; i++)
+        claims[i].process->ideal = claims[i].gets / total;
+}
+
+void shares_compute(struct model *model)
+{
+    struct claim *claims = scratch_of(model);
+    uint32_t count = 0;
+    begin_sums(model);
+    take_off_the_past(model);
+    add_what_goes_on(model);
+    int64_t total = choose_workload(model);
+    for (uint32_t slot = 0; slot < model->slots; slot++) {
+        struct process *process = process_of(model, slot);
+        process->share = total != 0 ? (double)process->run_now / (double)total : 0;
+        process->ideal = -1;
+        if (process->of_workload)
+            claims[count++] = (struct claim){.weight = weight_of(model, process),
+                                             .wish = wish_of(model, process),
+                                             .process = process};
+    }
+    allot(model, claims, count);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The story that the records tell, one after another. A record that cannot be, since others were
+ * lost, is taken as well as it can; one with numbers that no record has is passed over.
+ */
+
+#include "model/inside.h"
+
+#define AT_ONCE 65536 /* so many records are taken before what they say is put away */
+
+/* ---- records that cannot be (schedlab.trace.bounds) ---- */
+
+static bool has_no_process(const struct trace_record *record)
+{
+    uint32_t kind = record->kind;
+    if (record->process > INT32_MAX)
+        return true;
+    if (kind == TRACE_FORK || kind == TRACE_SWITCH || kind == TRACE_WAKEUP)
+        if (record->first > INT32_MAX)
+            return true;
+    return (kind == TRACE_FORK || kind == TRACE_FOUND) && record->second > INT32_MAX;
+}
+
+static bool has_no_counter(const struct trace_record *record)
+{
+    uint32_t kind = record->kind;
+    return (kind == TRACE_START || kind == TRACE_SCHEDULER_ENTER || kind == TRACE_SCHEDULER_EXIT) &&
+           record->second > INT64_MAX;
+}
+
+static bool is_impossible(const struct model *model, const struct trace_record *record)
+{
+    return record->time > TIME_MAX || record->cpu >= model->header.cpus || has_no_process(record) ||
+           has_no_counter(record);
+}
+
+/* ---- what is short ---- */
+
+static void tell_start(struct model *model, const struct trace_record *record)
+{
+    struct cpu *cpu = cpu_of(model, record->cpu);
+    cpu->started_at = cpu->since = (int64_t)record->time;
+    cpu->idle_since = later(model->clock, cpu->since);
+}
+
+static void tell_end(struct model *model, const struct trace_record *record)
+{
+    cpu_of(model, record->cpu)->ended_at = (int64_t)record->time;
+    stop_idling(model, record->cpu, (int64_t)record->time);
+}
+
+static void tell_lost(struct model *model, const struct trace_record *record)
+{
+    model->lost += record->second;
+    if (record->second)
+        mark_add(model, (int64_t)record->time, MARK_OF_LOSS, 0, NONE)->value = record->second;
+}
+
+static void tell_scheduler_enter(struct model *model, const struct trace_record *record)
+{
+    struct cpu *cpu = cpu_of(model, record->cpu);
+    cpu->entered = true;
+    cpu->entered_at = (int64_t)record->time;
+    cpu->entered_cycles = (int64_t)record->second;
+}
+
+static void tell_block(struct model *model, const struct trace_record *record)
+{
+    uint32_t slot = process_find(model, record->process);
+    if (slot != NONE)
+        process_of(model, slot)->blocked_for = record->first;
+}
+
+static void will_stop(struct model *model, uint32_t pid, enum stop stop, enum why why)
+{
+    uint32_t slot = process_find(model, pid);
+    if (slot == NONE)
+        return;
+    process_of(model, slot)->stops = (uint8_t)stop;
+    process_of(model, slot)->why = (uint8_t)why;
+}
+
+static void tell_yield(struct model *model, const struct trace_record *record)
+{
+    will_stop(model, record->process, STOPPED_YIELDED, YIELDED);
+}
+
+static void tell_preempt(struct model *model, const struct trace_record *record)
+{
+    will_stop(model, record->process, STOPPED_PREEMPTED,
+              record->first == PREEMPT_SLICE ? EXPIRED : PREEMPTED);
+}
+
+/* ---- queues ---- */
+
+static void tell_wakeup(struct model *model, const struct trace_record *record)
+{
+    int64_t time = (int64_t)record->time;
+    uint32_t slot = process_find(model, record->process);
+    if (slot == NONE)
+        slot = appear(model, record->process, time, BLOCKED, record->cpu);
+    if (slot == NONE)
+        return;
+    struct process *process = process_of(model, slot);
+    happen(model, WAKEUPS, time, 0, slot);
+    if (process->state != BLOCKED)
+        return;
+    process->since = process->wait_since = process->woken_at = time;
+    process->why = WOKEN;
+    process->sure = true;
+    uint32_t place = (uint32_t)(record->second % model->header.cpus);
+    queue_add(model, slot, has_shared_queue(model) ? 0 : place, time);
+}
+
+static void tell_queued(struct model *model, const struct trace_record *record)
+{
+    uint32_t slot = process_find(model, record->process);
+    if (slot == NONE || record->first >= model->header.cpus)
+        return;
+    struct process *process = process_of(model, slot);
+    model->tells_queues = true;
+    model->policy.levels_seen |= record->second != 0;
+    process->next_level = record->second < INT32_MAX ? (uint32_t)record->second : INT32_MAX;
+    if (process->state == RUNNABLE) {
+        process->level = process->next_level;
+        queue_move(model, slot, record->first, (int64_t)record->time);
+    } else {
+        process->queue = record->first;
+    }
+    process->sure = process->told = true;
+}
+
+static void migrate(struct model *model, uint32_t slot, uint32_t from, uint32_t to, int64_t time)
+{
+    struct process *process = process_of(model, slot);
+    if (process->state != RUNNABLE) {
+        process->queue = to;
+        return;
+    }
+    if (!process->sure && from < model->header.cpus) {
+        queue_move(model, slot, from, time);
+        process->sure = true;
+    }
+    if (process->queue != to)
+        queue_move(model, slot, to, time);
+}
+
+static void tell_migrate(struct model *model, const struct trace_record *record)
+{
+    uint32_t slot = process_find(model, record->process);
+    if (slot == NONE)
+        return;
+    happen(model, MIGRATIONS, (int64_t)record->time, 0, slot);
+    if (!has_shared_queue(model) && record->second < model->header.cpus)
+        migrate(model, slot, record->first, (uint32_t)record->second, (int64_t)record->time);
+}
+
+/* ---- all ---- */
+
+typedef void tell_t(struct model *model, const struct trace_record *record);
+
+static tell_t *const tellers[] = {
+    [TRACE_START] = tell_start,
+    [TRACE_END] = tell_end,
+    [TRACE_LOST] = tell_lost,
+    [TRACE_FORK] = tell_fork,
+    [TRACE_EXEC] = tell_exec,
+    [TRACE_TEXT] = tell_text,
+    [TRACE_EXIT] = tell_exit,
+    [TRACE_WAKEUP] = tell_wakeup,
+    [TRACE_BLOCK] = tell_block,
+    [TRACE_SWITCH] = tell_switch,
+    [TRACE_YIELD] = tell_yield,
+    [TRACE_PREEMPT] = tell_preempt,
+    [TRACE_MIGRATE] = tell_migrate,
+    [TRACE_POLICY] = tell_policy,
+    [TRACE_TUNABLE] = tell_tunable,
+    [TRACE_ATTRIBUTE] = tell_attribute,
+    [TRACE_SCHEDULER_ENTER] = tell_scheduler_enter,
+    [TRACE_SCHEDULER_EXIT] = tell_scheduler_exit,
+    [TRACE_DECISION] = tell_decision,
+    [TRACE_MARK] = tell_mark,
+    [TRACE_FOUND] = tell_found,
+    [TRACE_QUEUED] = tell_queued,
+};
+
+static void tell(struct model *model, const struct trace_record *record)
+{
+    if (record->kind == 0 || record->kind >= sizeof(tellers) / sizeof(tellers[0]))
+        return;
+    if (!is_impossible(model, record))
+        tellers[record->kind](model, record);
+}
+
+static void take(struct model *model, const struct trace_record *records, size_t count)
+{
+    int64_t first = NEVER, last = 0;
+    choices_plan(model, records, count);
+    for (size_t i = 0; i < count; i++) {
+        if (records[i].time > TIME_MAX)
+            continue;
+        first = earlier(first, (int64_t)records[i].time);
+        last = later(last, (int64_t)records[i].time);
+    }
+    if (!model->has_begun && first != NEVER) {
+        model->has_begun = true;
+        model->begin = first;
+    }
+    for (size_t i = 0; i < count; i++)
+        tell(model, &records[i]);
+    model->events += count;
+    happen(model, BATCHES, last, (int64_t)count, 0);
+    model_reach(model, last);
+    if (model->spells_unsettled > AT_ONCE)
+        settle(model);
+}
+
+void model_feed(struct model *model, const void *records, size_t count)
+{
+    const struct trace_record *next = records;
+    for (size_t taken; count > 0; count -= taken, next += taken) {
+        taken = count < AT_ONCE ? count : AT_ONCE;
+        take(model, next, taken);
+    }
+}
+
+void model_reach(struct model *model, int64_t time)
+{
+    if (!model->has_begun || time > TIME_MAX)
+        return;
+    model->now = later(model->now, time);
+    model->clock = later(model->clock, model->now);
+}

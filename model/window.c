@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What the window holds: rows leave when it has gone beyond them. Nothing is added up twice: a
+ * spell is added when it is over, and taken off when it has left. Rows that are older than those
+ * before them, since CPUs' clocks differ, stay until those have gone; whoever reads them looks at
+ * their times.
+ */
+
+#include "model/inside.h"
+
+static void count_spell(struct model *model, const struct spell *spell, int64_t duration)
+{
+    struct process *process = process_of(model, spell->slot);
+    bool is_its = is_of(process, spell->serial);
+    if (is_its && spell->kind == WAIT)
+        process->waited_in_window += duration;
+    if (is_its && spell->kind == RUN)
+        process->ran_in_window += duration;
+    if (spell->kind == RUN)
+        cpu_of(model, spell->cpu)->busy += duration;
+}
+
+void spell_forget(struct model *model, const struct spell *spell)
+{
+    count_spell(model, spell, spell->begin - spell->end);
+}
+
+static void draw_run(struct model *model, const struct spell *spell)
+{
+    if (list_count(&model->fresh) == model->fresh.capacity)
+        drawing_settle(model);
+    *(struct drawn *)list_add(model, &model->fresh) = (struct drawn){
+        .begin = spell->begin,
+        .end = spell->end,
+        .waited = process_of(model, spell->slot)->waited,
+        .pid = process_of(model, spell->slot)->pid,
+        .level = spell->level,
+        .cpu = spell->cpu,
+        .how = spell->detail,
+    };
+}
+
+void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_t cpu,
+               uint8_t detail, int64_t begin, int64_t end)
+{
+    const struct process *process = process_of(model, slot);
+    struct spell *spell = list_add(model, &model->spells);
+    *spell = (struct spell){
+        .begin = begin,
+        .end = end,
+        .slot = slot,
+        .serial = (uint32_t)process->serial,
+        .level = process->level,
+        .cpu = (uint16_t)cpu,
+        .kind = (uint8_t)kind,
+        .detail = detail,
+    };
+    model->spells_unsettled++;
+    count_spell(model, spell, end - begin);
+    if (kind == RUN && end > begin)
+        draw_run(model, spell);
+}
+
+void happen(struct model *model, enum moments what, int64_t time, int64_t value, uint32_t slot)
+{
+    *(struct moment *)list_add(model, &model->happened[what]) =
+        (struct moment){.time = time,
+                        .value = value,
+                        .slot = slot,
+                        .serial = (uint32_t)process_of(model, slot)->serial};
+}
+
+static void expire_spells(struct model *model)
+{
+    struct list *list = &model->spells;
+    while (list_count(list) > 0) {
+        const struct spell *spell = row_of(model, list, list->first);
+        if (spell->end > model->begin)
+            break;
+        spell_forget(model, spell);
+        list->first++;
+    }
+    list_tidy(model, list);
+}
+
+static void expire_moments(struct model *model, struct list *list)
+{
+    while (list_count(list) > 0) {
+        const struct moment *moment = row_of(model, list, list->first);
+        if (moment->time >= model->begin)
+            break;
+        list->first++;
+    }
+    list_tidy(model, list);
+}
+
+static void expire(struct model *model)
+{
+    int64_t begin = later(model->begin, model->now - model->window);
+    model->begin = later(begin, model->forgotten_until);
+    expire_spells(model);
+    for (uint32_t i = 0; i < MOMENTS; i++)
+        expire_moments(model, &model->happened[i]);
+    processes_expire(model);
+}
+
+/* Puts away what the story has written down, and lets go of what the window has left. */
+void settle(struct model *model)
+{
+    if (!model->has_begun)
+        return;
+    model->now = later(model->now, model->clock);
+    idle_search(model, model->now);
+    drawing_settle(model);
+    model->spells_unsettled = 0;
+    expire(model);
+}
+
+void model_set_window(struct model *model, int64_t window)
+{
+    model->window = earlier(later(window, 0), TIME_MAX);
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// What is dropped on the page, or chosen: a trace is played, a policy's module is taken in, a text is
+// a workload.
+
+import { notice } from "../python/schedlab/monitor/page/banners.js";
+import { ask } from "../python/schedlab/monitor/page/connection.js";
+
+const TRACE = /\.bin$/;
+const MODULE = /\.wasm$/;
+const MANIFEST = "manifest.json";
+
+export function takeFiles() {
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => {
+        event.preventDefault();
+        take([...event.dataTransfer.files]);
+    });
+}
+
+/** @param {File[]} files a trace, and the manifest of its run if it is there; or a module */
+export async function take(files) {
+    const trace = files.find(({ name }) => TRACE.test(name));
+    const module = files.find(({ name }) => MODULE.test(name));
+    try {
+        if (trace) await play(trace, files.find(({ name }) => name === MANIFEST));
+        else if (module) await learn(module);
+        else notice("Drop a trace (trace.bin of a run) or a policy (a .wasm file) here.", "bad");
+    } catch (error) {
+        notice(error.message, "bad");
+    }
+}
+
+async function play(trace, manifest) {
+    const told = manifest ? JSON.parse(await manifest.text()) : {};
+    const policy = typeof told.policy === "string" ? told.policy : "";
+    await ask("play", { file: await trace.arrayBuffer(), title: `${policy || trace.name}, recorded`, policy });
+}
+
+async function learn(module) {
+    const names = await ask("learn", { module: await module.arrayBuffer() });
+    notice(`There to be chosen now: ${names.join(", ")}.`, "good");
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// A setup as the part of an address behind its #, so that a link holds all of it:
+// #policy=rr&policy=mlfq,boost=100&cpus=2&seed=1&workload=two-hogs&pace=0.2
+
+import { firstSetup, lessons } from "./way.js";
+
+/**
+ * @typedef {{systems: {policy: string, settings: Record<string, number>}[], cpus: number, seed: number,
+ *     workloads: string[], pace: number, text: string, lesson?: string}} Setup `text`: a workload of one's
+ *     own; "": none. `lesson`: the name of one that is played
+ */
+
+export const OWN = "own-text";
+
+/** @param {Setup} setup @returns {string} with its # */
+export function linkOf({ systems, cpus, seed, workloads, pace, text }) {
+    const parts = new URLSearchParams();
+    for (const { policy, settings } of systems) {
+        parts.append("policy", [policy, ...Object.entries(settings).map((pair) => pair.join("="))].join());
+    }
+    parts.append("cpus", String(cpus));
+    parts.append("seed", String(seed));
+    for (const name of workloads) parts.append("workload", name);
+    parts.append("pace", String(pace));
+    if (text) parts.append("text", text);
+    return `#${parts}`;
+}
+
+/** @param {string} link what linkOf() has made; may be empty: then it is page/first.json @returns {Setup} */
+export function setupOf(link) {
+    const first = firstSetup();
+    const parts = new URLSearchParams(link.replace(/^#/, ""));
+    if (parts.has("lesson")) return setupOfLesson(parts.get("lesson"), first);
+    if (!parts.has("policy")) return first;
+    const number = (name) => (parts.has(name) ? Number(parts.get(name)) : first[name]);
+    return {
+        systems: parts.getAll("policy").map(systemOf),
+        cpus: number("cpus"), seed: number("seed"), pace: number("pace"),
+        workloads: parts.getAll("workload"), text: parts.get("text") ?? "",
+    };
+}
+
+function setupOfLesson(name, first) {
+    const lesson = lessons()[name];
+    if (!lesson) throw new Error(`no lesson is called ${name}; there are ${Object.keys(lessons()).join(", ")}`);
+    const systems = lesson.policies.split(",").map((policy) => ({ policy, settings: lesson.settings ?? {} }));
+    const { cpus = 1, seed = 1, workloads = [], pace = first.pace } = lesson;
+    return { systems, cpus, seed, workloads, pace, text: "", lesson: name };
+}
+
+/** @param {string} words "mlfq:preset,boost=100" */
+export function systemOf(words) {
+    const [policy, ...settings] = words.split(/[\s,]+/).filter(Boolean);
+    const pairs = settings.map((each) => each.split("="));
+    return { policy: policy ?? "", settings: Object.fromEntries(pairs.map(([name, value]) => [name, Number(value)])) };
+}
+
+/** @param {Setup} setup @returns {any} what the session is asked */
+export function beginningOf({ systems, cpus, seed, workloads, pace, text, lesson }) {
+    const names = [...workloads, ...(text ? [OWN] : [])];
+    const own = text ? [{ name: OWN, title: "the text of this page's setup", text }] : [];
+    const told = lesson ? lessons()[lesson] : null;
+    return { pace, own, lesson: told, systems: systems.map((each) => ({ ...each, cpus, seed, workloads: names })) };
+}

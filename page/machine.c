@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The simulator as a WebAssembly module: functions of numbers and texts, for
+ * session/machine.js of the monitor's page. There is one machine in each instance, so a copy of the
+ * instance's memory is a copy of the machine.
+ *
+ * A function that fails returns 0 (or false), and machine_error() says why. Times are nanoseconds.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page/memory_trace.h"
+#include "sim/control.h"
+#include "sim/workload.h"
+
+#define EXPORTED(name) __attribute__((export_name(#name), used)) name
+
+static struct simulator *machine;
+static struct simulator_error error;
+static char *text;
+
+/* ---- memory that the host writes texts into ---- */
+
+void *EXPORTED(take_memory)(size_t bytes)
+{
+    return malloc(bytes);
+}
+
+void EXPORTED(give_memory)(void *taken)
+{
+    free(taken);
+}
+
+const char *EXPORTED(machine_error)(void)
+{
+    return error.text;
+}
+
+/* ---- a machine ---- */
+
+/* A machine that plays a workload's text (docs/simulator.md). `added_steps`: room for
+ * machine_start(). */
+bool EXPORTED(machine_begin)(const char *policy, const char *tunables, uint32_t cpus,
+                             uint32_t processes, uint64_t tick_ns, uint64_t seed, const char *costs,
+                             const char *workload_text, bool trace_queues, uint32_t added_steps)
+{
+    struct simulator_workload workload;
+    struct simulator_setup setup = {
+        .policy = policy,
+        .tunables = tunables,
+        .cpus = cpus,
+        .processes = processes,
+        .tick_ns = tick_ns,
+        .seed = seed,
+        .trace = "memory",
+        .trace_queues = trace_queues,
+        .added_steps = added_steps,
+    };
+    if (!simulator_read_costs(&setup.costs, costs, &error) ||
+        !simulator_read_workload(&workload, "workload", workload_text, tick_ns, &error))
+        return false;
+    machine = simulator_create(&setup, &workload, &error);
+    simulator_free_workload(&workload);
+    return machine != NULL;
+}
+
+/* enum simulator_status. */
+uint32_t EXPORTED(machine_run)(uint64_t until)
+{
+    return simulator_run(machine, until, &error);
+}
+
+uint64_t EXPORTED(machine_next)(void)
+{
+    return simulator_next(machine);
+}
+
+/* What was traced so far can be taken. */
+bool EXPORTED(machine_flush)(void)
+{
+    return simulator_flush(machine, &error);
+}
+
+bool EXPORTED(machine_finish)(void)
+{
+    return simulator_finish(machine, &error);
+}
+
+/* ---- what was counted ---- */
+
+static struct simulator_counts counts(void)
+{
+    struct simulator_counts counted;
+    simulator_count(machine, &counted);
+    return counted;
+}
+
+uint64_t EXPORTED(machine_now)(void)
+{
+    return counts().now;
+}
+
+uint64_t EXPORTED(machine_decisions)(void)
+{
+    return counts().decisions;
+}
+
+uint64_t EXPORTED(machine_records)(void)
+{
+    return counts().records;
+}
+
+uint32_t EXPORTED(machine_processes)(void)
+{
+    return counts().processes;
+}
+
+/* ---- the trace ---- */
+
+static size_t taken_bytes;
+
+const void *EXPORTED(machine_trace_header)(void)
+{
+    return memory_trace_header();
+}
+
+/* The records since the last call. */
+const unsigned char *EXPORTED(machine_take_records)(void)
+{
+    return memory_trace_take(&taken_bytes);
+}
+
+/* Of what machine_take_records() returned last. */
+size_t EXPORTED(machine_taken_bytes)(void)
+{
+    return taken_bytes;
+}
+
+/* ---- acts ---- */
+
+/* Adds a workload and starts it. Returns its first process's PID. */
+int32_t EXPORTED(machine_start)(const char *name, const char *workload_text, uint64_t tick_ns)
+{
+    struct simulator_workload workload;
+    if (!simulator_read_workload(&workload, name, workload_text, tick_ns, &error))
+        return 0;
+    uint32_t program = simulator_add_workload(machine, &workload, &error);
+    simulator_free_workload(&workload);
+    return program == SIMULATOR_NO_PROGRAM ? 0 : simulator_fork(machine, program, &error);
+}
+
+bool EXPORTED(machine_kill)(int32_t pid)
+{
+    return simulator_kill(machine, pid, &error);
+}
+
+bool EXPORTED(machine_set_attribute)(int32_t pid, uint32_t kind, uint64_t value)
+{
+    return simulator_set_attribute(machine, pid, kind, value, &error);
+}
+
+/* Obeys a line of sched_status or sched_tunables. */
+bool EXPORTED(machine_command)(const char *file, const char *line)
+{
+    return simulator_command(machine, file, line, &error);
+}
+
+/* Returns the text of sched_status, sched_tunables or sched_policies; it stays until the next call.
+ */
+const char *EXPORTED(machine_text)(const char *file)
+{
+    size_t length = simulator_text(machine, file, NULL, 0);
+    free(text);
+    text = length == SIZE_MAX ? NULL : malloc(length + 1);
+    if (text)
+        simulator_text(machine, file, text, length + 1);
+    return text;
+}
+
+/* Prints what the policies say of themselves, as build/policy_list does. Returns 0 if all is well.
+ */
+int policy_list(void);
+
+int EXPORTED(print_policies)(void)
+{
+    int status = policy_list();
+    fflush(stdout);
+    return status;
+}

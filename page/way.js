@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// The way of the page that stands alone: to a session in a worker, in place of a server. A page that
+// was opened as a file may load nothing from beside it; so all that the worker needs stands in it.
+
+/** Resolves when the session can be asked. @type {Promise<void>} */
+export const ready = new Promise((resolve) => addEventListener("schedlab-ready", () => resolve(), { once: true }));
+
+/** The workloads that stand in the page. @returns {{name: string, title: string, kind: string, text: string}[]} */
+export function workloads() {
+    return JSON.parse(content("palette"));
+}
+
+/** @returns {Record<string, any>} the lessons that stand in the page, by name */
+export function lessons() {
+    return JSON.parse(content("lessons"));
+}
+
+/** @returns {import("./link.js").Setup} what a page without a link begins with */
+export function firstSetup() {
+    return JSON.parse(content("first"));
+}
+
+/** See python/schedlab/monitor/page/way.js. */
+export function openWay(take, lose) {
+    const source = new Blob([content("session")], { type: "text/javascript" });
+    const address = URL.createObjectURL(source);
+    const worker = new Worker(address);
+    URL.revokeObjectURL(address);
+    let open = true;
+    worker.addEventListener("message", ({ data }) => {
+        if (data.type === "ready") dispatchEvent(new Event("schedlab-ready"));
+        else take(data);
+    });
+    worker.addEventListener("error", (event) => {
+        console.error(event.message);
+    });
+    worker.postMessage({ module: bytesOf(content("module")), palette: workloads() });
+    return {
+        send: (message) => worker.postMessage(message),
+        isOpen: () => open,
+        close: () => {
+            open = false;
+            worker.terminate();
+            lose();
+        },
+    };
+}
+
+function content(name) {
+    return document.getElementById(`schedlab-${name}`).textContent;
+}
+
+function bytesOf(base64) {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+}

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel's CPUs did between visits to the scheduler, from a trace of it.
+
+What a process does between two visits is a *stay*; its length is known by the CPU's counter of
+cycles. On a machine whose clock is made of the instructions that its CPUs execute, it is known to the
+cycle; elsewhere by the clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from schedlab.trace import Kind, MarkKind, Trace
+
+Event = tuple[Kind, int]
+"""Kind and time in ns."""
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A stay of a process, or of the idle loop (pid 0), on a CPU between two visits to the
+    scheduler."""
+
+    pid: int
+    note: int
+    """The part of the program in which it is; 0: before the first."""
+    begin_ns: int
+    end_ns: int
+    cycles: int
+    new: bool
+    """The process's first."""
+    again: bool
+    """The process went on after a visit in which it was picked itself."""
+    events: tuple[Event, ...]
+
+    @property
+    def cause(self) -> Kind | None:
+        """Returns its last event, which says why it ended, or None if an interrupt ended it."""
+        return self.events[-1][0] if self.events else None
+
+    def count(self, kind: Kind) -> int:
+        return sum(1 for each, _ in self.events if each == kind)
+
+    def time_of(self, kind: Kind) -> int:
+        """The time of its first event of the kind."""
+        return next(time for each, time in self.events if each == kind)
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A visit to the scheduler."""
+
+    note: int
+    begin_ns: int
+    end_ns: int
+    cycles: int
+    before: int
+    """PIDs; 0: idle."""
+    after: int
+    cause: Kind | None
+    """The cause of the stay before it."""
+
+
+@dataclass
+class Observed:
+    """What a trace shows, in the order of its records."""
+
+    tick_ns: int
+    cycles_per_second: int
+    by_cycles: bool
+    """Its clock is made of cycles, and they are more exact."""
+    stays: list[Stay] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    called: list[tuple[int, Stay]] = field(default_factory=list)
+    """Idle CPUs for which another CPU had work: when it woke a process (ns), and how they idled."""
+
+    def work(self, each: Stay | Visit) -> float:
+        """Its length in ns."""
+        if self.by_cycles:
+            return each.cycles * 1e9 / self.cycles_per_second
+        return each.end_ns - each.begin_ns
+
+    def quiet(self, note: int) -> list[Stay]:
+        """The stays of processes in a part of the program in which no tick came."""
+        return [
+            stay
+            for stay in self.stays
+            if stay.note == note and stay.pid and not self.ticks_in(stay.begin_ns, stay.end_ns)
+        ]
+
+    def ticks_in(self, begin_ns: int, end_ns: int) -> int:
+        return end_ns // self.tick_ns - begin_ns // self.tick_ns
+
+
+@dataclass
+class _Cpu:
+    """While its records are read."""
+
+    began: tuple[int, int] | None = None
+    """Time and cycles of the last SCHEDULER_EXIT, or ENTER."""
+    pid: int = 0
+    cause: Kind | None = None
+    again: bool = False
+    note: int = 0
+    called_ns: int = -1
+    events: list[Event] = field(default_factory=list)
+
+
+def observe(trace: Trace, by_cycles: bool) -> Observed:
+    header = trace.header
+    found = Observed(header.tick_ns, header.cycles_per_second, by_cycles)
+    _Reader(found, header.cpus).read(trace)
+    return found
+
+
+class _Reader:
+    def __init__(self, found: Observed, cpus: int) -> None:
+        self.found = found
+        self.cpus = [_Cpu() for _ in range(cpus)]
+        self.seen: set[int] = set()
+        self.note = 0
+
+    def read(self, trace: Trace) -> None:
+        columns = ("time_ns", "cpu", "kind", "process", "first", "second")
+        for time, cpu, kind, process, first, second in trace.events.select(columns).iter_rows():
+            self.record(self.cpus[cpu], Kind(kind), (time, process, first, second))
+
+    def record(self, cpu: _Cpu, kind: Kind, values: tuple[int, int, int, int]) -> None:
+        time, process, first, second = values
+        if kind == Kind.SCHEDULER_ENTER:
+            self.enter(cpu, time, second)
+        elif kind == Kind.SCHEDULER_EXIT:
+            self.leave(cpu, time, process, second)
+        else:
+            if kind == Kind.MARK and first == MarkKind.NOTE:
+                self.note = second
+            if kind == Kind.WAKEUP and self.cpus[second] is not cpu:
+                self.cpus[second].called_ns = time
+            cpu.events.append((kind, time))
+
+    def enter(self, cpu: _Cpu, time: int, cycles: int) -> None:
+        events = tuple(cpu.events)
+        if cpu.began:
+            began, before = cpu.began
+            new = cpu.pid not in self.seen
+            self.seen.add(cpu.pid)
+            stay = Stay(cpu.pid, cpu.note, began, time, cycles - before, new, cpu.again, events)
+            self.found.stays.append(stay)
+            if cpu.called_ns >= 0 and not cpu.pid:
+                self.found.called.append((cpu.called_ns, stay))
+        cpu.called_ns = -1
+        cpu.cause = events[-1][0] if events else None
+        cpu.began = (time, cycles)
+        cpu.events = []
+
+    def leave(self, cpu: _Cpu, time: int, process: int, cycles: int) -> None:
+        if cpu.began:
+            began, before = cpu.began
+            self.found.visits.append(
+                Visit(self.note, began, time, cycles - before, cpu.pid, process, cpu.cause)
+            )
+        cpu.again = process == cpu.pid
+        cpu.pid, cpu.note = process, self.note
+        cpu.began = (time, cycles)
+        cpu.events = []

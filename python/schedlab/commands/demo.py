@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab demo` for the list of commands: the launcher starts it without this."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def demo(arguments: tuple[str, ...]) -> None:
+    """Open a page with a guided tour: policies side by side. Nothing is installed for it."""
+    from schedlab.demo.__main__ import main
+
+    main(arguments)

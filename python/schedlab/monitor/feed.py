@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""What one page is told of one system: its trace's bytes, and how it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import orjson
+
+from schedlab.monitor.said import Said
+from schedlab.monitor.system import Records, Status
+from schedlab.monitor.tape import Tape
+from schedlab.monitor.watched import Watched
+from schedlab.trace.format import RECORD, Kind, MarkKind
+from schedlab.trace.writer import header_bytes
+
+_PIECE = 32_768
+"""Records of a message: 1 MB."""
+_ITS_OWN_CLOCK = "spike"
+"""Its time goes as its instructions do, not as ours."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """Text, or bytes with records."""
+
+    data: bytes
+    is_binary: bool = False
+    records: int = 0
+
+
+class Feed:
+    """Knows how far the page is. A page that comes later, or was too slow, is told what stands before the
+    first record that is kept, and all from there on."""
+
+    def __init__(self, watched: Watched) -> None:
+        self.watched = watched
+        self.state_is_due = True
+        self._tape: Tape | None = None
+        self._sent = 0
+        self._is_introduced = False
+        """It was told of the system what it needs before its trace begins."""
+        self._log: Said[str] | None = None
+        self._lines = self._notes = 0
+        self._status: Status | None = None
+
+    @property
+    def behind(self) -> int:
+        """Records that were not sent."""
+        tape = self.watched.tape
+        if tape is None:
+            return 0
+        return tape.recent.end - (self._sent if tape is self._tape else tape.recent.begin)
+
+    def next(self, pace: float) -> Message | None:
+        """Returns what comes next, or None if all is said."""
+        tape = self.watched.tape
+        if tape and (tape is not self._tape or self._sent < tape.recent.begin):
+            return self._begin(tape, pace)
+        if self.behind and tape:
+            records = tape.recent.since(self._sent, _PIECE)
+            self._sent += len(records)
+            return self._bytes(records)
+        if not self.state_is_due:
+            return None
+        self.state_is_due = False
+        return Message(orjson.dumps(self._state(pace)))
+
+    def _begin(self, tape: Tape, pace: float) -> Message:
+        if not self._is_introduced:
+            self._is_introduced = True
+            return Message(orjson.dumps(self._state(pace)))
+        self._is_introduced = False
+        if tape is self._tape:  # it was too slow
+            self._tape = None
+            missed = {"type": "missed", "system": self.watched.letter, "frames": 1}
+            return Message(orjson.dumps(missed))
+        self._tape, self._sent = tape, tape.recent.begin
+        self._status = None
+        header = tape.header
+        told = header_bytes(header.cpus, header.tick_ns, header.cycles_per_second, header.seed)
+        return self._bytes(_opening(tape), told)
+
+    def _bytes(self, records: Records, header: bytes = b"") -> Message:
+        head = self.watched.letter.encode() + bytes([bool(header), *[0] * 6])
+        return Message(head + header + records.tobytes(), True, len(records))
+
+    def _state(self, pace: float) -> dict[str, object]:
+        each = self.watched
+        if self._log is not each.log:  # it was started anew
+            self._log, self._lines, self._notes = each.log, 0, 0
+        log, marks = each.log.since(self._lines), each.notes.since(self._notes)
+        self._lines, self._notes = each.log.end, each.notes.end
+        system = each.system
+        return {
+            "type": "state",
+            **each.state(pace),
+            "starts": each.starts,
+            "origin_ns": each.origin_ns,
+            "reached_ns": self._reached_ns(),
+            "own": sorted(system.own_pids) if system else [],
+            "record_cost_ns": system.record_cost_ns if system else 0.0,
+            "log": log,
+            "marks": marks,
+            "status": self._new_status(),
+        }
+
+    def _reached_ns(self) -> int | None:
+        """Returns how late it is though nothing may have happened, or None if that is not known."""
+        each = self.watched
+        if self.behind or each.tape is not self._tape or not each.is_on or each.held:
+            return None
+        return each.known_ns if each.is_paced or each.setup.machine != _ITS_OWN_CLOCK else None
+
+    def _new_status(self) -> list[dict[str, object]] | None:
+        status = self.watched.status
+        if status is None or status is self._status or self._tape is not self.watched.tape:
+            return None
+        self._status = status
+        names = ("pid", "priority", "tickets", "slice_ns")
+        return [{name: getattr(row, name) for name in names} for row in status.rows]
+
+
+def _opening(tape: Tape) -> Records:
+    """Returns what stands before the first record that is kept, in a page's words: all labels at once."""
+    opening = tape.recent.opening()
+    if opening is None:
+        return np.empty(0, RECORD)
+    labels = np.zeros(len(opening.groups), RECORD)
+    labels["time"], labels["kind"], labels["first"] = opening.time_ns, Kind.MARK, MarkKind.GROUP
+    labels["process"] = list(opening.groups)
+    labels["second"] = list(opening.groups.values())
+    found: Records = np.concatenate([opening.records, labels])
+    return found

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// Lecture mode: four panels in large letters. It is kept for the next time, as panels are.
+
+import { lettersChanged } from "./drawing/paint.js";
+import { announce } from "./elements.js";
+import { allStates, touch } from "./store.js";
+
+const KEPT = "schedlab-lecture";
+
+/** @returns {boolean} */
+export function isLecture() {
+    return document.body.dataset.lecture === "on";
+}
+
+/** @param {boolean} on @param {boolean} [kept] also for the next time */
+export function setLecture(on, kept = true) {
+    document.body.dataset.lecture = on ? "on" : "off";
+    if (kept) localStorage.setItem(KEPT, on ? "on" : "off");
+    announce(on ? "Lecture: four panels in large letters." : "All panels.");
+    lettersChanged();
+    for (const { id } of allStates()) touch(id);
+}
+
+/** As it was the last time. */
+export function restoreLecture() {
+    document.body.dataset.lecture = localStorage.getItem(KEPT) === "on" ? "on" : "off";
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// The value of a tunable at the moment that is shown: as the policy or preset has it, as the system was
+// started with it, or as it was set since.
+
+import { ruleOf } from "./store.js";
+import { duration } from "./words.js";
+
+/**
+ * @param {import("./store.js").SystemState} state @param {string} name
+ * @returns {number | undefined} undefined: the policy has no such tunable
+ */
+export function tunableOf(state, name) {
+    const { policy } = state.frame;
+    const rule = ruleOf(policy);
+    const preset = rule?.presets[policy.split(":")[1]];
+    const known = Object.values(preset?.tunables ?? {}).length ? preset.tunables : rule?.tunables ?? {};
+    const tunable = Object.values(known).find((each) => each.name === name);
+    if (!tunable) return undefined;
+    const marks = state.marks.items;
+    const since = marks.findLastIndex(({ kind }) => kind === "policy");
+    const set = marks.findLast(({ kind, text }, at) => kind === "tunable" && at > since && text.startsWith(`${name} = `));
+    if (set) return Number(set.text.split(" = ")[1]);
+    const setup = state.info?.setup;
+    if (setup?.policy === policy && name in (setup.settings ?? {})) return setup.settings[name];
+    return preset?.values[name] ?? tunable.default;
+}
+
+/**
+ * How long a process may run at a level before it sinks, as tunables called allotment_LEVEL say it.
+ * @param {import("./store.js").SystemState} state @param {number} level
+ * @returns {number} ns; 0: as long as it likes
+ */
+export function allotmentOf(state, level) {
+    return (tunableOf(state, `allotment_${level}`) ?? 0) * (state.info?.tick_ns ?? 0);
+}
+
+/**
+ * What is left of the allotment of a process that runs, in words. What it ran on credit that its policy
+ * gave it may be left besides: the trace does not tell of that.
+ * @param {import("./store.js").SystemState} state @param {number} pid @param {number} level
+ * @returns {string} "": it has none, or it is not known
+ */
+export function allotmentLeft(state, pid, level) {
+    const whole = level < 0 ? 0 : allotmentOf(state, level);
+    const ran = state.story.atLevel(pid);
+    if (!whole || ran?.level !== level) return "";
+    return `sinks after ${duration(Math.max(0, whole - ran.ran))} of ${duration(whole)}`;
+}

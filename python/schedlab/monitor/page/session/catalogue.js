@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// What is known of policies, as `./schedlab policies --json` has it.
+
+const SHARES = { tickets: 2, weight: 3 };
+
+/** @param {any} policy as build/policy_list lists it @returns {any} with its lists by name */
+export function asCatalogue(policy) {
+    const byName = (entries) => Object.fromEntries((entries ?? []).map((entry) => [entry.name, entry]));
+    const presets = policy.presets.map((preset) => ({ ...preset, tunables: byName(preset.tunables) }));
+    return { ...policy, tunables: byName(policy.tunables), presets: byName(presets) };
+}
+
+/** @param {any[]} policies @param {string} choice name or name:preset @returns {number} enum attribute_kind, or 0 */
+export function sharesBy(policies, choice) {
+    const [name, preset] = choice.split(":");
+    const found = policies.find((each) => each.name === name);
+    return SHARES[found?.presets[preset]?.shares_by ?? found?.shares_by] ?? 0;
+}

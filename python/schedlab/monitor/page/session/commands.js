@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// What a session can be asked to do: docs/monitor.md lists it, and docs/page.md what is asked of this
+// one alone.
+
+import { Refused } from "./instance.js";
+import { ATTRIBUTES } from "./machine.js";
+import { readTunables } from "./texts.js";
+
+const WINDOW_S = [0.1, 600];
+
+/**
+ * Does what a message asks. Refused: it was not done, or not by all.
+ * @param {import("./session.js").Session} session @param {any} message
+ * @returns {any} the result; of several systems, by system
+ */
+export function perform(session, message) {
+    const { do: wanted, system: letter } = message;
+    if (Object.hasOwn(TOGETHER, wanted)) return TOGETHER[wanted](session, message);
+    if (!Object.hasOwn(EACH, wanted)) throw new Refused(`${wanted}: this page cannot do that by itself; ./schedlab monitor can`);
+    const systems = session.systems.filter((each) => !letter || letter === "*" || each.letter === letter);
+    const results = systems.map((system) => [system.letter, EACH[wanted](session, system, message)]);
+    return results.length === 1 ? results[0][1] : Object.fromEntries(results);
+}
+
+const EACH = {
+    policy: (session, system, { policy }) => void command(system, "sched_status", policy),
+    tunable: (session, system, { name, value }) => void command(system, "sched_tunables", `${name} ${value}`),
+    tunables: (session, system) => (can(system, "policy") ? readTunables(system.source.text("sched_tunables")) : []),
+    attribute: (session, system, { kind, value, ...which }) => {
+        if (!Object.hasOwn(ATTRIBUTES, kind) || !Number.isInteger(value)) throw new Refused(`${kind}: expected a whole number for ${Object.keys(ATTRIBUTES).join(", ")}`);
+        return forEach(system, which, (pid) => system.source.act("machine_set_attribute", pid, ATTRIBUTES[kind], BigInt(value)));
+    },
+    start: (session, system, { workload }) => {
+        need(system, "start");
+        return session.start(system, workload);
+    },
+    kill: (session, system, which) => forEach(system, which, (pid) => {
+        if (system.source.own.includes(pid)) throw new Refused(`pid ${pid} is there for the monitor's sake, and stays`);
+        return system.source.act("machine_kill", pid);
+    }),
+    pause: (session, system) => { system.paused = true; },
+    resume: (session, system) => {
+        if (system.isOver) throw new Refused("it is over: step back, or go to another time");
+        system.paused = false;
+    },
+    restart: (session, system, { cpus, policy, seed, tick_ns, workloads }) => {
+        const given = Object.entries({ cpus, policy, seed, tick_ns, workloads }).filter(([, value]) => value !== undefined && value !== null);
+        const changes = Object.fromEntries(given);
+        if (policy && policy !== system.setup.policy) changes.settings = {};
+        session.restart(system, changes);
+    },
+    history: (session, system) => system.history(session.pace),
+    explain: (session, system, { pid }) => system.explain(pid),
+};
+
+const TOGETHER = {
+    pace: (session, { speed }) => {
+        if (!Number.isFinite(speed) || speed < 0) throw new Refused(`a pace of ${speed}: 0 or more is possible`);
+        session.pace = speed;
+    },
+    step: (session, { kind, back = false }) => session.step(kind, back),
+    seek: (session, { time_ns }) => session.seek(time_ns),
+    window: (session, { seconds }) => {
+        if (!(seconds >= WINDOW_S[0] && seconds <= WINDOW_S[1])) throw new Refused(`a window of ${WINDOW_S[0]} to ${WINDOW_S[1]} s is possible`);
+        session.windowNs = seconds * 1e9;
+        for (const each of session.systems) each.setWindow(session.windowNs);
+        session.changed();
+    },
+    // Of this page alone:
+    begin: (session, { systems, pace, own, lesson }) => {
+        if (pace !== undefined) session.pace = pace;
+        if (own) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...own.map((each) => ({ ...each, kind: "own", tick_bound: false }))];
+        session.begin(systems, lesson);
+    },
+    play: (session, { file, ...told }) => session.play(file, told),
+    learn: (session, { module }) => {
+        const names = session.learn(new WebAssembly.Module(module));
+        session.changed();
+        return names;
+    },
+};
+
+function can(system, ability) {
+    return system.source.abilities.includes(ability);
+}
+
+function need(system, ability) {
+    if (!can(system, ability)) throw new Refused("a recording is as it is");
+}
+
+function command(system, file, line) {
+    need(system, "policy");
+    system.act(() => system.source.act("machine_command", file, line));
+}
+
+// Of a group, one that has just ended is no mistake.
+function forEach(system, { pid, group }, act) {
+    need(system, "attributes");
+    if (group === undefined || group === null) {
+        system.act(() => act(pid));
+        return 1;
+    }
+    const pids = system.pidsOf(group);
+    if (!pids.length) throw new Refused(`no process of the group ${group} lives`);
+    return pids.filter((each) => {
+        try {
+            return system.act(() => act(each));
+        } catch (error) {
+            if (error instanceof Refused) return false;
+            throw error;
+        }
+    }).length;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+//
+// A system whose trace comes from a server: shown as it is, or as it was. Nothing of its past is
+// forgotten while it is looked at.
+
+import { LiveSource } from "./live_source.js";
+import { WatchedSystem } from "./system.js";
+import { RECORD_BYTES, Tape } from "./tape.js";
+
+const SEEN_MAX = 10_000;
+const HEADER_BYTES = 64;
+const STANDS = { life: "starting", message: "", paused: false, speed: 0, pace: -1, events_per_s: 0, recording: "" };
+
+/** A header for a system that has not sent one yet: of a machine that does nothing. */
+function headerOf({ cpus, tick_ns }) {
+    const header = new DataView(new ArrayBuffer(HEADER_BYTES));
+    new Uint8Array(header.buffer).set(new TextEncoder().encode("SCHEDLAB"));
+    [1, HEADER_BYTES, RECORD_BYTES, cpus].forEach((value, place) => header.setUint32(8 + 4 * place, value, true));
+    header.setBigUint64(24, BigInt(tick_ns), true);
+    header.setBigUint64(32, 1_000_000_000n, true);
+    return new Uint8Array(header.buffer);
+}
+
+/** What a server tells of a system besides its trace, from one start of the system to the next. */
+export class Told {
+    state = STANDS;
+    own = [];
+    recordCostNs = 0;
+    log = new Lines(2000);
+    marks = new Lines(200);
+}
+
+/** The last lines of many. */
+class Lines {
+    #items = [];
+    #end = 0;
+
+    constructor(most) {
+        this.most = most;
+    }
+
+    add(items) {
+        this.#items = [...this.#items, ...items].slice(-this.most);
+        this.#end += items.length;
+    }
+
+    /** @param {number} number @returns {[any[], number]} what came after so many, and how many there are */
+    since(number) {
+        const count = Math.min(this.#end - number, this.#items.length);
+        return [count > 0 ? this.#items.slice(-count) : [], this.#end];
+    }
+}
+
+export class LiveSystem extends WatchedSystem {
+    /** Is a moment before the present shown? */
+    isBack = false;
+    /** Is its server to go to that moment? */
+    isLeaving = false;
+    #log = 0; // how many lines frames have told
+    #marks = 0;
+    /** @type {Map<number, number>} moments that were shown, and how many records were known then */
+    #seen = new Map();
+
+    /**
+     * @param {WebAssembly.Module} module @param {any} info of hello
+     * @param {{sharesBy: number, windowNs: number}} terms @param {Told} told
+     * @param {Tape} [tape] with what it begins with
+     */
+    constructor(module, info, terms, told, tape = new Tape(headerOf(info))) {
+        const source = new LiveSource(module, tape, info.tick_ns || 1e6);
+        source.own = told.own;
+        super(info.system, { policy: info.setup.policy, tick_ns: info.tick_ns }, source, terms);
+        this.told = told;
+        this.source.tell = (rows) => rows.forEach((row) => this.tellRow(row));
+        this.introduce();
+        this.#follow();
+    }
+
+    /** @returns {number} the latest moment of all that is known */
+    get presentNs() {
+        return this.source.tape.latest;
+    }
+
+    introduce() {
+        super.introduce();
+        this.source.instance.call("watch_record_cost", this.told?.recordCostNs ?? 0);
+    }
+
+    /** @param {Uint32Array} words of records */
+    append(words) {
+        this.source.tape.append(words);
+        this.#follow();
+    }
+
+    /** @param {any[]} rows of sched_status */
+    hear(rows) {
+        this.source.hear(rows);
+        this.#follow();
+    }
+
+    /** It is at least so late. */
+    reach(time) {
+        this.source.tape.reach(time);
+        this.#follow();
+    }
+
+    #follow() {
+        if (!this.isBack) this.advance(this.presentNs, Infinity);
+    }
+
+    /** Shows it as it was at a time; from the present on, as it is. */
+    look(time) {
+        this.isBack = time < this.presentNs;
+        const shown = this.isBack ? Math.max(time, this.past.begin) : this.presentNs;
+        return this.seek(shown, this.isBack ? this.#seen.get(shown) : Infinity);
+    }
+
+    /** @returns {number} the moment a step before or after the one that is shown */
+    moment(kind, back) {
+        return back ? this.past.before(this.now, kind) : this.source.after(kind);
+    }
+
+    frame(pace) {
+        if (!this.isBack) this.#see();
+        if (this.whole) this.#log = this.#marks = 0;
+        const frame = super.frame(pace);
+        const [log, lines] = this.told.log.since(this.#log);
+        const [marks, count] = this.told.marks.since(this.#marks);
+        [this.#log, this.#marks] = [lines, count];
+        return this.#worded(frame, log, marks);
+    }
+
+    history(pace) {
+        return this.#worded(super.history(pace), this.told.log.since(0)[0], this.told.marks.since(0)[0]);
+    }
+
+    #worded(frame, log, marks) {
+        const back = this.isBack ? this.presentNs - this.now : 0;
+        return { ...frame, log, marks: [...frame.marks, ...marks], back_ns: back };
+    }
+
+    state() {
+        return this.told.state;
+    }
+
+    #see() {
+        this.#seen.delete(this.now);
+        this.#seen.set(this.now, this.source.at);
+        if (this.#seen.size > SEEN_MAX) this.#seen.delete(this.#seen.keys().next().value);
+    }
+}

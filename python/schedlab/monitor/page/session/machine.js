@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+//
+// A simulated machine with all that was done to it. The same acts at the same times give the same
+// machine and the same trace, however it came to those times: so a time before is reached from a
+// copy of the machine's memory, by the acts that were done from there on.
+
+import { Instance, Refused } from "./instance.js";
+import { readStatus } from "./texts.js";
+
+/** The first process's program: the machine would end with it. */
+const OWN_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
+const OWN_PROCESSES = 2;
+const NEVER_NS = 900_000_000 * 1e9;
+const PROCESSES = 4096;
+const ADDED_STEPS = 1 << 15;
+const EVENTS_MAX = 100_000; // the most that a step looks at
+const PIECE_NS = 5_000_000;
+const RUN_DONE = 1;
+const RUN_FAILED = 2;
+export const ATTRIBUTES = { priority: 1, tickets: 2, weight: 3 };
+
+/** @typedef {{policy: string, settings: Record<string, number>, cpus: number, tick_ns: number, seed: number, costs: string}} Setup */
+/** @typedef {{time: number, name: string, given: any[]}} Act done to the machine, and when */
+
+export class SimulatedMachine {
+    abilities = ["attributes", "pace", "pause", "policy", "seek", "setup", "start"];
+    /** Processes that are there for the monitor's sake: init, and the one that sleeps. */
+    own = [1, 2];
+    endNs = null;
+    /** @type {Act[]} the first `done` of them were done; others shall be when their times come */
+    #acts = [];
+    #done = 0;
+
+    /** @param {WebAssembly.Module} module @param {Setup} setup */
+    constructor(module, setup) {
+        this.setup = setup;
+        this.instance = new Instance(module);
+        const { policy, settings, cpus, tick_ns, seed, costs } = setup;
+        const tunables = Object.entries(settings).map((pair) => pair.join("=")).join(",");
+        this.instance.obey(
+            "machine_begin", policy, tunables, cpus, PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
+            OWN_PROGRAM, true, ADDED_STEPS,
+        );
+        // It stands after its first tick: then init has forked the process that sleeps.
+        while (this.instance.call("machine_processes") < OWN_PROCESSES) this.#run(this.#nextTick());
+    }
+
+    /** @returns {number} nanoseconds */
+    get now() {
+        return this.#number("machine_now");
+    }
+
+    /** How far what was taken goes. */
+    get reached() {
+        return this.now;
+    }
+
+    /** Where the trace's header lies in memory. */
+    header() {
+        return this.instance.call("machine_trace_header");
+    }
+
+    /** The records since the last call: where they lie in memory, and how many bytes. */
+    take() {
+        this.instance.obey("machine_flush");
+        const place = this.instance.call("machine_take_records");
+        return { place, count: this.instance.call("machine_taken_bytes") };
+    }
+
+    status() {
+        return readStatus(this.text("sched_status"));
+    }
+
+    /** @param {"sched_status" | "sched_tunables"} file @returns {string} */
+    text(file) {
+        return this.instance.text(this.instance.obey("machine_text", file));
+    }
+
+    // --- acts
+
+    /**
+     * Does something now. What was to be done from here on, before one went back, is forgotten.
+     * @param {string} name a function of page/machine.c @param {...any} given @returns {number}
+     */
+    act(name, ...given) {
+        const act = { time: this.now, name, given };
+        const result = this.#perform(act);
+        this.#acts.length = this.#done;
+        this.#acts.push(act);
+        this.#done += 1;
+        return result;
+    }
+
+    // CPUs hear of it at once: so it is the same whether or not another act follows now.
+    #perform({ name, given }) {
+        const result = this.instance.obey(name, ...given);
+        this.#run(this.now);
+        return result;
+    }
+
+    // --- time
+
+    /**
+     * Goes on to a time, or as far as it comes.
+     * @param {number} until @param {number} patience_ms
+     */
+    advance(until, patience_ms = Infinity) {
+        const end = performance.now() + patience_ms;
+        for (;;) {
+            this.#doDue();
+            const target = Math.min(until, this.#nextAct());
+            const now = this.now;
+            if (now >= target) return;
+            this.#run(Math.min(target, now + PIECE_NS));
+            if (performance.now() > end) return;
+        }
+    }
+
+    /** Goes on by one step. @param {"event" | "decision" | "tick" | "millisecond"} kind */
+    step(kind) {
+        if (kind === "tick") this.advance(this.#nextTick());
+        else if (kind === "millisecond") this.advance(this.now + 1_000_000);
+        else this.#stepUntilMore(kind === "decision" ? "machine_decisions" : "machine_records");
+    }
+
+    #stepUntilMore(counter) {
+        const before = this.#number(counter);
+        for (let events = 0; events < EVENTS_MAX; events++) {
+            const coming = Math.min(this.#number("machine_next"), this.#nextAct());
+            if (coming >= NEVER_NS) {
+                throw new Refused("nothing is going to happen: all processes wait; start a workload");
+            }
+            this.advance(coming);
+            this.#run(coming);
+            if (this.#number(counter) > before) return;
+        }
+    }
+
+    #run(until) {
+        const status = this.instance.call("machine_run", BigInt(until));
+        if (status === RUN_DONE) throw new Refused("the machine's first process has ended");
+        if (status === RUN_FAILED) throw new Refused(this.instance.text(this.instance.call("machine_error")));
+    }
+
+    #nextTick() {
+        const tick = this.setup.tick_ns;
+        return (Math.floor(this.now / tick) + 1) * tick;
+    }
+
+    #number(counter) {
+        return Number(BigInt.asUintN(64, this.instance.call(counter)));
+    }
+
+    #nextAct() {
+        return this.#acts[this.#done]?.time ?? NEVER_NS;
+    }
+
+    #doDue() {
+        while (this.#nextAct() <= this.now) {
+            this.#perform(this.#acts[this.#done]);
+            this.#done += 1;
+        }
+    }
+
+    // --- copies
+
+    snapshot() {
+        return { memory: this.instance.snapshot(), done: this.#done };
+    }
+
+    restore({ memory, done }) {
+        this.instance = this.instance.again(memory);
+        this.#done = done;
+    }
+}

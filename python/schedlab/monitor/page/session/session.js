@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+//
+// The systems that are watched together, which go in step: what the server does for the monitor, here
+// done within the page.
+
+import { asCatalogue, sharesBy } from "./catalogue.js";
+import { Instance, Refused } from "./instance.js";
+import { SimulatedMachine } from "./machine.js";
+import { Recording } from "./recording.js";
+import { WatchedSystem } from "./system.js";
+import { readHeader, Tape } from "./tape.js";
+
+const TURN_MS = 20;
+const AIM_MS = 40; // what a turn may take
+const FRAME_MS = 100;
+const LETTERS = ["a", "b", "c", "d"];
+const STANDARD = { settings: {}, cpus: 2, tick_ns: 10_000_000, seed: 1, costs: "kernel", workloads: [] };
+export const CPUS_MAX = 256;
+
+export class Session {
+    /** @type {WatchedSystem[]} */
+    systems = [];
+    /** @type {any[]} as `./schedlab policies --json` has them */
+    policies = [];
+    pace = 1;
+    windowNs = 10_000_000_000;
+    /** @type {any} that is played; null: none */
+    lesson = null;
+    #modules = new Map();
+    #farNs = 1e6;
+    #turned_ms = 0;
+    #shown_ms = 0;
+    #told = "";
+
+    /**
+     * @param {WebAssembly.Module} module that of page/machine.c with all policies
+     * @param {{name: string, title: string, kind: string, text: string, tick_bound: boolean}[]} palette
+     * @param {(message: any) => void} tell
+     */
+    constructor(module, palette, tell) {
+        this.module = module;
+        this.palette = palette;
+        this.tell = tell;
+        this.learn(module);
+        setTimeout(() => this.#turn(), TURN_MS);
+    }
+
+    /** Takes in the policies of a module, in place of those of the same names. @returns {string[]} their names */
+    learn(module) {
+        const found = JSON.parse(new Instance(module).printed("print_policies")).map(asCatalogue);
+        for (const policy of found) {
+            this.policies = [...this.policies.filter(({ name }) => name !== policy.name), policy];
+            this.#modules.set(policy.name, module);
+        }
+        return found.map(({ name }) => name);
+    }
+
+    // --- systems
+
+    /**
+     * Shows these, from their beginning on: for a lesson, standing still.
+     * @param {any[]} setups of simulated machines, one to four @param {any} lesson null: there is none
+     */
+    begin(setups, lesson = null) {
+        if (!setups.length || setups.length > LETTERS.length) throw new Refused(`one to ${LETTERS.length} systems can be shown`);
+        const systems = setups.map((setup, place) => this.#simulated(LETTERS[place], { ...STANDARD, ...setup }));
+        for (const each of systems) each.paused = lesson !== null;
+        this.systems = systems;
+        this.lesson = lesson;
+        this.#introduce();
+    }
+
+    /** Plays a trace. @param {ArrayBuffer} file @param {{title: string, policy?: string}} told of it */
+    play(file, { title, policy }) {
+        const { cpus, tick_ns, seed } = readHeader(file);
+        const source = new Recording(this.module, Tape.of(file), tick_ns || STANDARD.tick_ns);
+        const setup = { ...STANDARD, policy: policy || source.policy() || this.#standard, cpus, tick_ns, seed, machine: "recorded", title };
+        const system = new WatchedSystem(LETTERS[0], setup, source, this.#terms(setup.policy));
+        system.paused = true;
+        system.goThrough();
+        this.systems = [system];
+        this.lesson = null;
+        this.#introduce();
+    }
+
+    /** Begins one anew, in step with the others. @param {WatchedSystem} system */
+    restart(system, changes) {
+        if (!system.source.abilities.includes("setup")) throw new Refused("a recording is as it is");
+        const others = this.systems.filter((each) => each !== system);
+        const begun = this.#simulated(system.letter, { ...system.setup, ...changes });
+        begun.paused = system.paused;
+        if (others.length) begun.originNs = begun.now - Math.min(...others.map((each) => each.commonNs));
+        this.systems = this.systems.map((each) => (each === system ? begun : each));
+        this.#introduce();
+    }
+
+    #simulated(letter, setup) {
+        this.#check(setup);
+        const module = this.#modules.get(setup.policy.split(":")[0]);
+        const source = new SimulatedMachine(module, setup);
+        const system = new WatchedSystem(letter, { ...setup, machine: "sim", title: "" }, source, this.#terms(setup.policy));
+        for (const name of setup.workloads) this.start(system, name);
+        return system;
+    }
+
+    #check({ policy = "", cpus, tick_ns, workloads }) {
+        if (!this.#modules.has(policy.split(":")[0])) throw new Refused(`no policy is called ${policy}; there are ${[...this.#modules.keys()].join(", ")}`);
+        if (!Number.isInteger(cpus) || cpus < 1 || cpus > CPUS_MAX) throw new Refused(`1 to ${CPUS_MAX} CPUs are possible, not ${cpus}`);
+        const bound = workloads.find((name) => this.workload(name).tick_bound);
+        if (bound && tick_ns !== STANDARD.tick_ns) {
+            throw new Refused(`${bound} was written down for a tick of 10 ms: choose this tick, or another workload`);
+        }
+    }
+
+    get #standard() {
+        return this.policies.find(({ number }) => number === 0)?.name ?? this.policies[0].name;
+    }
+
+    #terms(policy) {
+        return { sharesBy: sharesBy(this.policies, policy), windowNs: this.windowNs };
+    }
+
+    /** @param {string} name @returns {any} of the palette. Refused: there is none */
+    workload(name) {
+        const found = this.palette.find((each) => each.name === name);
+        if (!found) throw new Refused(`no workload is called ${name}`);
+        return found;
+    }
+
+    /** @returns {number} the PID of its first process */
+    start(system, name) {
+        const { text } = this.workload(name);
+        return system.act(() => system.source.act("machine_start", name, text, BigInt(system.setup.tick_ns)));
+    }
+
+    // --- what is told
+
+    #introduce() {
+        this.changed();
+        this.#show();
+    }
+
+    hello() {
+        return {
+            type: "hello",
+            version: "",
+            systems: this.systems.map((each) => introduced(each)),
+            policies: this.policies,
+            palette: this.palette.map(({ name, title, kind }) => ({ name, title, kind })),
+            window_ns: this.windowNs,
+            cpus_max: { sim: CPUS_MAX },
+            lesson: this.lesson,
+        };
+    }
+
+    changed() {
+        this.#told = this.#titles();
+        this.tell(this.hello());
+    }
+
+    /** Shows how all are, now. */
+    #show() {
+        this.#shown_ms = performance.now();
+        for (const each of this.systems) this.tell(each.frame(this.pace));
+        if (this.#titles() !== this.#told) this.changed(); // a policy was switched
+    }
+
+    #titles() {
+        return this.systems.map(titleOf).join();
+    }
+
+    // --- time
+
+    #turn() {
+        const began_ms = performance.now();
+        const since_ms = this.#turned_ms ? began_ms - this.#turned_ms : TURN_MS;
+        this.#turned_ms = began_ms;
+        try {
+            this.#advance(since_ms);
+        } catch (error) {
+            if (!(error instanceof Refused)) throw error; // its frame says so
+        } finally {
+            if (performance.now() >= this.#shown_ms + FRAME_MS) this.#show();
+            const left = TURN_MS - (performance.now() - began_ms);
+            setTimeout(() => this.#turn(), Math.max(left, 1));
+        }
+    }
+
+    // All go on to one time: that which the slowest has reached, and a bit more. How much may be a
+    // bit is learnt from how long it took.
+    #advance(since_ms) {
+        const going = this.systems.filter((each) => each.goesOn);
+        if (!going.length) return;
+        const began_ms = performance.now();
+        const before = Math.min(...going.map((each) => each.commonNs));
+        const wanted = this.pace ? Math.min(this.#farNs, since_ms * this.pace * 1e6) : this.#farNs;
+        this.#advanceTo(going, before + Math.max(Math.round(wanted), 1), AIM_MS);
+        const took_ms = performance.now() - began_ms;
+        const went = Math.min(...going.map((each) => each.commonNs)) - before;
+        if (went > 0) this.#farNs = Math.min((went * AIM_MS) / Math.max(took_ms, AIM_MS / 8), this.#farNs * 2, 60e9);
+        else if (took_ms > AIM_MS) this.#farNs = Math.max(this.#farNs / 2, 1000);
+    }
+
+    #advanceTo(systems, commonNs, patience_ms) {
+        const behind = systems.filter((each) => each.commonNs < commonNs);
+        for (const each of behind) each.advance(commonNs + each.originNs, patience_ms / behind.length);
+    }
+
+    /** One goes on by a step, or back, and the others to the same time. @returns {number} the leader's time */
+    step(kind, back) {
+        const leader = this.systems.find((each) => !each.isOver || back);
+        if (!leader) throw new Refused("all have ended");
+        for (const each of this.systems) each.paused = true;
+        if (back) leader.stepBack(kind);
+        else leader.step(kind);
+        const others = this.systems.filter((each) => each !== leader && !each.failed);
+        if (back) for (const each of others) each.seek(Math.max(leader.commonNs + each.originNs, 0));
+        else this.#advanceTo(others, leader.commonNs, Infinity);
+        this.#show();
+        return leader.now;
+    }
+
+    seek(time_ns) {
+        for (const each of this.systems) each.seek(time_ns);
+        this.#show();
+        return this.systems[0].now;
+    }
+}
+
+function titleOf({ setup: { title, machine, cpus }, policy }) {
+    return title || `${policy} on ${machine}, ${cpus} CPU${cpus > 1 ? "s" : ""}`;
+}
+
+function introduced(system) {
+    const { letter, setup, source } = system;
+    const { cpus, tick_ns, machine } = setup;
+    return {
+        system: letter,
+        title: titleOf(system),
+        machine, cpus, tick_ns,
+        repeatable: machine === "sim",
+        no_branches: "this page simulates: step back, and do otherwise from there",
+        end_ns: source.endNs,
+        abilities: source.abilities,
+        setup: { ...setup, files: [] },
+    };
+}

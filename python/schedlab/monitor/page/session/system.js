@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+//
+// One system that is watched: a source of a trace, and the model that makes frames of it. Both lie in
+// one memory, so a copy of it is all that a step back needs.
+
+import { Refused } from "./instance.js";
+import { readMessage } from "./model_message.js";
+import { Past } from "./past.js";
+
+const RUNS_MAX = 20_000;
+
+/**
+ * A source has `instance`, `header` (where the trace's header lies in memory), `now`, `endNs` (null:
+ * unknown), `abilities`, `own` (PIDs), advance(until, patience_ms), step(kind), take() (what is new of
+ * the trace: {place, count}), `reached` (how far that goes), status() (rows of sched_status) and
+ * snapshot(), restore().
+ */
+export class WatchedSystem {
+    paused = false;
+    message = "";
+    failed = false;
+    number = 0;
+    /** Where the time begins, of its own, that it has in common with the other systems. */
+    originNs = 0;
+    /** The next frame tells all anew. */
+    whole = true;
+    #shown = null;
+    #seen = [];
+
+    /**
+     * @param {string} letter @param {any} setup as hello tells it @param {any} source
+     * @param {{sharesBy: number, windowNs: number}} terms
+     */
+    constructor(letter, setup, source, { sharesBy, windowNs }) {
+        this.letter = letter;
+        this.setup = setup;
+        this.source = source;
+        this.past = new Past(setup.tick_ns, source.forgetBefore?.bind(source));
+        const { instance } = source;
+        if (!instance.call("watch_begin", source.header(), setup.policy, sharesBy)) {
+            throw new Refused("the trace's header is damaged, or no memory is left");
+        }
+        this.windowNs = windowNs;
+        this.introduce();
+        this.#feed();
+    }
+
+    /** @returns {number} nanoseconds of its own time */
+    get now() {
+        return this.source.now;
+    }
+
+    /** @returns {string} the policy in force, as last shown */
+    get policy() {
+        return this.#shown?.policy ?? this.setup.policy;
+    }
+
+    get commonNs() {
+        return this.now - this.originNs;
+    }
+
+    get isOver() {
+        return this.failed || (this.source.endNs !== null && this.now >= this.source.endNs);
+    }
+
+    get goesOn() {
+        return !this.paused && !this.isOver;
+    }
+
+    /** Goes on to a time of its own, or as far as it comes. */
+    advance(until, patience_ms) {
+        this.#attempt(() => this.source.advance(until, patience_ms));
+    }
+
+    step(kind) {
+        this.paused = true;
+        this.#attempt(() => this.source.step(kind));
+    }
+
+    // What the source refuses to do by itself is its end.
+    #attempt(going) {
+        if (this.failed) throw new Refused(this.message);
+        try {
+            going();
+        } catch (error) {
+            if (!(error instanceof Refused)) this.failed = true;
+            this.message = error.message;
+            throw error;
+        } finally {
+            this.#feed();
+        }
+    }
+
+    /** Does something to it now. @param {() => any} what */
+    act(what) {
+        this.past.forgetAfter(this.now);
+        try {
+            return what();
+        } finally {
+            this.#feed();
+        }
+    }
+
+    #feed() {
+        const { instance } = this.source;
+        for (let piece = this.source.take(); piece.count; piece = this.source.take()) {
+            this.past.note(instance.words(piece.place, piece.count), piece.before);
+            instance.call("watch_feed", piece.place, piece.count);
+            this.past.keep(this.source.reached, () => this.source.snapshot());
+        }
+        instance.call("watch_reach", BigInt(this.now));
+        this.past.keep(this.source.reached, () => this.source.snapshot());
+    }
+
+    // --- back in time
+
+    stepBack(kind) {
+        this.paused = true;
+        return this.seek(this.past.before(this.now, kind));
+    }
+
+    /** Takes all in once, of what has an end, so that any time is reached from a copy near it. */
+    goThrough() {
+        const begin = this.now;
+        this.past.spread(this.source.tape.length);
+        this.advance(this.source.endNs, Infinity);
+        this.seek(begin);
+    }
+
+    /**
+     * Goes to a time of its own: from the last copy before it.
+     * @param {number} time @param {number} [most] records, of a trace of which as many were known at that time
+     * @returns {number}
+     */
+    seek(time, most = Infinity) {
+        if (this.failed) throw new Refused(this.message);
+        this.source.limit?.(most);
+        if (time < this.now || this.source.at > most) {
+            this.source.restore(this.past.copyAt(time, most).copy);
+            this.introduce();
+        }
+        this.advance(time, Infinity);
+        this.whole = true;
+        return this.now;
+    }
+
+    // --- what is shown
+
+    /** Tells the model what no trace does. */
+    introduce() {
+        const { instance, own } = this.source;
+        instance.call("watch_own", new Uint8Array(Uint32Array.from(own).buffer), own.length);
+        instance.call("watch_window", BigInt(this.windowNs));
+    }
+
+    setWindow(windowNs) {
+        this.windowNs = windowNs;
+        this.introduce();
+    }
+
+    tellRow({ pid, priority, tickets, slice_ns: slice }) {
+        this.source.instance.call("watch_status", ...[pid, priority, tickets, slice ?? -1].map(BigInt));
+    }
+
+    /** @param {number} pace @returns {any} what is the case, and what has happened since the last one */
+    frame(pace) {
+        this.number += 1;
+        for (const row of this.source.status()) this.tellRow(row);
+        const shown = this.#message("watch_frame", RUNS_MAX);
+        this.#shown = shown;
+        const { whole } = this;
+        this.whole = false;
+        return this.#framed(whole ? { ...shown, ...this.#message("watch_history") } : shown, pace, whole);
+    }
+
+    history(pace) {
+        this.#shown ??= this.#message("watch_frame", RUNS_MAX);
+        return this.#framed({ ...this.#shown, ...this.#message("watch_history") }, pace, true);
+    }
+
+    /** @param {string} group @returns {number[]} those of it that live, as last shown */
+    pidsOf(group) {
+        const { pid, group: groups } = this.#shown?.processes ?? { pid: [], group: [] };
+        return [...pid].filter((each, place) => groups[place] === group);
+    }
+
+    explain(pid) {
+        const found = this.#message("watch_explain", pid);
+        if (!found) throw new Refused(`no process ${pid} lives, or did in the window`);
+        return found;
+    }
+
+    #message(name, ...given) {
+        const { instance } = this.source;
+        const place = instance.call(name, ...given);
+        return place ? readMessage(instance.buffer, place) : null;
+    }
+
+    #framed(shown, pace, whole) {
+        return {
+            ...shown, type: "frame", system: this.letter, number: this.number, whole, log: [],
+            behind_ns: 0, back_ns: 0, skipped_frames: 0, ...this.state(shown, pace),
+        };
+    }
+
+    /** How it is, apart from what the trace tells (python/schedlab/monitor/frames.py). */
+    state(shown, pace) {
+        const { speed, events } = this.#rates(shown);
+        return {
+            life: this.#life(), message: this.message, paused: this.paused, pace, speed,
+            events_per_s: events, recording: "",
+        };
+    }
+
+    #life() {
+        if (this.failed) return "failed";
+        if (this.isOver) return "ended";
+        return this.paused ? "paused" : "running";
+    }
+
+    // Over the last second or so of our time.
+    #rates({ now_ns, events }) {
+        const now_ms = performance.now();
+        this.#seen.push({ now_ms, now_ns, events });
+        while (this.#seen.length > 2 && this.#seen[1].now_ms <= now_ms - 1000) this.#seen.shift();
+        const first = this.#seen[0];
+        const seconds = (now_ms - first.now_ms) / 1000;
+        const rate = (now, then) => (seconds ? Math.max(now - then, 0) / seconds : 0);
+        return { speed: rate(now_ns, first.now_ns) / 1e9, events: rate(events, first.events) };
+    }
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+//
+// A trace's records in the order of their sequence, whole or growing.
+
+import { Refused } from "./instance.js";
+
+const MAGIC = "SCHEDLAB";
+const VERSION = 1;
+const HEADER_BYTES = 64;
+export const RECORD_BYTES = 32;
+export const WORDS = RECORD_BYTES / 4; // of a record
+const SEQUENCE_WORD = 2;
+const PROCESS_WORD = 3;
+const SLOTS_MOST = 4; // times as many as there are records
+const SWITCH = 10;
+const SCHEDULER_EXIT = 18;
+
+/** What a trace's header says. @param {ArrayBuffer} file */
+export function readHeader(file) {
+    const view = new DataView(file);
+    const magic = file.byteLength < HEADER_BYTES ? "" : String.fromCharCode(...new Uint8Array(file, 0, 8));
+    if (magic !== MAGIC) throw new Refused("this is no trace of schedlab: expected a file trace.bin of a run");
+    const version = view.getUint32(8, true);
+    const bytes = view.getUint32(12, true);
+    if (version !== VERSION || bytes < HEADER_BYTES || view.getUint32(16, true) !== RECORD_BYTES) {
+        throw new Refused(`this trace has version ${version}, and this page reads version ${VERSION}`);
+    }
+    return {
+        bytes, cpus: view.getUint32(20, true), tick_ns: Number(view.getBigUint64(24, true)),
+        seed: Number(view.getBigUint64(40, true)),
+    };
+}
+
+/** @param {Uint32Array} words of records @param {number} at the first word of one @returns {number} nanoseconds */
+export function timeAt(words, at) {
+    return words[at + 1] * 2 ** 32 + words[at];
+}
+
+/** @param {Uint32Array} words of records @param {number} before @returns {number} the latest time of them and of this one */
+export function latestOf(words, before) {
+    let latest = before;
+    for (let at = 0; at < words.length; at += WORDS) latest = Math.max(latest, timeAt(words, at));
+    return latest;
+}
+
+/** @param {Uint32Array} words of records @param {number} at the first word of one */
+export function kindAt(words, at) {
+    return words[at + 4] & 0xffff;
+}
+
+/**
+ * Which records tell that a CPU has picked a process: a scheduler's exits, or switches in a trace
+ * that has none.
+ */
+export class Decisions {
+    #kind = SWITCH;
+
+    /** Looks at a record, of those before it the last. */
+    note(words, at) {
+        if (kindAt(words, at) === SCHEDULER_EXIT) this.#kind = SCHEDULER_EXIT;
+    }
+
+    /** @returns {boolean} */
+    has(words, at) {
+        return kindAt(words, at) === this.#kind && words[at + PROCESS_WORD] !== 0;
+    }
+}
+
+export class Tape {
+    decisions = new Decisions();
+    /** @type {{first: number, words: Uint32Array}[]} `first`: the number of its first record */
+    #pieces = [];
+    /** How many records there are. */
+    length = 0;
+    /** The latest time of all. */
+    latest = 0;
+
+    /** @param {ArrayBuffer} file a trace @returns {Tape} with all that it says */
+    static of(file) {
+        const { bytes } = readHeader(file);
+        const count = Math.floor((file.byteLength - bytes) / RECORD_BYTES);
+        const tape = new Tape(new Uint8Array(file, 0, HEADER_BYTES));
+        const records = bytes % 4 ? file.slice(bytes) : file;
+        tape.append(inOrder(new Uint32Array(records, bytes % 4 ? 0 : bytes, count * WORDS)));
+        return tape;
+    }
+
+    /** It is at least so late, though nothing may have happened since. */
+    reach(time) {
+        this.latest = Math.max(this.latest, time);
+    }
+
+    /** @param {Uint8Array} header of the trace */
+    constructor(header) {
+        this.header = header;
+    }
+
+    /** @param {Uint32Array} words of the next records, in order */
+    append(words) {
+        if (!words.length) return;
+        for (let at = 0; at < words.length; at += WORDS) this.decisions.note(words, at);
+        this.latest = latestOf(words, this.latest);
+        this.#pieces.push({ first: this.length, words });
+        this.length += words.length / WORDS;
+    }
+
+    /** Drops what comes before a record, as far as it lies in pieces of its own. */
+    forgetBefore(record) {
+        const kept = this.#pieces.findIndex(({ first, words }) => first + words.length / WORDS > record);
+        if (kept > 0) this.#pieces.splice(0, kept);
+    }
+
+    /**
+     * Records that lie together in memory, up to the first that is later than a time.
+     * @param {number} record the first of them @param {number} most @param {number} time @returns {Uint32Array}
+     */
+    until(record, most, time) {
+        const words = this.#from(record).subarray(0, most * WORDS);
+        let end = 0;
+        while (end < words.length && timeAt(words, end) <= time) end += WORDS;
+        return words.subarray(0, end);
+    }
+
+    /**
+     * @param {number} record @param {number} time @param {(words: Uint32Array, at: number) => boolean} isWanted
+     * @returns {number | undefined} the time of the first from a record on that is later, and wanted
+     */
+    next(record, time, isWanted) {
+        while (record < this.length) {
+            const words = this.#from(record);
+            for (let at = 0; at < words.length; at += WORDS) {
+                if (timeAt(words, at) > time && isWanted(words, at)) return timeAt(words, at);
+            }
+            record += words.length / WORDS;
+        }
+        return undefined;
+    }
+
+    #from(record) {
+        let low = 0;
+        let high = this.#pieces.length;
+        while (low + 1 < high) {
+            const middle = (low + high) >> 1;
+            if (this.#pieces[middle].first <= record) low = middle;
+            else high = middle;
+        }
+        const piece = this.#pieces[low];
+        return piece ? piece.words.subarray((record - piece.first) * WORDS) : new Uint32Array(0);
+    }
+}
+
+// A trace comes in blocks of one CPU each.
+function inOrder(words) {
+    const count = words.length / WORDS;
+    const sequence = (record) => words[record * WORDS + SEQUENCE_WORD];
+    let sorted = true;
+    for (let record = 1; record < count && sorted; record++) sorted = sequence(record) >= sequence(record - 1);
+    if (sorted) return words;
+    const found = new Uint32Array(words.length);
+    placesBy(sequence, count).forEach((record, place) => {
+        found.set(words.subarray(record * WORDS, (record + 1) * WORDS), place * WORDS);
+    });
+    return found;
+}
+
+// Where sequence numbers leave few gaps, each record has a slot of its own; a damaged trace is sorted.
+function placesBy(sequence, count) {
+    let [least, most] = [Infinity, 0];
+    for (let record = 0; record < count; record++) {
+        least = Math.min(least, sequence(record));
+        most = Math.max(most, sequence(record));
+    }
+    const places = Uint32Array.from({ length: count }, (_, record) => record);
+    const byComparing = () => places.sort((one, other) => sequence(one) - sequence(other));
+    if (most - least >= count * SLOTS_MOST) return byComparing();
+    const slots = new Uint32Array(most - least + 1);
+    for (let record = 0; record < count; record++) {
+        const slot = sequence(record) - least;
+        if (slots[slot]) return byComparing();
+        slots[slot] = record + 1;
+    }
+    return slots.filter(Boolean).map((record) => record - 1);
+}

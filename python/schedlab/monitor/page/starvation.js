@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Which processes starve: those that have waited without a run for longer than 50 ticks for each process
+// that runs or waits at their CPU. Turns of a few ticks each would have gone round ten times by then.
+
+const TICKS = 50;
+const STANDARD_TICK_NS = 10e6; // where a machine has no ticks
+
+/**
+ * @param {import("./store.js").SystemState} state
+ * @returns {Map<number, number>} by PID: how long it has waited, ns; that which has waited longest first
+ */
+export function starving(state) {
+    return new Map(longWaits(state).map(({ pid, waits }) => [pid, waits]));
+}
+
+/** @returns {Map<number, number>} by PID: since when it has starved, if its queue was as long then as it is now */
+export function starvingSince(state) {
+    return new Map(longWaits(state).map(({ pid, waits, limit }) => [pid, Math.floor(state.frame.now_ns - waits + limit) + 1]));
+}
+
+function longWaits({ frame, info }) {
+    const { pid, state, wait_now_ns: waits, cpu, own } = frame.processes;
+    const limit = TICKS * (info?.tick_ns || STANDARD_TICK_NS);
+    const shared = frame.shared_queue;
+    const found = [];
+    for (let at = 0; at < pid.length; at++) {
+        if (state[at] !== 0 || own[at]) continue;
+        const queue = frame.cpus[shared ? 0 : cpu[at]]?.queue.length ?? 0;
+        const runs = shared ? frame.cpus.length : 1;
+        const most = limit * Math.max(2, (queue + runs) / runs);
+        if (waits[at] > most) found.push({ pid: pid[at], waits: waits[at], limit: most });
+    }
+    return found.sort((one, other) => other.waits - one.waits);
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// The way to the server: by a session in a worker, which makes frames of what the server says. The page that
+// stands alone has another way in place of this one (page/way.js).
+
+/**
+ * @param {(message: any) => void} take is given each message that comes
+ * @param {() => void} lose is told when there is no way any more
+ * @returns {{send: (message: any) => void, isOpen: () => boolean, close: () => void}}
+ */
+export function openWay(take, lose) {
+    const address = new URL("socket", location.href);
+    address.protocol = location.protocol.replace("http", "ws");
+    address.search = location.search;
+    const worker = new Worker("session/live_worker.js", { type: "module" });
+    let open = true;
+    const close = () => {
+        open = false;
+        worker.terminate();
+    };
+    worker.addEventListener("message", ({ data }) => {
+        if (data.type !== "lost") return take(data);
+        close();
+        lose();
+    });
+    worker.addEventListener("error", (event) => console.error(event.message));
+    worker.postMessage({ address: address.href });
+    return { send: (message) => worker.postMessage(message), isOpen: () => open, close };
+}

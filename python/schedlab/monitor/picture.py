@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""What a terminal is shown of one system: a model that is fed with its tape."""
+
+from __future__ import annotations
+
+from schedlab.monitor.blank import blank, still
+from schedlab.monitor.frames import Explanation, Frame, Mark, ModelFrame
+from schedlab.monitor.making import Choices
+from schedlab.monitor.model import Model
+from schedlab.monitor.said import Said
+from schedlab.monitor.system import Refused, Status
+from schedlab.monitor.tape import Tape
+from schedlab.monitor.watched import Watched
+
+_PIECE = 4096
+"""Records that the model is given at once: it takes less than a millisecond for them."""
+_ITS_OWN_CLOCK = "spike"
+"""Its time goes as its instructions do, not as ours."""
+
+
+class Picture:
+    """Follows a system from start to start."""
+
+    def __init__(self, watched: Watched, choices: Choices) -> None:
+        self.watched = watched
+        self._choices = choices
+        self.number = 0
+        self.skipped = 0
+        """Frames that were not drawn because there was too much to do."""
+        self._begin(None, 0)
+        self._log: Said[str] = watched.log
+        self._lines = self._marks = 0
+        """How many of its log, and of its notes, were shown."""
+
+    def _begin(self, tape: Tape | None, window_ns: int) -> None:
+        self.tape = tape
+        self._window_ns = window_ns
+        self.model: Model | None = None
+        self._fed = 0
+        """Records of the tape."""
+        self._status: Status | None = None
+        self._shown: ModelFrame | None = None
+        if tape:
+            policy = self.watched.setup.policy
+            shares_by = self._choices.shares_by(policy)
+            self.model = Model(tape.header, str(policy), shares_by, window_ns)
+            self._fed = tape.recent.begin
+
+    # --- what is taken in
+
+    @property
+    def behind(self) -> int:
+        """Records that the model has not taken in."""
+        tape = self.watched.tape
+        if tape is None:
+            return 0
+        return tape.recent.end - (self._fed if tape is self.tape else tape.recent.begin)
+
+    def feed(self, window_ns: int) -> bool:
+        """Gives the model the next piece. Returns False if it has all."""
+        if self.watched.tape is not self.tape:
+            self._begin(self.watched.tape, window_ns)
+        if not self.tape or not self.model:
+            return False
+        self._introduce(self.model, window_ns)
+        piece = self.tape.recent.since(self._fed, _PIECE)
+        if len(piece):
+            self.model.feed(piece)
+            self._fed += len(piece)
+        self._hear(self.model)
+        if not self.behind and self.watched.is_on and not self.watched.held:
+            self._reach(self.model)
+        return bool(self.behind)
+
+    def _introduce(self, model: Model, window_ns: int) -> None:
+        """Tells a model what no trace does."""
+        if window_ns != self._window_ns:
+            self._window_ns = window_ns
+            model.set_window(window_ns)
+        system = self.watched.system
+        if system:
+            model.own_pids = frozenset(system.own_pids)
+            model.record_cost_ns = system.record_cost_ns
+
+    def _hear(self, model: Model) -> None:
+        status = self.watched.status
+        if status is not None and status is not self._status:
+            model.apply_status(status)
+            self._status = status
+
+    def _reach(self, model: Model) -> None:
+        """Time goes on though nothing happens."""
+        if self.watched.is_paced or self.watched.setup.machine != _ITS_OWN_CLOCK:
+            model.reach(self.watched.known_ns)
+
+    # --- what is shown
+
+    def frame(self, pace: float, window_ns: int) -> Frame:
+        """Returns what is the case, and what has happened since the last one."""
+        self.number += 1
+        shown = self._shown = self._new_shown()
+        parts = shown or blank(self.watched.setup, window_ns)
+        log, marks = self._new_words()
+        behind_ns = self.tape.standing.time_ns - parts["now_ns"] if self.tape and self.behind else 0
+        return {
+            **parts,
+            **self.watched.state(pace),
+            "marks": [*parts["marks"], *marks],
+            "number": self.number,
+            "log": log,
+            "behind_ns": max(behind_ns, 0),
+            "back_ns": 0,
+            "whole": False,
+            "skipped_frames": self.skipped,
+        }
+
+    def _new_words(self) -> tuple[list[str], list[Mark]]:
+        log, notes = self.watched.log, self.watched.notes
+        if log is not self._log:  # it was started anew
+            self._log, self._lines, self._marks = log, 0, 0
+        lines = log.since(self._lines)
+        marks = notes.since(self._marks)
+        self._lines, self._marks = log.end, notes.end
+        return lines, marks
+
+    def _new_shown(self) -> ModelFrame | None:
+        if self.model and not self.watched.failure:
+            return self.model.frame()
+        return still(self._shown) if self._shown else None
+
+    def explain(self, pid: int) -> Explanation:
+        """Returns why a process had to wait. Refused: there is no such process."""
+        if self.model is None:
+            raise Refused("there is nothing to explain yet")
+        try:
+            return self.model.explain(pid)
+        except KeyError:
+            raise Refused(f"no process {pid} lives, or did in the window") from None

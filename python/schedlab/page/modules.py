@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Modules of JavaScript as one script, since a page that was opened as a file may load none.
+
+It knows the forms that ours have, and refuses others. A bundler of npm would bring Node.js to all
+that change the page, for these hundred lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from schedlab.errors import BuildFailed
+
+_IMPORT = re.compile(r'^import (?:(\{[^}]*\}|\* as \w+) from )?"([^"]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
+_HANDED_ON = re.compile(r'^export \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
+_OTHER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
+
+
+def bundled(entry: Path, instead: Mapping[Path, Path]) -> str:
+    """Returns a script that does what the module does with all that it imports.
+
+    `instead`: modules that others take the place of. BuildFailed: they import each other in a
+    circle, or have a form that is not known here.
+    """
+    bundle = _Bundle(instead)
+    bundle.add(entry)
+    return f'"use strict";\n(() => {{\n{"".join(bundle.parts)}}})();\n'
+
+
+class _Bundle:
+    def __init__(self, instead: Mapping[Path, Path]) -> None:
+        self.instead = {old.resolve(): new.resolve() for old, new in instead.items()}
+        self.parts: list[str] = []
+        self.names: dict[Path, str] = {}
+        """What each module's exports are called; "": it is being added."""
+
+    def add(self, path: Path) -> str:
+        """Adds a module behind those that it imports, once. Returns what its exports are called."""
+        path = self.instead.get(path.resolve(), path.resolve())
+        if path in self.names:
+            if not self.names[path]:
+                raise BuildFailed(f"{path}: it imports itself, by way of others")
+            return self.names[path]
+        self.names[path] = ""
+        body = self._body(path)
+        name = self.names[path] = f"module{len(self.parts)}"
+        self.parts.append(f"const {name} = (() => {{\n{body}}})();\n")
+        return name
+
+    def _body(self, path: Path) -> str:
+        exported: dict[str, str] = {}
+
+        def imported(match: re.Match[str]) -> str:
+            name = self.add(path.parent / match[2])
+            if not match[1]:
+                return ""
+            if match[1].startswith("*"):
+                return f"const {match[1].removeprefix('* as ')} = {name};\n"
+            return f"const {match[1].replace(' as ', ': ')} = {name};\n"
+
+        def handed_on(match: re.Match[str]) -> str:
+            name = self.add(path.parent / match[2])
+            for each in match[1].split(","):
+                exported[each.strip()] = f"{name}.{each.strip()}"
+            return ""
+
+        def declared(match: re.Match[str]) -> str:
+            exported[match[2]] = match[2]
+            return f"{match[1]} {match[2]}"
+
+        text = path.read_text()
+        for form, change in (
+            (_IMPORT, imported),
+            (_HANDED_ON, handed_on),
+            (_EXPORT, declared),
+        ):
+            text = form.sub(change, text)
+        if other := _OTHER.search(text):
+            raise BuildFailed(f"{path}: the page's bundler does not know this form: {other[0]}")
+        text = text.replace("import.meta.url", "document.baseURI")  # where a module stands
+        pairs = ", ".join(f"{name}: {value}" for name, value in exported.items())
+        return f"{text}return {{ {pairs} }};\n"

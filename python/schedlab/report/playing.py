@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Beside a report's pages, the monitor's page that stands alone, and runs that it plays at a click.
+
+A page that was opened as a file may read no other file. So each run has a page of its own that
+carries its trace, with that page in a frame, and hands the trace over when it is asked for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from jinja2 import Template
+
+from schedlab.display.names import json_in_script
+from schedlab.errors import WrongUsage
+from schedlab.paths import ROOT
+from schedlab.report.model import Recording, Report, Table
+
+PAGE = ROOT / "page" / "schedlab.html"
+FOLDER = "play"
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def place_of(recording: Recording) -> str:
+    """Returns the address of the page that plays it, as seen from the report's pages."""
+    return f"{FOLDER}/{recording.name}.html"
+
+
+def write(report: Report, folder: Path) -> None:
+    """Writes into a report's folder what plays its recordings; nothing if it has none."""
+    recordings = list(_recordings(report))
+    if not recordings:
+        return
+    try:
+        shutil.copyfile(PAGE, folder / PAGE.name)
+    except OSError as error:
+        raise WrongUsage(
+            f"{PAGE}, with which reports play runs: {error.strerror}; ./schedlab page makes it anew"
+        ) from None
+    (folder / FOLDER).mkdir()
+    script = (_TEMPLATES / "play.js").read_text()
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    template = Template((_TEMPLATES / "play.html").read_text(), autoescape=True, trim_blocks=True)
+    for recording in recordings:
+        packed = gzip.compress(recording.trace.read_bytes(), mtime=0)
+        told = {
+            "title": recording.title,
+            "policy": recording.policy,
+            "trace": base64.b64encode(packed).decode(),
+        }
+        (folder / place_of(recording)).write_text(
+            template.render(
+                title=recording.title,
+                page=PAGE.name,
+                told=json_in_script(told),
+                script=script,
+                allowed=allowed,
+            )
+        )
+
+
+def _recordings(report: Report) -> Iterator[Recording]:
+    for page in report.pages:
+        for block in page.blocks():
+            if isinstance(block, Table):
+                yield from (cell.recording for row in block.rows for cell in row if cell.recording)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""What study 4's authors published as output of their programs, beside ours: who ran at each tick, and
+how long each process of the mixed benchmark took."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from types import SimpleNamespace
+
+import polars as pl
+
+from schedlab.report.studies.mixed_benchmark import ROUNDS, MixedBenchmark
+from schedlab.report.study_tables import NOTHING, Measured
+from schedlab.studies.experiment import on_their_costs
+from schedlab.studies.pack import Study
+
+_TRACED = ("4", "5", "6")
+"""The three processes of figures 7 and 8; at the other ticks others ran."""
+_FIGURES = {"MLFQ": "7", "RR": "8"}
+
+
+def printed_ticks(study: Study, scheduler: str) -> pl.DataFrame:
+    """The ticks of a figure at which one of the three processes ran, from the first of these on.
+
+    Columns: tick, process (0 to 2), level.
+    """
+    turns = pl.read_csv(study.folder / f"figure-{_FIGURES[scheduler]}.csv")
+    ticks = (
+        turns.with_columns(pl.int_ranges(pl.col("ticks")).alias("later"))
+        .explode("later")
+        .filter(pl.col("process").cast(pl.String).is_in(_TRACED))
+    )
+    first = int(_TRACED[0])
+    return ticks.select(
+        (pl.col("tick") + pl.col("later")).alias("tick") - pl.col("tick").first(),
+        pl.col("process") - first,
+        "level",
+    )
+
+
+def alike(theirs: pl.DataFrame, ours: pl.DataFrame) -> SimpleNamespace:
+    """At how many of their ticks the same process ran here, on the same level if ours have any; `of`:
+    how many there are. Of `ours`, the columns are tick, pid and level; process for process in the
+    order of their PIDs, both from their first tick on."""
+    pids = sorted(set(ours["pid"]))
+    levels = ours["level"].null_count() < len(ours)
+    here = ours.select(
+        (pl.col("tick") - pl.col("tick").first()).cast(pl.Int64).alias("tick"),
+        pl.col("pid").cast(pl.Int64).replace_strict(pids, range(len(pids))).alias("process_here"),
+        pl.col("level").alias("level_here"),
+    )
+    both = theirs.join(here, on="tick", how="left")
+    same = pl.col("process") == pl.col("process_here")
+    if levels:
+        same &= pl.col("level") == pl.col("level_here")
+    return SimpleNamespace(same=int(both.select(same.sum()).item()), of=len(both), levels=levels)
+
+
+class AuthorsOutput(MixedBenchmark):
+    """Times are in ticks."""
+
+    def printed_times(self, scheduler: str, kind: str, size: int) -> list[int]:
+        """What the authors' processes of a kind took from fork to end in a round, the shortest time
+        first."""
+        (found,) = self._rounds.filter(
+            (pl.col("scheduler") == scheduler)
+            & (pl.col("kind") == kind)
+            & (pl.col("cpu_bound") == size)
+        )["ticks"]
+        return [int(each) for each in str(found).split()]
+
+    @cached_property
+    def _rounds(self) -> pl.DataFrame:
+        return pl.read_csv(self.study.folder / "rounds.csv", schema_overrides={"ticks": pl.String})
+
+    def _times(
+        self, scheduler: str, their_costs: bool
+    ) -> dict[tuple[str, int], list[float]] | None:
+        """Ours, by kind and size: the mean over the seeds of the shortest, of the next, and so on.
+        None if the rounds were not run, or one failed."""
+        experiment = on_their_costs(ROUNDS) if their_costs else ROUNDS
+        setup = self.setup(experiment, scheduler)
+        if setup is None or not setup.succeeded:
+            return None
+        told = self._told_since("round")
+        if told.is_empty():
+            return {}
+        rows = told.filter(
+            (pl.col("experiment") == experiment)
+            & (pl.col("policy") == self.schedulers[scheduler])
+            & (pl.col("name") == "finished")
+        )
+        place = pl.col("value").rank("ordinal").over("run", "group", "round")
+        by_place = (
+            rows.with_columns(place.alias("place"))
+            .group_by("group", "round", "place")
+            .agg(pl.col("value").mean())
+            .sort("place")
+        )
+        groups = {group: kind for kind, group in self.kinds.items()}
+        found: dict[tuple[str, int], list[float]] = {}
+        for group, size, _, value in by_place.iter_rows():
+            found.setdefault((groups[group], int(size)), []).append(value)
+        return found
+
+    def each_process(self, what: str, scheduler: str, kind: str, their_costs: bool) -> Measured:
+        """Process by process, in all rounds: `near`, how many percent of them are near theirs; `off`,
+        by how many percent they are off, in the mean."""
+        ours = self._times(scheduler, their_costs)
+        if ours is None:
+            return Measured()
+        near, off = [], []
+        for size in self.sizes:
+            theirs, own = self.printed_times(scheduler, kind, size), ours.get((kind, size), [])
+            if len(own) != len(theirs):
+                return Measured((), NOTHING)
+            for here, there in zip(own, theirs, strict=True):
+                near.append(abs(here - there) <= self.near_time(there))
+                off.append(100 * abs(here / there - 1))
+        return Measured((100 * sum(near) / len(near) if what == "near" else sum(off) / len(off),))
+
+    def shortest_and_longest(
+        self, scheduler: str, kind: str, size: int, which: int, whose: str
+    ) -> Measured:
+        """The shortest (0) or the longest (-1) of a round: `theirs`, `here`, or `costs`."""
+        if whose == "theirs":
+            return Measured((self.printed_times(scheduler, kind, size)[which],))
+        ours = self._times(scheduler, whose == "costs")
+        if ours is None:
+            return Measured()
+        own = ours.get((kind, size))
+        return Measured((own[which],)) if own else Measured((), NOTHING)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""The workloads that can be started while a system runs: the same on every machine, since each is a
+workload file (docs/workload-files.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.paths import ROOT
+
+_FILES = ROOT / "workloads" / "files"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A workload of the palette."""
+
+    name: str
+    title: str
+    """What it is, in a few words."""
+    kind: str
+    """simple, study, or own."""
+    file: Path
+
+
+_SIMPLE = (
+    ("two-hogs", "two CPU-bound processes"),
+    ("hog", "one CPU-bound process"),
+    ("interactive", "an interactive process: short bursts, long pauses"),
+    ("tickets-3-2-1", "three CPU-bound processes with 3, 2 and 1 tickets, and such weights"),
+    ("tickets-100-10-1", "three CPU-bound processes with 100, 10 and 1 tickets"),
+    ("fork-storm", "a fork storm: 500 short processes, one after another"),
+    ("ping-pong", "two processes that wake each other"),
+    (
+        "inversion",
+        "an urgent process waits for a lock that a lowly one holds, while another computes",
+    ),
+)
+
+
+def palette(own: Iterable[Path] = ()) -> dict[str, Entry]:
+    """Returns workloads by name: simple ones, all files of the studies, then the user's own.
+
+    WrongUsage: a file of the user's is not there, or its name is taken.
+    """
+    found = {
+        name: Entry(name, title, "simple", _FILES / "monitor" / f"{name}.json")
+        for name, title in _SIMPLE
+    }
+    for file in sorted(_FILES.glob("*.json")):
+        found[file.stem] = Entry(file.stem, file.stem.replace("-", " "), "study", file)
+    for file in own:
+        if not file.is_file():
+            raise WrongUsage(f"--workload {file}: there is no such file")
+        if file.stem in found:
+            raise WrongUsage(
+                f"--workload {file}: there is a workload {file.stem} already; rename it"
+            )
+        found[file.stem] = Entry(file.stem, file.stem, "own", file)
+    return found

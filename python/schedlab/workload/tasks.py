@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: MIT
+"""Reads a task of a workload file, or its starter: properties, phases, events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from schedlab.files.json_lines import JsonError, Node, Object
+from schedlab.workload.model import (
+    ATTRIBUTES,
+    Arrivals,
+    AwaitAll,
+    Fork,
+    Item,
+    Meet,
+    Starter,
+    Step,
+    Task,
+    Time,
+    looped,
+)
+from schedlab.workload.values import (
+    COUNT_MAX,
+    attributes,
+    by_key,
+    drawn,
+    members,
+    name,
+    refused,
+    rounds,
+    time,
+    whole,
+    wrong,
+)
+
+GROUP_MAX = 8
+"""Characters; a mark of the trace holds no more."""
+NOTE_MAX = 2**63 - 1
+INSTANCES_MAX = 1_000_000
+ARRIVALS_MAX = 10**17
+"""Nanoseconds, three years, that arrivals may go on, on the mean, at a tick of a second."""
+TIMERS_MAX = 8
+"""A process has; sim/simulator.h."""
+
+_EVENT = re.compile(r"([a-z]+)\d*")
+
+REFUSED = {
+    "mem": "memory is not modelled; say `run` with the time that it takes",
+    "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
+    "policy": "all processes have the policy of the machine: ./schedlab run --policy",
+    **dict.fromkeys(
+        ("dl-runtime", "dl-period", "dl-deadline", "period", "deadline"),
+        "there are no deadlines; `timer` gives a period",
+    ),
+    "cpus": "processes have no affinity",
+    **dict.fromkeys(("util_min", "util_max"), "CPUs have one speed"),
+    "membind_nodes": "memory is not modelled",
+    "taskgroup": "there are no groups of processes for the policy",
+}
+"""rt-app's keys that would change what happens and cannot be had."""
+
+CALL = Step("sleep until", Time(0))
+"""What the kernel answers at once: it is over."""
+_TIMER = 'an object such as {"ref": "unique", "period": 10000}'
+_START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
+_MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
+_WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
+
+TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
+STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTES)
+PHASE_KEYS = ("loop", *ATTRIBUTES)
+
+
+@dataclass
+class Shared:
+    """What the tasks of a file have in common."""
+
+    has_starter: bool
+    channels: dict[str, int] = field(default_factory=dict)
+    """How much each holds at first, by its name."""
+    barriers: dict[str, Node] = field(default_factory=dict)
+    """A place of each task at which it meets others."""
+
+
+class TaskReader:
+    """Reads one task, or the starter."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        key: str,
+        node: Node,
+        tasks: tuple[str, ...],
+        startable: tuple[Task, ...] = (),
+    ) -> None:
+        self.shared = shared
+        self.name = key
+        self.node = node
+        self.tasks = tasks
+        self.startable = {task.name: task for task in startable}
+        """The tasks that the starter can start: all of them."""
+        self.timers: dict[str, int] = {}
+        """Its own: their numbers."""
+        self.barriers: set[str] = set()
+        self.events: dict[str, Callable[[Node], tuple[Item, ...]]] = {
+            "run": lambda node: (self.lasting("run", node),),
+            "runtime": lambda node: (self.lasting("run", node),),
+            "sleep": lambda node: (self.lasting("sleep", node),),
+            "timer": self.timer,
+            "lock": lambda node: (Step(f"take {self.lock(node)}"),),
+            "unlock": lambda node: (Step(f"give {self.lock(node)}"),),
+            "wait": self.wait,
+            "signal": lambda node: (Step(f"give {self.condition(node)} waiting"),),
+            "broad": lambda node: (Step(f"give {self.condition(node)} all"),),
+            "sync": self.sync,
+            "barrier": self.barrier,
+            "suspend": self.suspend,
+            "resume": self.resume,
+            "yield": self.give_way,
+            "fork": self.fork,
+            "await": self.wait_for_children,
+            "take": lambda node: (Step(f"take {self.things(node)}"),),
+            "give": lambda node: (Step(f"give {self.things(node)}"),),
+            "mark": self.mark,
+            "window": lambda node: (Step("window", time(node)),),
+            "call": lambda node: looped(whole(node, 1, COUNT_MAX), (CALL,)),
+            "exit": lambda node: (Step(f"exit {whole(node, 0, 255)}"),),
+        }
+        if startable:
+            self.events["start"] = self.start
+
+    def task(self) -> Task:
+        properties, body = self.whole(TASK_KEYS, standard=-1)
+        if self.shared.has_starter:
+            for key in {"delay", "arrivals"} & properties.keys():
+                raise JsonError(
+                    properties[key].line,
+                    f"{properties[key].path}: expected none: it is the `starter` that starts it",
+                )
+        return Task(
+            name=self.name,
+            group=self.group(properties.get("group")),
+            instances=self.instances(properties.get("instance")),
+            delay=time(properties["delay"]) if "delay" in properties else Time(0),
+            arrivals=self.arrivals(properties.get("arrivals"), properties.get("instance")),
+            attributes=attributes(properties),
+            body=body,
+        )
+
+    def starter(self) -> Starter:
+        properties, body = self.whole(STARTER_KEYS, standard=1)
+        delay = time(properties["delay"]) if "delay" in properties else Time(0)
+        return Starter(delay, attributes(properties), body)
+
+    def whole(
+        self, keys: tuple[str, ...], standard: int
+    ) -> tuple[dict[str, Node], tuple[Item, ...]]:
+        """Its properties, and what a process of it does. `standard`: its `loop`."""
+        properties, events = self.split(self.node, keys)
+        phases = properties.get("phases")
+        if phases and events:
+            raise JsonError(
+                events[0][1].line,
+                f"{events[0][1].path}: expected it within a phase: the task has `phases`",
+            )
+        inner = self.phases(phases) if phases else self.sequence(self.node, events)
+        return properties, looped(rounds(properties.get("loop"), standard), inner)
+
+    def split(
+        self, node: Node, keys: tuple[str, ...]
+    ) -> tuple[dict[str, Node], list[tuple[str, Node]]]:
+        """Properties, each once; and events, as they come."""
+        properties: dict[str, Node] = {}
+        events: list[tuple[str, Node]] = []
+        for key, value in members(node, "an object"):
+            event = _EVENT.fullmatch(key)
+            if key in keys and key not in properties:
+                properties[key] = value
+            elif key in keys:
+                raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
+            elif event and event[1] in self.events:
+                events.append((event[1], value))
+            elif key in REFUSED or (event and event[1] in REFUSED):
+                raise refused(value, REFUSED.get(key) or REFUSED[event[1] if event else key])
+            else:
+                known = ", ".join((*keys, *self.events))
+                raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
+        return properties, events
+
+    def phases(self, node: Node) -> tuple[Item, ...]:
+        items: list[Item] = []
+        found = members(node, "an object whose keys are the names of phases")
+        if not found:
+            raise wrong(node, "at least one phase in it")
+        for _, phase in found:
+            properties, events = self.split(phase, PHASE_KEYS)
+            items += [Step(f"{key} {value}") for key, value in attributes(properties).items()]
+            items += looped(rounds(properties.get("loop"), 1), self.sequence(phase, events))
+        return tuple(items)
+
+    def sequence(self, node: Node, events: list[tuple[str, Node]]) -> tuple[Item, ...]:
+        if not events:
+            raise wrong(node, "at least one event in it, such as `run`")
+        return tuple(item for event, value in events for item in self.events[event](value))
+
+    # --- properties
+
+    def instances(self, node: Node | None) -> int:
+        return 1 if node is None else whole(node, 0, INSTANCES_MAX)
+
+    def group(self, node: Node | None) -> str:
+        if node is None:
+            return self.name[:GROUP_MAX]
+        label = name(node, f"a group of at most {GROUP_MAX} characters")
+        if len(label) > GROUP_MAX:
+            raise wrong(node, f"a group of at most {GROUP_MAX} characters")
+        return label
+
+    def arrivals(self, node: Node | None, instances: Node | None) -> Arrivals | None:
+        if node is None:
+            return None
+        expected = 'an object such as {"distribution": "exponential", "mean": 1000}'
+        found = by_key(node, expected, ("distribution", "mean"))
+        if len(found) < 2:
+            raise wrong(node, expected)
+        distribution = found["distribution"].value
+        if distribution not in ("uniform", "exponential"):
+            raise wrong(found["distribution"], '"uniform" or "exponential"')
+        mean = time(found["mean"])
+        if mean.nanoseconds(10**9) * self.instances(instances) > ARRIVALS_MAX:
+            raise wrong(found["mean"], "a shorter time: arrivals would go on for years")
+        return Arrivals(str(distribution), mean)
+
+    # --- events
+
+    def channel(self, kind: str, label: str, count: int) -> str:
+        channel = f"{kind}:{label}"
+        self.shared.channels[channel] = count
+        return channel
+
+    def lock(self, node: Node) -> str:
+        return self.channel("lock", name(node, "the name of a lock"), 1)
+
+    def condition(self, node: Node) -> str:
+        return self.channel("cond", name(node, "the name of what is waited for"), 0)
+
+    def things(self, node: Node) -> str:
+        """A channel, which is empty at first."""
+        return self.channel("of", name(node, "the name of what is given and taken"), 0)
+
+    def lasting(self, what: str, node: Node) -> Step:
+        """The step for `run` and `sleep`: for so long, or until then."""
+        if isinstance(node.value, Object) and [key for key, _ in node.value.members] == ["until"]:
+            return Step(f"{what} until", time(node.value.members[0][1]))
+        return Step(what, drawn(node))
+
+    def timer(self, node: Node) -> tuple[Item, ...]:
+        found = by_key(node, _TIMER, ("ref", "period", "mode"))
+        if "ref" not in found or "period" not in found:
+            raise wrong(node, _TIMER)
+        mode = found["mode"].value if "mode" in found else "relative"
+        if mode not in ("relative", "absolute"):
+            raise wrong(found["mode"], '"relative" or "absolute"')
+        period = time(found["period"])
+        if period.number == 0:
+            raise wrong(found["period"], "a period longer than 0")
+        absolute = "absolute" if mode == "absolute" else ""
+        return (Step(f"timer {self.timer_name(found['ref'])}", period, absolute),)
+
+    def timer_name(self, node: Node) -> str:
+        """The number of one of its own, or a name that all share."""
+        reference = name(node, "the name of a timer")
+        if not reference.startswith("unique"):
+            return f"time:{reference}"
+        if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
+            raise wrong(node, f"at most {TIMERS_MAX} timers of its own in a task")
+        return str(self.timers[reference])
+
+    def barrier(self, node: Node) -> tuple[Item, ...]:
+        label = name(node, "the name of a barrier")
+        if label in self.barriers:
+            raise wrong(node, "another name: the task meets others at a barrier of this one")
+        self.barriers.add(label)
+        self.shared.barriers[self.name] = node
+        return (Meet(self.channel("meet", label, 0)),)
+
+    def wait_objects(self, node: Node) -> tuple[str, str]:
+        found = by_key(node, _WAIT, ("ref", "mutex"))
+        if len(found) < 2:
+            raise wrong(node, _WAIT)
+        return self.condition(found["ref"]), self.lock(found["mutex"])
+
+    def wait(self, node: Node) -> tuple[Item, ...]:
+        condition, lock = self.wait_objects(node)
+        return (Step(f"take {condition} releasing {lock}"), Step(f"take {lock}"))
+
+    def sync(self, node: Node) -> tuple[Item, ...]:
+        condition, lock = self.wait_objects(node)
+        own = (Step(f"take {lock}"), Step(f"give {condition} waiting"))
+        return (*own, *self.wait(node), Step(f"give {lock}"))
+
+    def suspend(self, node: Node) -> tuple[Item, ...]:
+        if node.value not in ("", self.name):
+            raise wrong(node, f'"" or "{self.name}": a task suspends itself')
+        return (Step(f"take {self.channel('task', self.name, 0)}"),)
+
+    def resume(self, node: Node) -> tuple[Item, ...]:
+        return (Step(f"give {self.channel('task', self.other_task(node), 0)} all"),)
+
+    def give_way(self, node: Node) -> tuple[Item, ...]:
+        if not isinstance(node.value, str):
+            raise wrong(node, 'a text, which may be ""')
+        return (Step("yield"),)
+
+    def fork(self, node: Node) -> tuple[Item, ...]:
+        return (Fork(self.other_task(node)),)
+
+    def start(self, node: Node) -> tuple[Item, ...]:
+        """All instances of a task, and before each what the starter does."""
+        if not isinstance(node.value, Object):
+            return self.instances_of(self.other_task(node), ())
+        properties, events = self.split(node, ("task",))
+        if "task" not in properties:
+            raise wrong(node, _START)
+        before = (item for event, value in events for item in self.events[event](value))
+        return self.instances_of(self.other_task(properties["task"]), tuple(before))
+
+    def instances_of(self, task: str, before: tuple[Item, ...]) -> tuple[Item, ...]:
+        return looped(self.startable[task].instances, (*before, Fork(task)))
+
+    def wait_for_children(self, node: Node) -> tuple[Item, ...]:
+        if node.value == "all":
+            return (AwaitAll(),)
+        count = whole(node, 1, COUNT_MAX, '"all", or a number of children')
+        return looped(count, (Step("wait"),))
+
+    def mark(self, node: Node) -> tuple[Item, ...]:
+        if node.value in ("begin", "end"):
+            return (Step(f"mark {node.value}"),)
+        return (Step(f"mark note {whole(node, 0, NOTE_MAX, _MARK)}"),)
+
+    def other_task(self, node: Node) -> str:
+        if node.value not in self.tasks:
+            raise wrong(node, f"the name of a task: {', '.join(self.tasks)}")
+        return str(node.value)

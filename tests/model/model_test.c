@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A model with as little memory as there may be: what has no room makes the window shorter. */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "abi/process_info.h"
+#include "abi/trace_format.h"
+#include "model/model.h"
+
+#define MEMORY ((size_t)MODEL_MEMORY_MIN)
+#define SECOND INT64_C(1000000000)
+
+static const struct trace_header header = {
+    .magic = TRACE_MAGIC,
+    .version = TRACE_VERSION,
+    .header_bytes = sizeof(header),
+    .record_bytes = sizeof(struct trace_record),
+    .cpus = 2,
+    .tick_ns = 1000000,
+    .cycles_per_second = 1000000000,
+};
+
+static void *pages(size_t bytes)
+{
+    void *found = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(found != MAP_FAILED);
+    return found;
+}
+
+static struct model *begin(void)
+{
+    struct model *model = model_begin(pages(MEMORY), MEMORY, &header, sizeof(header), "rr", 2, 0);
+    assert(model);
+    return model;
+}
+
+static void end(struct model *model)
+{
+    munmap(model, MEMORY);
+}
+
+/* Records are fed together, as monitors do it. */
+static struct trace_record records[4096];
+static size_t record_count;
+
+static void flush(struct model *model)
+{
+    model_feed(model, records, record_count);
+    record_count = 0;
+}
+
+static void feed(struct model *model, uint16_t kind, uint64_t time, uint32_t process,
+                 uint32_t first, uint64_t second)
+{
+    records[record_count++] = (struct trace_record){
+        .time = time, .process = process, .kind = kind, .first = first, .second = second};
+    if (record_count == sizeof(records) / sizeof(records[0]))
+        flush(model);
+}
+
+static const void *frame(struct model *model)
+{
+    flush(model);
+    return model_frame(model, 100);
+}
+
+static const struct model_column *find(const void *told, const char *name)
+{
+    const struct model_message *message = told;
+    const struct model_column *column = (const struct model_column *)(message + 1);
+    assert(told);
+    for (uint32_t i = 0; i < message->columns; i++, column++) {
+        if (strlen(name) == column->name_bytes &&
+            memcmp((const char *)told + column->name, name, column->name_bytes) == 0)
+            return column;
+    }
+    abort();
+}
+
+static int64_t number(const void *told, const char *name)
+{
+    const struct model_column *column = find(told, name);
+    assert(column->kind == MODEL_I64 && column->count == 1);
+    return *(const int64_t *)((const char *)told + column->data);
+}
+
+static void no_model_of_what_is_no_trace(void)
+{
+    struct trace_header other = header;
+    void *memory = pages(MEMORY);
+    assert(!model_begin(memory, MEMORY - 1, &header, sizeof(header), "", 0, 0));
+    assert(!model_begin(memory, MEMORY, &header, sizeof(header) - 1, "", 0, 0));
+    other.cpus = 0;
+    assert(!model_begin(memory, MEMORY, &other, sizeof(other), "", 0, 0));
+    other.cpus = 65536; /* each needs some hundred bytes */
+    other.cycles_per_second = 0;
+    assert(!model_begin(memory, MEMORY, &other, sizeof(other), "", 0, 0));
+    munmap(memory, MEMORY);
+}
+
+/* Two processes take turns faster than there is room for. */
+static void the_window_becomes_shorter(void)
+{
+    struct model *model = begin();
+    uint64_t time = 0;
+    feed(model, TRACE_FORK, time, 0, 1, 0);
+    feed(model, TRACE_FORK, time, 0, 2, 0);
+    feed(model, TRACE_SWITCH, time, 1, 0, 0);
+    for (uint32_t i = 0; i < 2000000; i++)
+        feed(model, TRACE_SWITCH, time += 100, 2 - i % 2, 1 + i % 2, PROCESS_RUNNABLE);
+    const void *told = frame(model);
+    int64_t window = number(told, "metrics.window_ns");
+    assert(window > SECOND / 100 &&
+           window < SECOND / 5); /* 100,000 switches at least, of 2,000,000 */
+    assert(find(told, "timeline.runs")->count < 120);
+    const double *share =
+        (const double *)((const char *)told + find(told, "processes.share")->data);
+    /* The first process is no part of the workload, and the other is all of it. */
+    assert(share[0] > 0.999 && share[0] < 1.001 && share[1] == 1);
+    end(model);
+}
+
+/* More than can live, and more than can be remembered to have lived. */
+static void there_is_room_for_so_many_processes(void)
+{
+    struct model *model = begin();
+    uint64_t time = 0;
+    for (uint32_t pid = 1; pid < 100000; pid++) {
+        feed(model, TRACE_FORK, time += 10, 0, pid, 0);
+        feed(model, TRACE_SWITCH, time, pid, 0, 0);
+        feed(model, TRACE_EXIT, time += 10, pid, 0, 0);
+        feed(model, TRACE_SWITCH, time, 0, pid, PROCESS_ZOMBIE);
+    }
+    int64_t finished = number(frame(model), "metrics.finished");
+    assert(finished > 5000 && finished < 99999);
+    for (uint32_t pid = 100000; pid < 200000; pid++)
+        feed(model, TRACE_FORK, time += 10, 0, pid, 0);
+    uint32_t living = find(frame(model), "processes.pid")->count;
+    assert(living > 5000 && living < 100000);
+    for (uint32_t pid = 100000; pid < 200000; pid++) {
+        feed(model, TRACE_SWITCH, time += 10, pid, 0, 0);
+        feed(model, TRACE_SWITCH, time += 10, 0, pid, PROCESS_ZOMBIE);
+    }
+    assert(find(frame(model), "processes.pid")->count == 0);
+    end(model);
+}
+
+/* What is done to one is not done to the other. */
+static void a_copy_goes_its_own_way(void)
+{
+    struct model *model = begin();
+    feed(model, TRACE_FORK, 5, 0, 1, 0);
+    flush(model);
+    struct model *other = model_copy(pages(MEMORY), model);
+    feed(other, TRACE_FORK, 9, 0, 2, 0);
+    flush(other);
+    assert(find(frame(model), "processes.pid")->count == 1);
+    assert(find(frame(other), "processes.pid")->count == 2);
+    assert(model_now(model) == 5 && model_now(other) == 9);
+    assert(model_events(model) == 1 && model_events(other) == 2);
+    end(model);
+    end(other);
+}
+
+int main(void)
+{
+    no_model_of_what_is_no_trace();
+    the_window_becomes_shorter();
+    there_is_room_for_so_many_processes();
+    a_copy_goes_its_own_way();
+    return 0;
+}

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""The model's C code by itself: under sanitizers, fuzzed, as WebAssembly; and what no trace may do to it.
+
+What it says is held against schedlab.metrics and slow recomputations in tests/monitor/test_monitor_model.py.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from playwright._impl._driver import compute_driver_executable
+
+from conftest import ROOT
+from schedlab.monitor.model import Model
+from schedlab.paths import BUILD
+from schedlab.toolchain.build import build
+from schedlab.trace import AttributeKind, Header, Kind, ProcessState
+from schedlab.trace.format import RECORD
+from schedlab.trace.writer import TraceWriter
+from trace_simulator import Script, load, simulate, write
+
+
+def built(program: str) -> Path:
+    build(f"build/{program}")
+    return BUILD / program
+
+
+def test_it_makes_do_with_little_memory() -> None:
+    done = subprocess.run(
+        [built("model-tests/model_test")], capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_whatever_comes_is_a_picture(tmp_path: Path) -> None:
+    """The same inputs each time; `make model-fuzz` goes on for longer."""
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    source = random.Random(1)
+    for number in range(10):
+        (corpus / f"{number}").write_bytes(source.randbytes(3000))
+    options = ("-runs=100", "-seed=1", "-len_control=0", "-max_len=3000")
+    done = subprocess.run(
+        [built("model-fuzz/fuzz_model"), *options, f"-artifact_prefix={tmp_path}/", corpus],
+        capture_output=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+
+
+def as_json(told: object) -> Any:
+    return json.loads(orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("policy", ["mlfq", "lottery"])
+def test_as_webassembly_it_says_the_same(policy: str, tmp_path: Path) -> None:
+    """In the browser's engine, read by the page's reader of messages: what the page gets as JSON."""
+    script = Script(cpus=3, steps=400, found=4, queues=True)
+    records = list(simulate(random.Random(5), script))
+    trace = load(records, script)
+    write(tmp_path / "trace.bin", records, script)
+    reader = ROOT / "python/schedlab/monitor/page/session/model_message.js"
+    node, _ = compute_driver_executable()
+    done = subprocess.run(
+        [node, ROOT / "tests/model/play_trace.mjs", reader, built("model/model.wasm"),
+         tmp_path / "trace.bin", policy, "6"],
+        capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    model = Model(trace.header, policy, "equal")
+    packed = np.frombuffer((tmp_path / "trace.bin").read_bytes()[64:], RECORD)
+    fed = 0
+    for part in range(6):
+        until = len(packed) * (part + 1) // 6
+        model.feed(packed[fed:until])
+        fed = until
+        assert told[part] == as_json(model.frame())
+    assert told[6] == as_json(model.history())
+    assert [each["pid"] for each in told[7]["processes"]] == [
+        each.pid for each in model.alive().processes
+    ]
+    assert told[8] == as_json(model.explain(1))
+
+
+HEADER = Header(1, 1_000_000, 1_000_000_000, 1)
+
+
+def fed(records: Sequence[tuple[int, ...] | None], policy: str = "rr") -> Model:
+    """A model that got records of TraceWriter."""
+    model = Model(HEADER, policy, "equal")
+    rows = [
+        (time, number, process, kind, cpu, first, second)
+        for number, (time, process, kind, cpu, first, second) in enumerate(filter(None, records))
+    ]
+    model.feed(np.array(rows, RECORD))
+    return model
+
+
+def test_a_tunable_that_its_policy_does_not_allow_is_passed_over() -> None:
+    """Levels of width 0 would have been divided by."""
+    writer = TraceWriter(1, 1_000_000, 1_000_000_000)
+    writer.add_text(0, 0, Kind.POLICY, "priority:study1")
+    writer.add_text(0, 0, Kind.TUNABLE, "level_width", second=0)
+    writer.add(1, 0, Kind.FORK, 0, 1)
+    model = fed(writer.records)
+    assert model.frame()["processes"]["pid"].tolist() == [1]
+    assert model.alive().tunables == {"level_width": 0}
+
+
+def test_a_process_that_never_waited_is_explained_with_one_queue_for_all() -> None:
+    writer = TraceWriter(1, 1_000_000, 1_000_000_000)
+    writer.add_text(0, 0, Kind.FOUND, "early", process=3, first=ProcessState.BLOCKED)
+    writer.add(9, 0, Kind.FORK, 0, 4)
+    found = fed(writer.records, "rr:table-scan").explain(3)
+    assert (found["waits"], found["total_ns"], found["idle_elsewhere_ns"]) == ([], 0, 0)
+
+
+def test_numbers_that_no_record_has_are_passed_over() -> None:
+    wild = [(1 << 63, 0, 1, Kind.FORK, 0, 1, 0), (5, 1, 1 << 31, Kind.FORK, 0, 2, 0),
+            (5, 2, 0, Kind.SWITCH, 900, 1, 0), (5, 3, 0, 999, 0, 1, 0),
+            (5, 4, 1, Kind.FOUND, 0, 77, 1 << 40), (5, 5, 0, Kind.FORK, 0, 7, 0),
+            (6, 6, 7, Kind.ATTRIBUTE, 0, AttributeKind.PRIORITY, 1 << 63)]  # fmt: skip
+    model = Model(HEADER, "priority", "equal")
+    model.feed(np.array(wild, RECORD))
+    assert model.frame()["processes"]["pid"].tolist() == [7]
+    assert model.now_ns == 6
+
+
+def test_a_header_that_no_trace_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="no model of a trace"):
+        Model(Header(70_000, 1_000_000, 1_000_000_000, 1), "rr", "equal")
+
+
+def test_names_are_told_to_be_seen() -> None:
+    """As schedlab.display.names makes them: broken UTF-8, and what turns writing or moves cursors."""
+    from schedlab.display.names import visible_line
+
+    for name in (
+        b"\x1b[31m\xff\n\t",
+        "\u202eabc\u2028\ufeff".encode(),
+        b"\xf0\x9f\x98",
+        b"\xe2\x82\xac\xed\xa0\x80",
+    ):
+        padded = name.ljust(24, b"\0")
+        rows = [(0, 0, 0, Kind.FORK, 0, 1, 0)]
+        for number in range(2):
+            second, first = struct.unpack("<QI", padded[12 * number : 12 * number + 12])
+            rows.append((1, number, 1, Kind.TEXT if number else Kind.EXEC, 0, first, second))
+        model = Model(HEADER, "rr", "equal")
+        model.feed(np.array(rows, RECORD))
+        shown = visible_line(name.decode("utf-8", "replace"))
+        assert model.frame()["processes"]["name"] == [shown]

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Lessons: their files are checked, and each that is ready is played to its end in a real browser, where
+the machine itself says whether the file's answers are right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedlab.errors import WrongUsage
+from schedlab.host.interpreter import module_command
+from schedlab.monitor.lesson import FOLDER, read_lesson, ready
+from schedlab.paths import ROOT
+from schedlab.toolchain.policies import read_catalogue
+from schedlab.toolchain.tools import BROWSERS, find_browser
+from schedlab.workload.palette import palette
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.xdist_group("browser")
+STEP: dict[str, Any] = {"text": "Look."}
+LESSON: dict[str, Any] = {"title": "A lesson", "policies": "rr", "steps": [STEP]}
+QUESTION = {"question": "Which is next?", "options": ["a", "b"], "answer": "a", "because": "It is."}
+
+
+def written(tmp_path: Path, lesson: Any) -> str:
+    file = tmp_path / "lesson.json"
+    file.write_text(json.dumps(lesson))
+    return str(file)
+
+
+def test_a_lesson_of_a_file(tmp_path: Path) -> None:
+    told = LESSON | {"tick": "1ms", "settings": {"slice": 3}, "workloads": ["hog"]}
+    lesson = read_lesson(written(tmp_path, told))
+    assert [str(each) for each in lesson.policies] == ["rr"]
+    assert (lesson.cpus, lesson.tick_ns, lesson.seed) == (1, 1_000_000, 1)
+    assert (lesson.settings, lesson.workloads, lesson.told) == ((("slice", 3),), ("hog",), told)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"titel": "x"}, "no entry is called 'titel'; did you mean 'title'"),
+        ({"title": ""}, "title: a text is expected"),
+        ({"steps": []}, "one step at least"),
+        ({"steps": [{}]}, "step 1: text: a text is expected"),
+        ({"steps": [STEP | {"until": {"event": "miracle"}}]}, "an event of demotion, boost"),
+        ({"steps": [STEP | {"until": {"time": 3}}]}, "time: a text is expected"),
+        ({"steps": [STEP | {"until": {"time": "3 apples"}}]}, "write a number and its unit"),
+        ({"steps": [STEP | {"act": {"pace": "fast"}}]}, "pace cannot be 'fast'"),
+        ({"steps": [STEP | {"ask": QUESTION | {"answer": "c"}}]}, "none of the options"),
+        ({"steps": [STEP | {"ask": QUESTION | {"options": 2}}]}, "a list of names is expected"),
+        ({"cpus": "two"}, "cpus: a whole number is expected"),
+        ({"pace": 0}, "pace: a number from 0 to 1000"),
+        ({"workloads": "hog"}, "a list of names is expected"),
+        ({"policies": "RR!"}, "is not of the form POLICY"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, change: dict[str, Any], words: str) -> None:
+    with pytest.raises(WrongUsage, match=r"--lesson .*lesson\.json: ") as caught:
+        read_lesson(written(tmp_path, LESSON | change))
+    assert words in str(caught.value)
+
+
+def test_what_is_no_lesson(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="did you mean 'mlfq'"):
+        read_lesson("mlfk")
+    with pytest.raises(WrongUsage, match="No such file"):
+        read_lesson(str(tmp_path / "none.json"))
+    file = tmp_path / "torn.json"
+    for text in ("{", "[]", "[" * 100_000, "\x00"):
+        file.write_text(text)
+        with pytest.raises(WrongUsage):
+            read_lesson(str(file))
+
+
+def test_those_that_are_ready_name_what_there_is() -> None:
+    """Their policies, tunables and workloads; and the page about the monitor names them all."""
+    catalogue = read_catalogue()
+    words = (ROOT / "docs" / "monitor.md").read_text()
+    for name in ready():
+        lesson = read_lesson(name)
+        assert f"`{name}` (" in words
+        assert set(lesson.workloads) <= set(palette())
+        for policy in lesson.policies:
+            known = catalogue[policy.name].tunables_of(policy.preset)
+            assert {setting for setting, _ in lesson.settings} <= set(known)
+
+
+@contextmanager
+def served(lesson: str) -> Iterator[str]:
+    """The address of the page that plays it."""
+    command = module_command("schedlab", "monitor", "--lesson", lesson, "--no-browser")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
+        assert monitor.stdout
+        try:
+            yield monitor.stdout.readline().strip()
+        finally:
+            monitor.terminate()
+
+
+@pytest.mark.skipif(
+    not find_browser(),
+    reason=f"NO BROWSER: lessons are NOT PLAYED. Install one of {BROWSERS}",
+)
+@pytest.mark.parametrize("name", ready())
+def test_a_ready_lesson_is_played_to_its_end(browser: Browser, name: str) -> None:
+    steps = json.loads((FOLDER / f"{name}.json").read_text())["steps"]
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = context.new_page()
+    trouble: list[str] = []
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    with served(name) as address:
+        page.goto(address)
+        lesson = page.locator("#lesson")
+        for number, step in enumerate(steps, 1):
+            lesson.get_by_text(f"{number} of {len(steps)}").wait_for(timeout=60_000)
+            lesson.get_by_text(step["text"]).wait_for(timeout=60_000)
+            if "ask" in step:
+                lesson.get_by_label(f"Answer: {step['ask']['answer']}").click()
+                lesson.get_by_text(f"Yes: {step['ask']['answer']}.").wait_for()
+                lesson.get_by_text(step["ask"]["because"]).wait_for()
+            lesson.get_by_label("To the next step").click()
+        lesson.get_by_text("That was the lesson.").wait_for()
+        context.close()
+    assert trouble == []

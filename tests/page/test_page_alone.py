@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""The page that stands alone, opened as a file: what it simulates, plays, links to and refuses."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from conftest import ROOT
+from kept_runs import keep_simulated
+from schedlab.page.build import (
+    BYTES_MAX,
+    FILE,
+    hash_in,
+    hash_of,
+    make_policy,
+    page_of,
+    sources,
+)
+from schedlab.toolchain.build import MODULE, SIMULATOR, build
+from web_assembly import makes_web_assembly
+
+SLOW = "&cpus=2&seed=1&workload=two-hogs&workload=interactive&pace=0.01"
+MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page, made of this checkout as it is."""
+    if not makes_web_assembly():
+        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
+    build(str(MODULE.relative_to(ROOT)))
+    file = tmp_path_factory.mktemp("page") / "schedlab.html"
+    file.write_text(page_of(MODULE.read_bytes()))
+    return file
+
+
+@pytest.fixture
+def page(browser: Browser, file: Path) -> Iterator[Page]:
+    """It asks for nothing but itself, and nothing goes wrong in it."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    wrong: list[str] = []
+    asked: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    page.close()
+    assert wrong == []
+    assert {
+        address.split("#")[0] for address in asked if not address.startswith(("blob:", "data:"))
+    } == {file.as_uri()}
+
+
+def opened(page: Page, file: Path, link: str = "") -> Page:
+    page.goto(f"{file.as_uri()}{link}")
+    page.wait_for_selector(".strip-clock")
+    return page
+
+
+def clocks(page: Page) -> list[str]:
+    return page.locator(".strip-clock").all_text_contents()
+
+
+def stand(page: Page) -> None:
+    page.click("button[aria-label=Pause]")
+    page.wait_for_selector("button[aria-label='Go on']")
+
+
+def step(page: Page, button: str, until: str) -> None:
+    """Presses it, and waits until all clocks have changed, or show this."""
+    before = clocks(page)
+    page.click(f"button[aria-label^='{button}']")
+    page.wait_for_function(
+        "([before, until]) => [...document.querySelectorAll('.strip-clock')].every((each, at) =>"
+        " until ? each.textContent === until : each.textContent !== before[at])",
+        arg=[before, until],
+    )
+
+
+def test_the_copy_that_is_kept_is_of_these_sources() -> None:
+    """Else: ./schedlab page, and commit page/schedlab.html."""
+    kept = FILE.read_text()
+    assert hash_in(kept) == hash_of(sources())
+    assert len(kept.encode()) <= BYTES_MAX
+
+
+def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
+    opened(page, file, MANY)
+    page.wait_for_function("() => document.querySelectorAll('#system-d tbody tr').length > 3")
+    stand(page)
+    page.wait_for_timeout(300)  # the last frame of each is there
+    assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq", "lottery", "stride"]
+    assert len(set(clocks(page))) == 1
+
+
+def test_steps_back_show_what_was_there(page: Page, file: Path) -> None:
+    """The same moment, and the same processes with the same figures."""
+    opened(page, file, MANY)
+    stand(page)
+    page.select_option("select[aria-label='How far a step goes']", "tick")
+    page.click("button[aria-label='One step']")  # to the tick
+    page.wait_for_timeout(500)
+    seen = []
+    for _ in range(3):
+        step(page, "One step", "")
+        page.wait_for_timeout(200)
+        seen.append((clocks(page)[0], page.inner_text("#processes-b-body")))
+    for clock, processes in reversed(seen[:-1]):
+        step(page, "Step back", clock)
+        page.wait_for_timeout(200)
+        assert page.inner_text("#processes-b-body") == processes
+
+
+def test_a_recording_opens_at_its_beginning_and_is_sought(
+    page: Page, file: Path, tmp_path: Path
+) -> None:
+    """Its last frame has what the recording's own figures say."""
+    trace = tmp_path / "trace.bin"
+    text = tmp_path / "workload.txt"
+    text.write_text("program root\n  group root\n  loop 40\n    run 3ms\n    sleep 2ticks\n  end\n")
+    words = ["--policy", "mlfq", "--tick", "10000000", "--trace", str(trace), "--trace-queues"]
+    subprocess.run([SIMULATOR, *words, text], check=True, capture_output=True)
+    opened(page, file)
+    page.click("text=Setup")
+    page.set_input_files("input[type=file]", str(trace))
+    page.wait_for_selector("h2 >> text=recorded")
+    assert page.locator(".strip-policy").all_text_contents() == ["mlfq"]
+    assert page.locator(".strip-life").all_text_contents() == ["‖ paused"]
+    page.fill("input[aria-label='Go to this second of the systems\\' time']", "0.5")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('.strip-clock').textContent === '0.50 s'")
+
+
+def dropped(page: Page, *files: Path) -> None:
+    """Lets them fall on the page, as a mouse does."""
+    page.evaluate(
+        """(files) => {
+            const dataTransfer = new DataTransfer();
+            for (const [name, text] of files) {
+                const bytes = Uint8Array.from(atob(text), (each) => each.charCodeAt(0));
+                dataTransfer.items.add(new File([bytes], name));
+            }
+            const options = { dataTransfer, bubbles: true, cancelable: true };
+            for (const kind of ["dragover", "drop"]) {
+                const taken = !document.querySelector("main").dispatchEvent(new DragEvent(kind, options));
+                if (!taken) throw new Error(`${kind} is left to the browser, which would leave the page`);
+            }
+        }""",
+        [[file.name, base64.b64encode(file.read_bytes()).decode()] for file in files],
+    )
+
+
+def test_a_trace_is_dropped_on_the_page_with_its_manifest(
+    page: Page, file: Path, tmp_path: Path
+) -> None:
+    keep_simulated(tmp_path, 1, policy="lottery:thesis")
+    opened(page, file)
+    dropped(page, tmp_path / "trace.bin", tmp_path / "manifest.json")
+    page.wait_for_selector("h2 >> text=lottery:thesis, recorded")
+    assert page.locator(".strip-life").all_text_contents() == ["‖ paused"]
+    dropped(page, tmp_path / "manifest.json")
+    page.wait_for_selector("text=Drop a trace (trace.bin of a run)")
+
+
+def test_a_policy_made_elsewhere_is_there_to_be_chosen(
+    page: Page, file: Path, tmp_path: Path
+) -> None:
+    made = make_policy("stride", tmp_path / "of-mine.wasm")
+    opened(page, file)
+    page.click("text=Setup")
+    page.set_input_files("input[type=file]", str(made))
+    page.wait_for_selector("text=/There to be chosen now: .*stride/")
+    page.goto(f"{file.as_uri()}#policy=stride&workload=two-hogs")
+    page.wait_for_function(
+        "() => document.querySelector('.strip-policy')?.textContent === 'stride'"
+    )
+
+
+def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
+    opened(page, file)
+    page.click("text=Setup")
+    page.select_option("select[aria-label='Policy of a']", "stride")
+    page.select_option("select[aria-label='Policy of b']", "")
+    page.fill("input[aria-label='Tunables of a']", "slice=3")
+    page.fill("dialog.setup textarea", "program root\n  loop\n    run 3ms\n  end\n")
+    page.click("dialog.setup button[type=submit]")
+    page.wait_for_function("() => document.querySelectorAll('.strip').length === 1")
+    link = page.url
+    assert "policy=stride%2Cslice%3D3" in link
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_function(
+        "() => document.querySelector('#system-a tbody')?.innerText.includes('root')"
+    )
+    assert page.locator(".tunables input").first.input_value() == "3"
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        ("#policy=nothing", "no policy is called nothing"),
+        ("#policy=rr&cpus=0", "1 to 256 CPUs are possible"),
+        ("#policy=rr&workload=nothing", "no workload is called nothing"),
+        ("#policy=rr&text=run+3m", "own-text:1: 3m: expected a time"),
+        ("#policy=rr,slice=x", "slice"),
+    ],
+)
+def test_a_wrong_link_says_what_is_wrong(page: Page, file: Path, link: str, says: str) -> None:
+    """And the page shows what it shows without a link."""
+    opened(page, file, link)
+    assert says in page.inner_text("#notices")
+    assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
+
+
+def test_the_tour_has_five_steps_and_comes_to_its_end(page: Page, file: Path) -> None:
+    """Each step waits for something that happens: a demotion, a boost, a draw, a starvation, a switch."""
+    page.goto(f"{file.as_uri()}#lesson=tour")
+    for number in range(1, 6):
+        page.wait_for_selector(f"text=A tour · {number} of 5")
+        page.click(".lesson-line button")
+    page.wait_for_selector("text=That was the lesson")
+    assert page.locator(".strip h2").all_text_contents() == ["rr on sim, 1 CPU"] * 2
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"no trace", "this is no trace of schedlab"),
+        (struct.pack("<8s4I", b"SCHEDLAB", 2, 64, 32, 1).ljust(64, b"\0"), "has version 2"),
+        (struct.pack("<8s4I", b"SCHEDLAB", 1, 64, 32, 0).ljust(64, b"\0"), "header is damaged"),
+    ],
+)
+def test_what_is_no_trace_is_refused(
+    page: Page, file: Path, tmp_path: Path, content: bytes, says: str
+) -> None:
+    """And what was shown goes on."""
+    trace = tmp_path / "trace.bin"
+    trace.write_bytes(content)
+    opened(page, file)
+    page.click("text=Setup")
+    page.set_input_files("input[type=file]", str(trace))
+    page.wait_for_selector(f"text={says}")
+    assert len(clocks(page)) == 2
+
+
+def test_the_page_runs_no_text(browser: Browser, file: Path) -> None:
+    """Neither a script that was not there nor a text that is compiled."""
+    page = browser.new_page()
+    opened(page, file)
+    page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = 1";
+            document.head.append(script);
+        }"""
+    )
+    refused = page.evaluate(
+        """() => new Promise((resolve) => setTimeout(() => {
+            try {
+                resolve(Function("return false")());
+            } catch (error) {
+                resolve(error instanceof EvalError);
+            }
+        }))"""
+    )
+    assert refused
+    assert page.evaluate("() => window.ran") is None
+    page.close()
+
+
+def test_a_lesson_stops_at_the_moment_of_an_event(page: Page, file: Path) -> None:
+    """Not at the next frame, which comes at another time on each host: so it is the same moment each time."""
+    moments = []
+    for _ in range(2):
+        page.goto("about:blank")
+        page.goto(f"{file.as_uri()}#lesson=mlfq")
+        page.wait_for_selector("text=· 1 of")
+        page.click(".lesson-line button")
+        page.wait_for_selector("text=· 2 of")
+        page.wait_for_selector(".lesson-line button")
+        page.wait_for_timeout(300)  # its last frame is there
+        moments += clocks(page)
+    assert moments[0] == moments[1]
+    assert moments[0] != "0 s"

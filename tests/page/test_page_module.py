@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The simulator as WebAssembly, in a browser: its traces are the native simulator's, byte for byte."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from conftest import ROOT
+from schedlab.page.modules import bundled
+from schedlab.paths import BUILD
+from schedlab.toolchain.build import SIMULATOR, build
+from schedlab.toolchain.policies import kinds_of_policies
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
+from web_assembly import makes_web_assembly
+
+MODULE = "build/page/machine.wasm"
+SESSION = ROOT / "python" / "schedlab" / "monitor" / "page" / "session"
+TICK_NS = 10_000_000
+LIMIT_NS = 2_000_000_000
+WORKLOADS = ("priority-mixed", "lottery-mixed", "ladder", "study3-inversion")
+
+RUN = """async ({ policy, cpus, text, seed, tick, limit }) => {
+    const machine = new Instance(compiled);
+    machine.obey("machine_begin", policy, "", cpus, 4096, BigInt(tick), BigInt(seed), "kernel", text, true, 0);
+    machine.call("machine_run", BigInt(limit));
+    machine.obey("machine_finish");
+    const header = machine.bytes(machine.call("machine_trace_header"), 64);
+    const place = machine.call("machine_take_records");
+    const records = machine.bytes(place, machine.call("machine_taken_bytes"));
+    const reader = new FileReader();
+    reader.readAsDataURL(new Blob([header, records]));
+    await new Promise((resolve) => reader.addEventListener("load", resolve));
+    return reader.result.split(",")[1];
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    """One that has the module of this checkout."""
+    if not makes_web_assembly():
+        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
+    build(MODULE, str(SIMULATOR.relative_to(ROOT)))
+    page = browser.new_page()
+    script = bundled(SESSION / "instance.js", {}).replace(
+        "const module0 =", "const { Instance } = globalThis.instances ="
+    )
+    page.evaluate(f"() => {{ {script} globalThis.Instance = instances.Instance; }}")
+    module = base64.b64encode((ROOT / MODULE).read_bytes()).decode()
+    page.evaluate(
+        """async (module) => {
+            const bytes = Uint8Array.from(atob(module), (each) => each.charCodeAt(0));
+            globalThis.compiled = await WebAssembly.compile(bytes);
+        }""",
+        module,
+    )
+    yield page
+    page.close()
+
+
+def native(policy: str, cpus: int, text: Path, seed: int, trace: Path) -> bytes:
+    """The trace of the command's own run."""
+    words = ["--policy", policy, "--cpus", cpus, "--seed", seed, "--tick", TICK_NS]
+    words += ["--limit", LIMIT_NS, "--trace-queues", "--trace", trace, text]
+    subprocess.run([str(SIMULATOR), *map(str, words)], capture_output=True, check=False)
+    return trace.read_bytes()
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: str) -> None:
+    """Of each policy, on one CPU and on four."""
+    file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
+    text = tmp_path / "workload.txt"
+    text.write_text(text_of(file, 1, TICK_NS))
+    seed = 7
+    for policy in map(str, kinds_of_policies()):
+        for cpus in (1, 4):
+            expected = native(policy, cpus, text, seed, tmp_path / "trace.bin")
+            asked = {"policy": policy, "cpus": cpus, "text": text.read_text(), "seed": seed}
+            made = page.evaluate(RUN, {**asked, "tick": TICK_NS, "limit": LIMIT_NS})
+            assert len(expected) > 64 + 32 * 100
+            assert base64.b64decode(made) == expected, (policy, cpus)
+
+
+def test_the_module_says_what_its_policies_are(page: Page) -> None:
+    """The same as the program that the catalogue is read from."""
+    build("build/policy_list")
+    done = subprocess.run([BUILD / "policy_list"], capture_output=True, text=True, check=True)
+    assert page.evaluate("new Instance(compiled).printed('print_policies')") == done.stdout
+
+
+def test_what_cannot_be_simulated_is_refused_with_the_cause(page: Page) -> None:
+    wrong = "program root\\n  run 3m\\n"
+    said = page.evaluate(
+        f"""() => {{
+            try {{
+                const numbers = [1, 64, 1000000n, 1n];
+                new Instance(compiled).obey("machine_begin", "rr", "", ...numbers, "kernel", "{wrong}", true, 0);
+            }} catch (error) {{
+                return error.message;
+            }}
+        }}"""
+    )
+    assert said == "workload:2: 3m: expected a time: a number and ns, us, ms, s or ticks"

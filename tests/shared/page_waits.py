@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Waits for what a page comes to, as long as a busy host may take; they end as soon as it is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+PATIENCE_S = 120
+_LOOK_MS = 25
+T = TypeVar("T")
+
+
+def until(page: Page, what: str | Callable[[], T | None], failed: Callable[[], object] = str) -> T:
+    """Waits until a script of the page, or a function, gives something true, and returns that. (The page's rules
+    forbid `wait_for_function`, which compiles texts.)
+
+    AssertionError: it did not come to that; `failed` says what was there instead.
+    """
+    limit = time.monotonic() + PATIENCE_S
+    while True:
+        found: T | None = page.evaluate(what) if isinstance(what, str) else what()
+        if found:
+            return found
+        assert time.monotonic() < limit, f"never came to be: {what} {failed()}"
+        page.wait_for_timeout(_LOOK_MS)

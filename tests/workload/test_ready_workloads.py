@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Workloads by their names: the same names wherever one can run, and no machine is started for another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.paths import BUILD, ROOT
+from schedlab.runs.asked import found
+from schedlab.toolchain.build import build
+from schedlab.workload.programs import disk_programs, workload_programs
+
+NONE: frozenset[str] = frozenset()
+MIXED = "workloads/files/mixed.json"
+
+
+def test_the_programs_are_those_of_the_disk() -> None:
+    build("image")
+    made = {path.name for folder in ("programs", "raw") for path in (BUILD / folder).iterdir()}
+    assert disk_programs() == {name for name in made if "." not in name} - {"storm"}
+
+
+def test_each_workload_says_what_it_is() -> None:
+    described = workload_programs()
+    assert set(described) < disk_programs()
+    assert all(described.values())
+
+
+@pytest.mark.parametrize(
+    ("workload", "programs", "runs"),
+    [
+        ("mixed", NONE, MIXED),
+        ("mixed", frozenset({"mixed"}), "mixed"),
+        ("mixed -n 3", frozenset({"mixed"}), "mixed -n 3"),
+        ("inversion", disk_programs(), "workloads/files/monitor/inversion.json"),
+        ("sh -c 'true; true'", disk_programs(), "sh -c 'true; true'"),
+        ("mine.json", NONE, "mine.json"),
+        ("hackbench -l 3", None, "hackbench -l 3"),
+    ],
+)
+def test_a_name_alone_is_a_program_or_a_ready_file(
+    workload: str, programs: frozenset[str] | None, runs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    assert found(workload, programs) == runs
+
+
+@pytest.mark.parametrize(
+    ("machine", "workload", "says"),
+    [
+        ("spike", "mixd", "did you mean 'mixed'?"),
+        ("qemu", "zzz", "no workload is called 'zzz'. `./schedlab workloads` lists them"),
+        (
+            "spike",
+            "inversion -n 3",
+            "has no options. Leave them out, or change its values with --with",
+        ),
+        ("sim", "mixed -n 3", "has no options"),
+        ("sim", "lotterytest basic", "programs run on spike, qemu and linux"),
+        ("sim", "mixd", "did you mean 'mixed'?"),
+        ("sim", " ", "--machine sim runs workload files"),
+    ],
+)
+def test_nothing_is_started_for_what_is_not_there(
+    machine: str, workload: str, says: str, schedlab: Command, tmp_path: Path
+) -> None:
+    place = tmp_path / "runs"
+    done = schedlab("run", "--machine", machine, "--workload", workload, "--out", str(place))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not place.exists()
+
+
+def test_the_simulator_runs_the_file_of_the_standard_workload(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    words = ("--policy", "rr", "--cpus", "2", "--json", "--out", str(tmp_path / "runs"))
+    done = schedlab("run", "--machine", "sim", *words, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    (only,) = json.loads(done.stdout)["runs"]
+    assert only["manifest"]["workload"] == MIXED
+
+
+def test_they_are_listed(schedlab: Command) -> None:
+    listed = json.loads(schedlab("workloads", "--json").stdout)
+    assert listed["programs"] == workload_programs()
+    assert {"mixed", "inversion"} < set(listed["files"])
+    told = schedlab("workloads").stdout
+    assert all(f"  {name} " in told for each in listed.values() for name in each)

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USER_PROGRAMS_TOLD_TEXT_H
+#define USER_PROGRAMS_TOLD_TEXT_H
+
+/* Texts as steer tells them: each line begins with the number of the command that asked for it. */
+
+#include "user/library/user.h"
+
+enum {
+    TOLD_BYTES = 480, /* of a line of text; the rest of it is cut off */
+    TOGETHER_BYTES = PRINT_BYTES,
+};
+
+static int64_t id; /* of the command that is being obeyed; 0: of none */
+
+/*
+ * An urgent process must not keep a CPU for long: in a text of thousands of lines,
+ * others have their turn after each piece of work.
+ */
+static void give_way(int64_t *since)
+{
+    static const int64_t work_ns = 2000000, rest_ns = 20000000;
+    if (clock_ns() - *since < work_ns)
+        return;
+    sleep_ns(rest_ns);
+    *since = clock_ns();
+}
+
+/* Lines that wait to be written together, and the one that is being put together. */
+static struct {
+    char text[TOGETHER_BYTES + 1];
+    int whole;  /* bytes of whole lines */
+    int length; /* and of the last one so far, which begins with its number */
+} told;
+
+static void flush(void)
+{
+    if (told.whole > 0)
+        write(1, told.text, told.whole);
+    told.length -= told.whole;
+    memmove(told.text, told.text + told.whole, (size_t)told.length);
+    told.whole = 0;
+}
+
+static bool line_begun(void)
+{
+    return told.length > told.whole;
+}
+
+static void put(char c)
+{
+    if (told.length == TOGETHER_BYTES)
+        flush();
+    told.text[told.length++] = c;
+}
+
+static void begin_line(void)
+{
+    char head[32];
+    snprintf(head, sizeof(head), "@@ %ld |", id);
+    for (const char *c = head; *c; c++)
+        put(*c);
+}
+
+/* Blanks in a row are told as one. */
+static void tell(char c)
+{
+    if (!line_begun())
+        begin_line();
+    bool again = c == ' ' && told.text[told.length - 1] == ' ';
+    if (!again && told.length - told.whole < TOLD_BYTES)
+        put(c);
+}
+
+static void tell_line(void)
+{
+    if (!line_begun())
+        begin_line();
+    put('\n');
+    told.whole = told.length;
+}
+
+/* Returns false if it cannot be read. */
+static bool tell_file(int descriptor)
+{
+    static char piece[4096];
+    int64_t since = clock_ns();
+    int n;
+    while ((n = read(descriptor, piece, sizeof(piece))) > 0) {
+        for (int i = 0; i < n; i++) {
+            if (piece[i] == '\n')
+                tell_line();
+            else
+                tell(piece[i]);
+        }
+        give_way(&since);
+    }
+    if (line_begun())
+        tell_line();
+    flush();
+    return n == 0;
+}
+
+#endif
