@@ -35,8 +35,10 @@ _UNTAKEN_MAX = 262_144
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
-    """Returns JSON."""
-    return orjson.dumps(message)
+    """Returns JSON, in no more memory than its length: what orjson returns keeps the 4 KB that it was made in, which
+    400 MB of short answers once waited in.
+    """
+    return bytes(memoryview(orjson.dumps(message)))
 
 
 class Pages(Guard, Protocol):
