@@ -105,6 +105,7 @@ COMMANDS = (
     "compare",
     "dask",
     "demo",
+    "docs",
     "doctor",
     "lint",
     "linux",

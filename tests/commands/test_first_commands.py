@@ -76,6 +76,7 @@ COMMANDS = {
     "compare": First("RUN RUN", "byte for byte"),
     "dask": First("certificate secret", "it is a secret"),
     "demo": First("--no-browser", "Ctrl-C ends it", interrupted=True),
+    "docs": First("--list", "the moving picture"),
     "doctor": First("", "clang", DEPENDS),
     "linux boot": First("", "To leave", 1),
     "linux build": First("", "build/linux/schedlab-linux"),

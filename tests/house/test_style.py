@@ -142,7 +142,7 @@ def test_the_lock_file_has_a_hash_for_every_library(name: str) -> None:
 
 
 def test_schedlab_needs_no_library_of_its_tests() -> None:
-    """`soak page` alone, for which the launcher fetches them."""
+    """`soak page` and `docs` alone, for which the launcher fetches them."""
     of_tests = set(
         re.findall(r"^([\w-]+)==", (ROOT / "python/requirements-test.lock").read_text(), re.M)
     )
@@ -154,4 +154,7 @@ def test_schedlab_needs_no_library_of_its_tests() -> None:
         for library in modules.get(name, ())
         if library.lower() in of_tests
     }
-    assert imported == {("python/schedlab/soak/visitor.py", "playwright")}
+    assert imported == {
+        ("python/schedlab/documents/screens.py", "playwright"),
+        ("python/schedlab/soak/visitor.py", "playwright"),
+    }

@@ -249,7 +249,9 @@ def test_side_by_side_the_verdict_comes_first(browser: Browser) -> None:
         assert "against 0 b lottery" in figure.inner_text()
         table = page.locator(".verdict-table")
         assert table.locator("thead tr").nth(1).locator("th").all_inner_texts()[:2] == ["a", "b"]
-        table.get_by_text("compile 7").click()
+        for each in (a, b):
+            each.processes[7].name = "link"  # as one that was forked, and then runs another program
+        table.get_by_text("link 7").click()
         page.locator("#processes-b .row.selected").wait_for()
         assert page.locator("#processes-a .row.selected").count() == 1
         assert len(a.running) == 2

@@ -527,7 +527,7 @@ def test_every_shared_run_of_study_5_is_told() -> None:
 
 
 def test_the_document_is_that_of_the_studies() -> None:
-    """Else: PYTHONPATH=python python -m schedlab.studies.document, and look at what it changes."""
+    """Else: `./schedlab docs studies`, and look at what it changes."""
     assert DOCUMENT.read_text(encoding="utf-8") == text()
 
 

@@ -25,6 +25,7 @@ COMMANDS: Any = Modules(
     "compare",
     "dask",
     "demo",
+    "docs",
     "doctor",
     "lint",
     "linux",

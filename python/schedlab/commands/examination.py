@@ -153,7 +153,7 @@ def install(package: str) -> str:
 
 def spike() -> Finding:
     from schedlab.machines.spike import SPIKE_VARIABLE, find_spike
-    from schedlab.machines.spike_install import spike_folder
+    from schedlab.machines.spike_install import fetched_megabytes, spike_folder
 
     purpose = "the repeatable machine"
     if not is_complete() and not (os.environ.get(SPIKE_VARIABLE) or shutil.which("spike")):
@@ -163,7 +163,7 @@ def spike() -> Finding:
             "spike",
             purpose,
             "absent",
-            advice="nothing: the first run fetches it (209 MB, pinned by hash)",
+            advice=f"nothing: the first run fetches it ({fetched_megabytes():.0f} MB, pinned by hash)",
         )
     return machine("spike", purpose, find_spike)
 

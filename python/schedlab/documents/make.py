@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The list of what is made for the documents."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.documents import first_run, screens, stairs
+from schedlab.documents.marked import with_marked
+from schedlab.errors import SchedlabError
+from schedlab.files.whole import written
+from schedlab.host.interpreter import module_command
+from schedlab.paths import ROOT
+from schedlab.studies import document
+
+DOCS = ROOT / "docs"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that are made together. `make` writes them."""
+
+    about: str
+    files: tuple[Path, ...]
+    make: Callable[[], None]
+
+
+def parts() -> dict[str, Part]:
+    """Returns all parts, by name."""
+    stairs_file = DOCS / "stairs.svg"
+    readme = ROOT / "README.md"
+    return {
+        "studies": Part(
+            "what is compared with the studies, from their folders",
+            (document.DOCUMENT,),
+            lambda: _write(document.DOCUMENT, document.text()),
+        ),
+        "stairs": Part(
+            "the moving picture of the README",
+            (stairs_file,),
+            lambda: _write(stairs_file, stairs.picture()),
+        ),
+        "run": Part(
+            "what the README's first run prints",
+            (readme,),
+            lambda: _write(
+                readme, with_marked(readme.read_text("utf-8"), first_run.PART, first_run.block())
+            ),
+        ),
+        "costs": Part(
+            "what decisions cost, measured on Spike",
+            (DOCS / "policies.md", DOCS / "policies-cost.svg"),
+            lambda: _written_by_test("tests/policies/test_cost.py"),
+        ),
+        "tuning": Part(
+            "the sweeps of the tutorial",
+            (DOCS / "tuning.md", DOCS / "tuning-frontier.svg"),
+            lambda: _written_by_test("tests/docs/test_tuning.py"),
+        ),
+        "screens": Part(
+            "the monitor in a browser",
+            tuple(screens.SCREENS),
+            screens.make,
+        ),
+    }
+
+
+def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Makes parts, and gives for each of their files its name and whether it has changed.
+
+    Raises SchedlabError if one cannot be made.
+    """
+    known = parts()
+    for name in names:
+        before = {file: _content(file) for file in known[name].files}
+        known[name].make()
+        for file, content in before.items():
+            yield str(file.relative_to(ROOT)), _content(file) != content
+
+
+def _content(file: Path) -> bytes:
+    return file.read_bytes() if file.exists() else b""
+
+
+def _write(file: Path, text: str) -> None:
+    with written(file) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def _written_by_test(test: str) -> None:
+    """The test holds the page to what it measures; it is told to write that instead."""
+    done = subprocess.run(
+        module_command("pytest", "-q", test),
+        check=False,
+        env={**os.environ, "SCHEDLAB_GOLDEN": "write"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SchedlabError(f"{test} failed:\n{done.stdout.strip()}")

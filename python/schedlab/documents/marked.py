@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Parts of a document that a command writes: they stand between two comments."""
+
+from __future__ import annotations
+
+import re
+
+from schedlab.errors import SchedlabError
+
+END = "<!-- end -->"
+
+
+def marked(document: str, name: str) -> str:
+    """Returns what stands between `<!-- name -->` and the next `<!-- end -->`.
+
+    Raises SchedlabError if the document has no such part.
+    """
+    begin, end = _place(document, name)
+    return document[begin:end]
+
+
+def with_marked(document: str, name: str, text: str) -> str:
+    """Returns the document with another text there. Raises SchedlabError as marked() does."""
+    begin, end = _place(document, name)
+    return document[:begin] + text + document[end:]
+
+
+def _place(document: str, name: str) -> tuple[int, int]:
+    found = re.search(rf"<!-- {re.escape(name)} -->(.*?){END}", document, re.DOTALL)
+    if not found:
+        raise SchedlabError(f"the document has no part between <!-- {name} --> and {END}")
+    return found.span(1)
