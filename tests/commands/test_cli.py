@@ -97,43 +97,12 @@ def test_a_folder_that_holds_the_run_already_is_not_touched(
     assert [path.name for path in tmp_path.iterdir()] == ["rr-2cpu-seed1"]
 
 
-COMMANDS = (
-    "bench",
-    "boot",
-    "branch",
-    "calibrate",
-    "compare",
-    "dask",
-    "demo",
-    "docs",
-    "doctor",
-    "lint",
-    "linux",
-    "monitor",
-    "new-policy",
-    "page",
-    "policies",
-    "report",
-    "run",
-    "soak",
-    "sweep",
-    "test",
-    "top",
-    "trace",
-    "workloads",
-)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help(schedlab: Command, command: str) -> None:
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_help_comes_from_a_start_too(schedlab: Command, command: str) -> None:
+    """All others: test_help.py."""
     done = schedlab(command, "--help")
     assert done.returncode == 0
     assert done.stdout.lower().startswith(f"usage: schedlab {command} ")
-
-
-def test_help_lists_the_commands_that_there_are(schedlab: Command) -> None:
-    lines = schedlab("--help").stdout.partition("Commands:")[2].splitlines()
-    assert tuple(line.split()[0] for line in lines if line.strip()) == COMMANDS
 
 
 def test_doctor_tells_programs_about_every_dependency(schedlab: Command) -> None:

@@ -33,7 +33,7 @@ C_FOLDERS = (
 WITHOUT_LICENCE_LINE = {".gitignore", ".gitattributes", "LICENSE"}
 BROKEN_ON_PURPOSE = ROOT / "tests" / "hostile"
 """A line more would make other files of them."""
-WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".svg", ".xz"}
+WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".png", ".svg", ".xz"}
 
 
 def sources(*suffixes: str) -> list[Path]:

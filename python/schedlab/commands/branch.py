@@ -88,7 +88,7 @@ def branch(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare futures of one past: a finished RUN goes on in another way from a moment on.
+    """Compare futures of one past: a finished RUN goes on in several ways.
 
     RUN is a run's folder, made on --machine spike. It is carried out again up to the moment; there
     the machine forks. One branch goes on unchanged: it is the run itself, byte for byte. The others

@@ -56,11 +56,11 @@ def calibrate(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure what the kernel's work takes, as a profile for `run --machine sim --costs`.
+    """Measure what the kernel's work takes, for the simulator.
 
-    Boots the kernel with small programs that do one thing at a time, and takes the costs from their
-    event traces. They are compared with those that the simulator has built in. docs/simulator.md
-    says how each is measured.
+    The result is a profile for `run --machine sim --costs`. Boots the kernel with small programs that
+    do one thing at a time, and takes the costs from their event traces. They are compared with those
+    that the simulator has built in. docs/simulator.md says how each is measured.
     """
     from schedlab.benchmarks import calibration
     from schedlab.workload import costs

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from schedlab import __version__
+from schedlab.commands.guided import Guided
 from schedlab.commands.lazy import Modules
 from schedlab.display.terminal import say
 from schedlab.errors import SchedlabError, refusal
@@ -45,6 +46,7 @@ COMMANDS: Any = Modules(
 
 
 @click.group(
+    cls=Guided,
     commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -22,7 +22,7 @@ from schedlab.display.terminal import results
 def compare(
     before: Path, after: Path, metrics: tuple[str, ...], everything: bool, as_json: bool
 ) -> None:
-    """Say what changed from one folder of runs to another, and whether it is more than chance.
+    """Say what changed between two folders of runs, and what is chance.
 
     Each folder holds one run, or many: several policies, CPUs, workloads and seeds. Setups are
     matched with what is like them on the other side; if the policy (or any other one thing) is

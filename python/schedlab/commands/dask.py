@@ -30,7 +30,7 @@ _PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
     metavar="scheduler|worker|certificate [ARGUMENT]...",
 )
 def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
-    """Start a scheduler of Dask, or a worker, in schedlab's own environment.
+    """Start Dask's scheduler, or a worker, to sweep on a cluster.
 
     First `./schedlab dask certificate FOLDER`: bring that folder to each host, by a way that is
     secret. On one `./schedlab dask scheduler --certificate FOLDER --host ADDRESS`, on each

@@ -12,7 +12,7 @@ from schedlab.errors import WrongUsage
 @click.argument("names", nargs=-1, metavar="[PART]...")
 @click.option("--list", "only_list", is_flag=True, help="List the parts, and make none.")
 def docs(names: tuple[str, ...], only_list: bool) -> None:
-    """Make what the documents show anew: pictures, tables, and pages that are written from data.
+    """Make what the documents show anew: pictures, tables and pages.
 
     All parts, or those named. Look at what has changed before you commit it.
     """

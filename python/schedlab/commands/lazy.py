@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from schedlab.commands.guided import with_examples
+
 
 class Modules(Mapping[str, Any]):
     """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`."""
@@ -22,7 +24,7 @@ class Modules(Mapping[str, Any]):
             raise KeyError(name)
         word = name.replace("-", "_")
         command: click.Command = getattr(import_module(f"{self.package}.{word}"), word)
-        return command
+        return with_examples(command)
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

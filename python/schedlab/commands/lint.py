@@ -11,5 +11,8 @@ from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
 @click.command(context_settings=PYTEST_SETTINGS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
 def lint(arguments: tuple[str, ...]) -> None:
-    """Check the form of all files: layout, ruff, mypy, spelling of licences, and the rooms."""
+    """Check the form of all files.
+
+    That is their layout, ruff, mypy, the spelling of licences, and what rooms know of each other.
+    """
     start(["-n", "0", "-rs", HOUSE, *arguments])

@@ -13,7 +13,7 @@ from schedlab.toolchain.policies import FAIR, read_catalogue, those_named
 @click.argument("names", nargs=-1, metavar="[POLICY]...")
 @json_option
 def policies(names: tuple[str, ...], as_json: bool) -> None:
-    """List all policies or those named, with their presets and tunables."""
+    """List policies, with their presets and tunables."""
     from dataclasses import asdict
 
     from schedlab.commands.policy_listing import listing

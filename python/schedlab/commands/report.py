@@ -46,9 +46,9 @@ def report(
     from_traces: bool,
     as_json: bool,
 ) -> None:
-    """Make a report of RUNs: tables and charts that a browser opens without a network.
+    """Make tables and charts of RUNs, as pages for a browser.
 
-    RUN is the folder of a run, or one that holds runs, at any depth. Runs that failed are in the
+    They need no network. RUN is the folder of a run, or one that holds runs, at any depth. Runs that failed are in the
     report, with how they failed.
     """
     from schedlab.report.command import report as make

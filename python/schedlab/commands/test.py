@@ -21,10 +21,11 @@ PYTEST_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": Fa
 @click.command(context_settings=PYTEST_SETTINGS)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[PYTEST ARGUMENTS]...")
 def test(arguments: tuple[str, ...]) -> None:
-    """Run all tests, or those that the arguments for pytest name.
+    """Run all tests, or some.
 
-    All: what they need is built first. Some: each builds what it needs. `--fast`: those that boot
-    nothing, need no browser and take little. `./schedlab lint` is apart.
+    All: what they need is built first. Some, which the arguments for pytest name: each builds what
+    it needs. `--fast`: those that boot nothing, need no browser and take little. `./schedlab lint`
+    is apart.
     """
     from schedlab.host.processor import is_complete, processor
     from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, host_processors

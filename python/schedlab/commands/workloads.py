@@ -11,7 +11,7 @@ from schedlab.commands.options import echo_json, json_option
 @click.command()
 @json_option
 def workloads(as_json: bool) -> None:
-    """List the workloads that are there by name: programs, and workload files.
+    """List the workloads that are there by name.
 
     A program runs on our kernel and on Linux, and has options (docs/workloads.md). A workload file runs on
     every machine, and `run --with` changes its values (docs/workload-files.md).

@@ -94,6 +94,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
         usage="%(prog)s [OPTIONS]",
         description="Open the page that stands alone, with a guided tour: policies side by side,"
         " simulated in the browser. Nothing is installed for it.",
+        epilog="Example: ./schedlab demo --install, which fetches the tools of the other commands meanwhile.",
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address only")
     parser.add_argument("--port", type=int, default=0, help="0, the default: any that is free")

@@ -31,11 +31,7 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     """Count the instructions of the kernel's operations, and compare.
 
     On Spike with one CPU: exact, and the same every time. The baseline is xv6 for RISC-V. Exit
-    status 1 if an aim is not met. `bench shares` measures something else, CPU shares;
-    `bench simulator` the simulator, which `bench agreement` holds against the kernel;
-    `bench throughput` what policies cost on Linux, `bench monitor` what it costs to be watched,
-    `bench monitor-model` how many records a second the monitor takes in, `bench study` what the
-    default study takes, `bench contention` how long CPUs wait for run queues.
+    status 1 if an aim is not met. The commands below measure something else.
     """
     if context.invoked_subcommand is None:
         from schedlab.commands.bench.instructions import show

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""The help: its sections, and its examples, which are command lines that are taken."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from schedlab.commands.cli import cli
+from schedlab.commands.guided import guide
+
+FIRST_PAGE = 15
+
+
+def commands_below(command: click.Command, *names: str) -> Iterator[tuple[str, ...]]:
+    """All commands, by the words that call them."""
+    if names:
+        yield names
+    if isinstance(command, click.Group):
+        for name in command.commands:
+            yield from commands_below(command.commands[name], *names, name)
+
+
+ALL = [" ".join(names) for names in commands_below(cli)]
+EXAMPLES = [(name, example) for name, pair in guide()["examples"].items() for example in pair]
+
+
+def help_of(*words: str) -> str:
+    done = CliRunner().invoke(cli, [*words], prog_name="schedlab")
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_each_command_stands_in_one_section_and_has_two_examples() -> None:
+    sections = guide()["sections"]
+    assert sorted(name for names in sections.values() for name in names) == sorted(cli.commands)
+    assert set(guide()["hidden"]) < set(sections)
+    assert {name: len(set(pair)) for name, pair in guide()["examples"].items()} == dict.fromkeys(
+        ALL, 2
+    )
+
+
+def test_the_first_page_is_for_those_who_begin() -> None:
+    first, whole = help_of("--help"), help_of("--help", "all")
+    sections = guide()["sections"]
+    seldom = {name for title in guide()["hidden"] for name in sections[title]}
+    shown = {
+        line.split()[0] for line in first.splitlines() if line[:3].strip() and line[:2] == "  "
+    }
+    assert len(cli.commands) - len(seldom) == FIRST_PAGE
+    assert not seldom & shown
+    for name in cli.commands:
+        assert f"\n  {name} " in whole
+    for title in sections:
+        assert (f"\n{title}:\n" in first) == (title not in guide()["hidden"])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_is_whole_and_ends_with_examples(name: str) -> None:
+    words = name.split()
+    if words == ["demo"]:
+        pytest.skip("the launcher shows its help, without this")
+    text = help_of(*words, "--help")
+    told = text.partition("\n\n")[2]
+    assert not [line for line in told.splitlines() if line.endswith(("...", "…"))]
+    assert text.rstrip().endswith("\n".join(f"  {each}" for each in guide()["examples"][name]))
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES)
+def test_each_example_is_taken(
+    name: str, example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as options are read: its folders and files are there."""
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(example.partition(" | ")[0].replace("$(", "").removeprefix("sudo "))
+    assert words[0] == "./schedlab"
+    assert words[1 : 1 + len(name.split())] == name.split()
+    for word in words[2:]:
+        if "/" in word and "://" not in word:
+            place = tmp_path / word
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch() if place.suffix else place.mkdir(exist_ok=True)
+    (tmp_path / "perf.data").touch()
+    (tmp_path / "secret").mkdir()
+    context = click.Context(cli, info_name="schedlab")
+    command: click.Command = cli
+    words = words[1:]
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found, command_found, words = command.resolve_command(context, words)
+        assert found and command_found
+        command = command_found
+        if isinstance(command, click.Group) and words:
+            context = click.Context(command, context, found)
+        elif not {"--help"} & set(words):
+            context = command.make_context(found, words, parent=context)
+            words = []
