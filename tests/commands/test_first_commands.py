@@ -28,8 +28,7 @@ from schedlab.machines.linux.parts import programs
 from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.build import build
-from schedlab.toolchain.tools import compiler
-from web_assembly import makes_web_assembly
+from schedlab.toolchain.tools import compiler, makes_web_assembly
 
 WORKLOAD = "workloads/files/lottery-low.json"
 REFUSAL = "this machine is a stand-in"

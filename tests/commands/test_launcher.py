@@ -20,7 +20,7 @@ from conftest import ROOT
 # What the launcher and venv call. Everything else is not on the PATH of these tests.
 HOST_PROGRAMS = (
     *("sh", "dash", "cat", "sha256sum", "readlink", "dirname", "mkdir", "rm", "mv", "ln"),
-    *("flock", "grep", "env", "sleep", "touch", "id", "true"),
+    *("flock", "grep", "env", "sed", "sleep", "touch", "id", "true"),
 )
 NEEDED = (
     *("clang-19", "ld.lld-19", "llvm-nm-19", "make", "dtc", "qemu-system-riscv64"),
@@ -48,6 +48,8 @@ class Host:
             (self.checkout / "python" / name).write_text("# nothing\n")
         shutil.copy(ROOT / "schedlab", self.checkout / "schedlab")
         shutil.copy(ROOT / "python" / "start.py", self.checkout / "python" / "start.py")
+        (self.checkout / "page").mkdir()
+        self.keep_page("a1")
         for name in HOST_PROGRAMS:
             path = shutil.which(name)
             if path:
@@ -61,6 +63,14 @@ class Host:
         path.unlink(missing_ok=True)
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
+
+    def keep_page(self, made_of: str) -> None:
+        """Of these C sources; what is in the checkout is called a1."""
+        page = self.checkout / "page"
+        page.joinpath("schedlab.html").write_text(
+            f'<head>\n<meta name="module" content="{made_of}">\n<style>\n'
+        )
+        page.joinpath("sources.sh").write_text("echo a1\n")
 
     def add_processor(self, name: str) -> None:
         self.add("uname", f'case "$*" in -s) echo Linux ;; *) echo {name} ;; esac')
@@ -445,6 +455,23 @@ def test_installs_nothing_for_commands_that_need_none(host: Host, arguments: lis
     host.add_apt()
     assert host.start(*arguments)[0] == 0
     assert not host.calls.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["policies"], ["monitor", "."], ["monitor", "--port", "0", "x.bin"]]
+)
+def test_what_the_repository_keeps_compiled_needs_no_compiler(
+    host: Host, arguments: list[str]
+) -> None:
+    host.add_apt()
+    assert host.start(*arguments)[0] == 0
+    assert not host.calls.exists()
+    host.keep_page("b2")  # a policy has changed since
+    host.add("id", "echo 1000")
+    host.add("sudo", "exit 1")
+    status, _, messages = host.start(*arguments)
+    assert status == 2
+    assert "this needs clang" in messages
 
 
 @pytest.mark.parametrize("version", [16, 18, 21])

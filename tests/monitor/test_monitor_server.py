@@ -29,8 +29,8 @@ from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Setup
 from schedlab.toolchain.build import build_lock, machine_module
+from schedlab.toolchain.tools import makes_web_assembly
 from schedlab.trace.format import RECORD, Kind
-from web_assembly import makes_web_assembly
 
 
 @asynccontextmanager

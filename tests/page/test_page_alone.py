@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -23,8 +24,10 @@ from schedlab.page.build import (
     page_of,
     sources,
 )
+from schedlab.toolchain import kept
 from schedlab.toolchain.build import MODULE, SIMULATOR, build
-from web_assembly import makes_web_assembly
+from schedlab.toolchain.policies import built_listing
+from schedlab.toolchain.tools import makes_web_assembly
 
 SLOW = "&cpus=2&seed=1&workload=two-hogs&workload=interactive&pace=0.01"
 MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
@@ -86,9 +89,43 @@ def step(page: Page, button: str, until: str) -> None:
 
 def test_the_copy_that_is_kept_is_of_these_sources() -> None:
     """Else: ./schedlab page, and commit page/schedlab.html."""
-    kept = FILE.read_text()
-    assert hash_in(kept) == hash_of(sources())
-    assert len(kept.encode()) <= BYTES_MAX
+    page = FILE.read_text()
+    assert hash_in(page) == hash_of(sources())
+    assert kept.hash_in(page) == kept.sources_hash()
+    assert len(page.encode()) <= BYTES_MAX
+
+
+def test_what_is_kept_compiled_serves_while_the_sources_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = kept.kept_module()
+    assert module and module[:4] == b"\0asm"
+    assert kept.kept_listing() == built_listing()
+    monkeypatch.setattr(kept, "sources_hash", lambda: "another")
+    kept._kept.cache_clear()
+    try:
+        assert kept.kept_module() is None
+        assert kept.kept_listing() is None
+    finally:
+        kept._kept.cache_clear()
+
+
+def test_each_source_counts(tmp_path: Path) -> None:
+    for folder in ("page", "abi", "policies", "sim", "model", "tools"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.html"))
+    script = tmp_path / "page" / "sources.sh"
+
+    def hash_now() -> str:
+        return subprocess.run(["sh", str(script)], check=True, capture_output=True).stdout.decode()
+
+    before = hash_now()
+    assert before.strip() == kept.sources_hash()
+    (tmp_path / "policies" / "of-mine.c").write_text("int own;\n")
+    added = hash_now()
+    (tmp_path / "policies" / "of-mine.c").rename(tmp_path / "policies" / "renamed.c")
+    assert len({before, added, hash_now()}) == 3
+    (tmp_path / "policies" / "renamed.c").unlink()
+    assert hash_now() == before
 
 
 def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:

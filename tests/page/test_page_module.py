@@ -16,9 +16,9 @@ from schedlab.page.modules import bundled
 from schedlab.paths import BUILD
 from schedlab.toolchain.build import SIMULATOR, build
 from schedlab.toolchain.policies import kinds_of_policies
+from schedlab.toolchain.tools import makes_web_assembly
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
-from web_assembly import makes_web_assembly
 
 MODULE = "build/page/machine.wasm"
 SESSION = ROOT / "python" / "schedlab" / "monitor" / "page" / "session"

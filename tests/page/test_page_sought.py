@@ -15,9 +15,9 @@ from schedlab.benchmarks.live_model import Scene, simulate
 from schedlab.monitor.model import Model
 from schedlab.page.modules import bundled
 from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, machine_module
+from schedlab.toolchain.tools import makes_web_assembly
 from schedlab.trace import read_records
 from schedlab.trace.format import HEADER, RECORD
-from web_assembly import makes_web_assembly
 
 HAPPENED = ("timeline", "marks", "decisions")
 SCENE = Scene("rr-60", 60, 4, "rr", 60_000_000, 0)

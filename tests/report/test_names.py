@@ -33,8 +33,8 @@ from schedlab.display.names import (
     write_csv,
 )
 from schedlab.host.interpreter import module_command
-from schedlab.report.playing import PAGE
 from schedlab.runs.parts import supply
+from schedlab.toolchain.kept import PAGE
 from schedlab.toolchain.tools import find_browser
 from test_report_browser import opened
 

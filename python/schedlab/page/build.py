@@ -17,14 +17,16 @@ from schedlab.monitor.vega import vega_script
 from schedlab.page.modules import bundled
 from schedlab.paths import ROOT
 from schedlab.report.html import TEMPLATES, THEME
-from schedlab.toolchain.build import machine_module
-from schedlab.toolchain.policies import unknown
+from schedlab.toolchain import kept
+from schedlab.toolchain.build import built_module
+from schedlab.toolchain.kept import LISTING, MODULE, sources_hash
+from schedlab.toolchain.policies import built_listing, unknown
 from schedlab.workload import workload_files
 from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 
 PAGE = ROOT / "page"
-FILE = PAGE / "schedlab.html"
+FILE = kept.PAGE
 BYTES_MAX = 4_000_000
 TICK_NS = 10_000_000
 """The length of a tick for which the workloads' texts are written down."""
@@ -85,7 +87,7 @@ def hash_in(page: str) -> str:
 
 def make_page() -> Path:
     """Makes it anew, and returns its place."""
-    FILE.write_text(page_of(machine_module()))
+    FILE.write_text(page_of(built_module()))
     return FILE
 
 
@@ -98,7 +100,7 @@ def make_policy(name: str, place: Path) -> Path:
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or not source.exists():
         known = [path.stem for path in sorted((ROOT / "policies").glob("*.c"))]
         raise WrongUsage(f"--policy {name}: {unknown('policy', name, known)}")
-    module = machine_module()
+    module = built_module()
     try:
         place.write_bytes(module)
     except OSError as error:
@@ -112,17 +114,19 @@ def page_of(module: bytes) -> str:
     scripts = [vega_script().decode(), bundled(PAGE / "main.js", instead)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     carried = {
-        "session": bundled(MONITOR / "session" / "worker.js", {}),
-        "module": base64.b64encode(module).decode(),
-        "first": (PAGE / "first.json").read_text(),
-        "lessons": json.dumps(
+        MODULE: base64.b64encode(module).decode(),
+        LISTING: json.dumps(built_listing(), ensure_ascii=False),
+        "schedlab-session": bundled(MONITOR / "session" / "worker.js", {}),
+        "schedlab-first": (PAGE / "first.json").read_text(),
+        "schedlab-lessons": json.dumps(
             {name: read_lesson(name).told for name in ready()}, ensure_ascii=False
         ),
-        "palette": json.dumps(list(workloads()), ensure_ascii=False),
+        "schedlab-palette": json.dumps(list(workloads()), ensure_ascii=False),
     }
     page = _STYLE.sub(_style, (MONITOR / "index.html").read_text())
     parts = {
         "<head>\n": f"<head>\n{_policy(scripts)}\n"
+        f'<meta name="module" content="{sources_hash()}">\n'
         f'<meta name="sources" content="{hash_of(sources())}">\n',
         '<link rel="icon" href="icon.svg" type="image/svg+xml">': _icon(),
         '<script src="app.js" type="module"></script>\n': _styles(PAGE / "page.css"),
@@ -185,4 +189,4 @@ def _carried(texts: dict[str, str]) -> Iterator[str]:
     """Yields what scripts read, of a type that no browser runs."""
     for name, text in texts.items():
         safe = text.replace("</script", "<\\/script")
-        yield f'<script type="text/plain" id="schedlab-{name}">{safe}</script>\n'
+        yield f'<script type="text/plain" id="{name}">{safe}</script>\n'

@@ -18,10 +18,9 @@ from jinja2 import Template
 
 from schedlab.display.names import json_in_script
 from schedlab.errors import WrongUsage
-from schedlab.paths import ROOT
 from schedlab.report.model import Recording, Report, Table
+from schedlab.toolchain.kept import PAGE
 
-PAGE = ROOT / "page" / "schedlab.html"
 FOLDER = "play"
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -17,7 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from schedlab.display.terminal import messages
 from schedlab.errors import BuildFailed
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.tools import compiler
+from schedlab.toolchain.kept import PAGE, kept_module
+from schedlab.toolchain.tools import compiler, makes_web_assembly
 
 KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
@@ -57,7 +58,19 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
 
 @cache
 def machine_module() -> bytes:
-    """Returns MODULE, brought up to date once: a page that asks for it later waits for no build of another command."""
+    """Returns the module that is kept in the repository, or else MODULE, brought up to date once: a page that asks for
+    it later waits for no build of another command."""
+    return kept_module() or built_module()
+
+
+def built_module() -> bytes:
+    """Returns MODULE, brought up to date. BuildFailed: this host cannot compile it."""
+    if not makes_web_assembly():
+        version = compiler().version
+        raise BuildFailed(
+            f"{PAGE} is of other C sources than these, and to compile these for a browser takes a C library for"
+            f" WebAssembly: apt-get install wasi-libc libclang-rt-{version}-dev-wasm32"
+        )
     build(str(MODULE.relative_to(ROOT)))
     return MODULE.read_bytes()
 

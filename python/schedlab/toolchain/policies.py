@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from schedlab.errors import BuildFailed, WrongUsage
+from schedlab.toolchain.kept import kept_listing
 
 _NAME = r"[a-z][a-z0-9_-]*"
 _CHOICE = re.compile(rf"({_NAME})(?::({_NAME}))?")
@@ -144,7 +145,12 @@ def parse_setting(text: str) -> tuple[str, int]:
 
 
 def read_catalogue() -> Catalogue:
-    """All policies that are built in, asked of a program that contains them."""
+    """All policies that are built in: as the repository keeps them, if no source has changed since."""
+    return catalogue_of(kept_listing() or built_listing())
+
+
+def built_listing() -> list[dict[str, Any]]:
+    """Returns what policies say of themselves, asked of a program that contains them. Raises BuildFailed."""
     from schedlab.toolchain.build import POLICY_LIST, build
 
     build(str(POLICY_LIST.relative_to(POLICY_LIST.parents[1])))
@@ -153,7 +159,8 @@ def read_catalogue() -> Catalogue:
     )
     if done.returncode:
         raise BuildFailed(f"{POLICY_LIST} failed:\n{done.stderr.strip()}")
-    return catalogue_of(json.loads(done.stdout))
+    listing: list[dict[str, Any]] = json.loads(done.stdout)
+    return listing
 
 
 def kinds_of_policies() -> tuple[PolicyChoice, ...]:

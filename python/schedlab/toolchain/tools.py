@@ -47,6 +47,15 @@ def find_browser() -> str | None:
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
 
 
+def makes_web_assembly() -> bool:
+    """Are a C library and the compiler's functions for WebAssembly here?"""
+    folder = first_line(compiler().clang, "--print-resource-dir")
+    return (
+        Path("/usr/include/wasm32-wasi/stdio.h").exists()
+        and (Path(folder) / "lib" / "wasi" / "libclang_rt.builtins-wasm32.a").exists()
+    )
+
+
 def package_here(*names: str) -> str | None:
     """Returns the first of these packages that apt knows on this host, or None if it knows none."""
     return next((name for name in names if f"Package: {name}" in _apt_says(name)), None)
