@@ -49,9 +49,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def page_of(folder: Path) -> Page:
-    found = comparison.page(read([folder]))
+    found = page_or_none(folder)
     assert found is not None
     return found
+
+
+def page_or_none(folder: Path) -> Page | None:
+    collection = read([folder])
+    return comparison.page(collection, suites(collection))
 
 
 def table(page: Page, name: str) -> Table:
@@ -135,17 +140,17 @@ def test_other_seeds_cannot_be_compared(tmp_path: Path) -> None:
     keep_figures(tmp_path, policy="rr", seed=1)
     keep_figures(tmp_path, policy="mlfq", seed=2)
     assert suites(read([tmp_path])) == []
-    assert comparison.page(read([tmp_path])) is None
+    assert page_or_none(tmp_path) is None
 
 
 @pytest.mark.parametrize("status", ["success", "panic"])
 def test_there_is_no_page_where_nothing_can_be_compared(tmp_path: Path, status: str) -> None:
     keep_figures(tmp_path, policy="rr", status=status)
     keep_figures(tmp_path, policy="mlfq", cpus=2, status=status)
-    assert comparison.page(read([tmp_path])) is None
+    assert page_or_none(tmp_path) is None
     keep_figures(tmp_path / "failed", policy="rr", cpus=3, status="panic")
     keep_figures(tmp_path / "failed", policy="mlfq", cpus=3, status="panic")
-    assert comparison.page(read([tmp_path])) is None
+    assert page_or_none(tmp_path) is None
 
 
 def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Collection, Path]]:
         reports.append((runs, out))
         out.mkdir(exist_ok=True)
         (out / "index.html").write_text(f"{len(runs)} runs")
-        (out / MARK).touch()
+        (out / MARK).write_text(json.dumps({"findings": ["**Turnaround:** `rr` is best."]}))
         write_list(out)
         return out / "index.html"
 
@@ -539,7 +539,9 @@ def test_the_last_line_says_where_the_report_is(
     out = tmp_path / "out"
     done = CliRunner().invoke(cli_run.run, ["study-4", "--out", str(out)])
     assert done.exit_code == (1 if failing else 0), done.output
-    assert done.stdout.splitlines()[-1] == f"Report: {out}/report/index.html"
+    lines = done.stdout.splitlines()
+    assert lines[-2:] == ["- Turnaround: rr is best.", f"Report: {out}/report/index.html"]
+    assert ("./schedlab monitor" in done.stderr) == (not failing)
     done = CliRunner().invoke(cli_run.run, ["study-4", "--json", "--out", str(out)])
     content = json.loads(done.stdout)
     assert content["report"] == f"{out}/report/index.html"

@@ -250,6 +250,8 @@ def run_studies(
 ) -> None:
     """Reproduces studies. The last line that is printed says where the report is."""
     from schedlab.commands.study import Request, reproduce
+    from schedlab.commands.what_next import tell_findings, tell_what_next
+    from schedlab.report.output import findings_in
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
     done = reproduce(Request(numbers, depth, seed, tick, memory, machine), out)
@@ -259,6 +261,8 @@ def run_studies(
         echo_json({"schedlab": __version__, **place, "runs": runs})
     else:
         tell(f"Kept in {done.folder}")
+        tell_findings(findings_in(done.report.parent))
+        tell_what_next([run.folder for run in done.runs if run.succeeded])
         tell(f"Report: {done.report}")
     if not done.succeeded:
         raise SystemExit(1)

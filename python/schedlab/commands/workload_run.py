@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.commands.carrying_out import perform
+from schedlab.commands.what_next import tell_what_next
 from schedlab.display.terminal import results, say, tell
 
 if TYPE_CHECKING:
@@ -60,3 +61,4 @@ def show_tables(finished: list[Finished]) -> None:
         for table in metrics.tables(labelled):
             results().print(table)
     tell(f"Kept in {finished[0].folder.parent}")
+    tell_what_next([each.folder for each in measured])

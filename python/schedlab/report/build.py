@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +13,11 @@ from schedlab import __version__
 from schedlab.display.names import all_visible
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
+from schedlab.report.findings import findings
 from schedlab.report.model import Page, Report, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
+from schedlab.report.suites import suites
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
@@ -77,10 +80,12 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     from schedlab.report import agreement, comparison, proposals
 
     of_studies = without_simulated(collection)
-    makers = [
+    compared = without_proposals(of_studies)
+    found = suites(compared)
+    makers: list[tuple[Callable[[Collection], Page | None], Collection]] = [
         *((page_maker(each.number), of_studies) for each in studies()),
         (proposals.page, collection),
-        (comparison.page, without_proposals(of_studies)),
+        (partial(comparison.page, found=found), compared),
         (agreement.page, collection),
         (runs.page, collection),
     ]
@@ -91,7 +96,9 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
         if page is not None:
             pages.append(page)
     progress("pages", len(makers), len(makers))
-    return Report(TITLE, (index.page(collection), *pages), facts(collection))
+    return Report(
+        TITLE, (index.page(collection, found), *pages), facts(collection), tuple(findings(found))
+    )
 
 
 def page_maker(number: int) -> Callable[[Collection], Page | None]:
@@ -164,6 +171,7 @@ def _contents(report: Report) -> dict[str, Any]:
         "format": 1,
         "title": report.title,
         "facts": report.facts,
+        "findings": list(report.findings),
         "pages": [
             {
                 "name": page.name,

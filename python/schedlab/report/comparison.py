@@ -17,8 +17,9 @@ from schedlab.metrics.tables import three_digits
 from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
+from schedlab.report.findings import FEW_POLICIES, Score, contests, score
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
-from schedlab.report.suites import COMPARED, Suite, suites
+from schedlab.report.suites import COMPARED, Suite
 from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time
@@ -28,16 +29,16 @@ _NAMED = 3
 """Up to this many that cannot be told from the best are named in a cell."""
 _MARK = "•"
 """The mark of the policies that may be the best."""
-_FEW_POLICIES = 3
-"""A suite with fewer policies does not say which policy is best for what."""
 
 
-def page(collection: Collection) -> Page | None:
-    """Returns the page of all suites that ran under two policies or more, or None if there are none."""
-    found = suites(collection)
+def page(collection: Collection, found: Sequence[Suite]) -> Page | None:
+    """Returns the page of all suites that ran under two policies or more, or None if there are none.
+
+    `found`: what suites() says of the collection.
+    """
     if not found:
         return None
-    contest = [each for each in found if len(each.policies) >= _FEW_POLICIES and each.rankings]
+    contest = contests(found)
     sections = [_best_section(contest)] if contest else []
     reason = turns.section(collection, contest)
     sections += [reason] if reason else []
@@ -68,7 +69,7 @@ def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
         return f"{beginning} With so few policies or seeds, none can be called the best."
     return (
         f"{beginning} {_never_out(contest)} Of {asked} contests (a metric in which policies differ,"
-        f" on a suite of {_FEW_POLICIES} or more), {told} {'has' if told == 1 else 'have'} one"
+        f" on a suite of {FEW_POLICIES} or more), {told} {'has' if told == 1 else 'have'} one"
         " winner; in the others, several cannot be told from the best with so many seeds, or are"
         " less than 1 % behind."
     )
@@ -100,18 +101,27 @@ def _digest(contest: Sequence[Suite]) -> Table:
     """Policies × metrics: in how many suites each may be the best."""
     measures = _measures(contest)
     policies = in_policy_order(policy for suite in contest for policy in suite.policies)
-    rows = [
-        {"policy": policy, "metric": measure.name, **_score(contest, policy, measure)}
-        for policy in policies
-        for measure in measures
-    ]
-    data = pl.DataFrame(rows)
+    scores = {
+        (policy, each): score(contest, policy, each) for policy in policies for each in measures
+    }
+    data = pl.DataFrame(
+        [
+            {
+                "policy": policy,
+                "metric": measure.name,
+                "suites": each.suites,
+                "possible": each.possible,
+                "alone": each.wins,
+            }
+            for (policy, measure), each in scores.items()
+        ]
+    )
     return Table(
         "comparison-best-of",
         "How often each policy may be the best",
         (Column("policy", align="left"), *(Column(measure.title) for measure in measures)),
         tuple(
-            (Cell(policy), *(_score_cell(_score(contest, policy, measure)) for measure in measures))
+            (Cell(policy), *(_score_cell(scores[policy, measure]) for measure in measures))
             for policy in policies
         ),
         data,
@@ -120,22 +130,11 @@ def _digest(contest: Sequence[Suite]) -> Table:
     )
 
 
-def _score(contest: Sequence[Suite], policy: str, measure: Measure) -> dict[str, int]:
-    there = [suite for suite in contest if policy in suite.having(measure)]
-    there = [suite for suite in there if measure in suite.contests]
-    good = [suite.as_good(measure) for suite in there]
-    return {
-        "suites": len(there),
-        "possible": sum(policy in each for each in good),
-        "alone": sum(each == [policy] for each in good),
-    }
-
-
-def _score_cell(score: dict[str, int]) -> Cell:
-    if not score["suites"]:
+def _score_cell(own: Score) -> Cell:
+    if not own.suites:
         return NOTHING
-    alone = f" ({score['alone']})" if score["alone"] else ""
-    return Cell(f"{score['possible']} of {score['suites']}{alone}")
+    alone = f" ({own.wins})" if own.wins else ""
+    return Cell(f"{own.possible} of {own.suites}{alone}")
 
 
 def _distances(contest: Sequence[Suite]) -> Table:

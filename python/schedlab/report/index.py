@@ -7,23 +7,32 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from schedlab.report.findings import findings, strip
 from schedlab.report.markup import code, literal
-from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text
+from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.provenance import is_repeatable, message, provenance
+from schedlab.report.suites import Suite
 from schedlab.report.tones import MEANINGS, SIGNS
 from schedlab.report.wording import counted, cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 
 
-def page(collection: Collection) -> Page:
-    """Returns the first page of a report of these runs."""
+def page(collection: Collection, found: Sequence[Suite]) -> Page:
+    """Returns the first page of a report of these runs. `found`: what was compared of them."""
     failed = [run for run in collection if not run.succeeded]
+    said = findings(found)
+    picture = strip(found)
+    first: tuple[Block, ...] = (
+        Text("\n".join(f"- {each}" for each in said) or prose("nothing-found"), "note"),
+        *((picture,) if picture else ()),
+    )
     return Page(
         name="index",
         title="What the schedulers did",
         lead=_lead(collection, failed),
         sections=(
+            Section("In short", first),
             Section("What was run", (_table(collection),)),
             Section("What failed", (_failures(failed),)),
             Section("How to read it", (Text(_guide(collection)),)),

@@ -159,6 +159,8 @@ class Report:
     pages: tuple[Page, ...]
     facts: dict[str, str] = field(default_factory=dict)
     """Name and value: version, commit, machine, host, when; at the foot of each page."""
+    findings: tuple[str, ...] = ()
+    """What the first page says first, in Markdown."""
 
 
 def _blocks(sections: Sequence[Section]) -> Iterator[Block]:

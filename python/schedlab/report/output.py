@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +15,12 @@ from schedlab.runs import results
 
 MARK = "report.json"
 """The file in each report that says what is in it."""
+
+
+def findings_in(report: Path) -> list[str]:
+    """Returns what the report in this folder says first, in Markdown."""
+    said: list[str] = json.loads((report / MARK).read_text(encoding="utf-8"))["findings"]
+    return said
 
 
 def check_place(place: Path) -> None:

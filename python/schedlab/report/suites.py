@@ -108,7 +108,11 @@ class Suite:
         if measure.name not in self.rankings:
             return order
         possible = self.rankings[measure.name].possible
-        return [each for each in order if each in possible or self.ratio(each, measure) < MARGIN]
+        return [each for each in order if each in possible or self.is_near(each, measure)]
+
+    def is_near(self, policy: str, measure: Measure) -> bool:
+        """Is it so near the best mean that it is as good, whatever the seeds tell?"""
+        return self.ratio(policy, measure) < MARGIN
 
     def order(self, measure: Measure) -> list[str]:
         """Returns the policies that have a value, the best mean first."""

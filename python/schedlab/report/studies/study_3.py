@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from schedlab.comparison.best import Better, ranking
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import boxes, dots, drawn
 from schedlab.report.model import Block
@@ -349,6 +350,21 @@ class Queries(InversionQueries, DrawbackQueries):
                         return measured
                     means[name, workload, each] = measured.mean
         return Measured((self._count_best(scheduler, lambda *where: means[where]),))
+
+    def best_told(self, scheduler: str) -> Measured:
+        """Returns in how many of them no other scheduler may be the best: by the test of the page that compares all
+        policies (schedlab.comparison.best)."""
+        found = 0
+        for name, metric in METRICS.items():
+            for workload in self.workloads:
+                values = {
+                    each: self.metric(name, workload, each).values for each in self.schedulers
+                }
+                if len({len(each) for each in values.values()}) != 1 or not all(values.values()):
+                    return Measured()
+                better: Better = "lower" if metric.best is min else "higher"
+                found += ranking(values, better).possible == (scheduler,)
+        return Measured((float(found),))
 
     def _count_best(self, scheduler: str, value: Callable[[str, str, str], float]) -> int:
         found = 0
