@@ -18,9 +18,9 @@ from schedlab.report.findings import (
     goals,
     score,
     seeds_to_decide,
-    strip,
     undecided,
 )
+from schedlab.report.goal_strip import strip
 from schedlab.report.specifications import for_page
 from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
@@ -137,3 +137,16 @@ def test_there_are_five_at_most(tmp_path: Path) -> None:
             keep_figures(tmp_path, **figures)
     assert len(goals(contests(found_in(tmp_path)))) > FINDINGS
     assert len(findings(found_in(tmp_path))) == FINDINGS
+
+
+def test_names_are_shown_and_do_nothing(tmp_path: Path) -> None:
+    names = ("it's", "a`b*c`", '"][0]+"<script>')
+    keep(tmp_path, "s3-mixed", {each: around(5 + place) for place, each in enumerate(names)})
+    found = found_in(tmp_path)
+    assert "**Turnaround, mean:** `it's` is best" in findings(found)[1]
+    chart = strip(found)
+    assert chart
+    picture = vl_convert.vegalite_to_svg(for_page(chart))
+    assert "<script>" not in picture
+    for shown in ("it's", "a`b*c`", "][0]+"):
+        assert shown in picture

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a report says first: which policy for which goal, as far as the comparisons tell, in a picture and in words. All
-of it is counted from the tests that the page of comparisons shows; there is no second reckoning."""
+"""What a report says first: which policy for which goal, as far as the comparisons tell. All of it is counted from the
+tests that the page of comparisons shows; there is no second reckoning."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
-import altair as alt
 import numpy as np
-import polars as pl
 
 from schedlab.comparison.measures import Measure
-from schedlab.report.charts.parts import chart_of
-from schedlab.report.charts.theme import BLUE, WIDTH, in_policy_order
-from schedlab.report.model import Chart
+from schedlab.report.charts.theme import in_policy_order
+from schedlab.report.markup import code
 from schedlab.report.suites import COMPARED, Suite
 from schedlab.report.wording import counted, listed
 
@@ -29,13 +25,6 @@ _NAMED = 3
 _POWER = 0.8
 """So probably as many seeds would tell a difference of the size that was seen."""
 _ALPHA = 0.05
-_ROW = 36
-_BAR = 0.86
-"""Of the width of a column."""
-_GAP, _RIGHT = 0.15, 2.4
-"""Columns: before what stands at the right, and all of that."""
-_THICK = 11
-"""Pixels."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +102,7 @@ def _general(contest: Sequence[Suite], names: Sequence[str]) -> str:
         name for name in names if not any(score(contest, name, each).out for each in goals(contest))
     ]
     if never:
-        return f"{listed([f'`{name}`' for name in never])} may be the best at everything."
+        return f"{listed([code(name) for name in never])} may be the best at everything."
     return "No policy is best at everything."
 
 
@@ -139,8 +128,8 @@ def _of_goal(measure: Measure, scores: Sequence[Score]) -> str:
 def _only(leaders: Sequence[Score]) -> str:
     """Of a single test."""
     if len(leaders) == 1:
-        return f"`{leaders[0].policy}` is best"
-    return f"the best is one of {_several(leaders, lambda each: f'`{each.policy}`')}"
+        return f"{code(leaders[0].policy)} is best"
+    return f"the best is one of {_several(leaders, lambda each: code(each.policy))}"
 
 
 def _is(number: int) -> str:
@@ -156,7 +145,7 @@ def _several(those: Sequence[Score], name: Callable[[Score], str]) -> str:
 
 def _share(each: Score) -> str:
     alone = f", alone in {each.wins}" if each.wins else ""
-    return f"`{each.policy}` ({each.possible} of {each.suites}{alone})"
+    return f"{code(each.policy)} ({each.possible} of {each.suites}{alone})"
 
 
 # --- how many seeds would tell
@@ -188,134 +177,3 @@ def undecided(contest: Sequence[Suite], measure: Measure) -> list[int | None]:
     """Returns what each contest of this metric needs that has several policies left."""
     there = [each for each in contest if measure in each.contests]
     return [seeds_to_decide(each, measure) for each in there if len(each.as_good(measure)) > 1]
-
-
-def _needs(contest: Sequence[Suite], measure: Measure) -> tuple[str, str]:
-    """Two short lines: how many contests are open, and what would decide them."""
-    needed = undecided(contest, measure)
-    known = [each for each in needed if each is not None]
-    near = len(needed) - len(known)
-    if not needed:
-        return "all decided", ""
-    half = math.ceil(len(known) / 2)
-    seeds = f"{sorted(known)[half - 1]:,} seeds tell {half} of {len(known)}" if known else ""
-    return f"{len(needed)} open, {near} by less than 1 %", seeds
-
-
-# --- the strip
-
-
-def strip(found: Sequence[Suite]) -> Chart | None:
-    """Returns goals × policies, or None if nothing can be told: how often each policy may be the best, and how often
-    it alone is."""
-    contest = contests(found)
-    measures = goals(contest)
-    if not measures:
-        return None
-    names = contenders(contest)
-    rows = [
-        {
-            "goal": measure.title,
-            "policy": name,
-            "place": place,
-            "suites": one.suites,
-            "alone": one.wins,
-            "may_be_best": one.possible,
-            "out": one.out,
-            "open": _needs(contest, measure)[0],
-            "seeds_needed": _needs(contest, measure)[1],
-        }
-        for measure in measures
-        for place, name in enumerate(names)
-        for one in (score(contest, name, measure),)
-        if one.suites
-    ]
-    data = pl.DataFrame(rows)
-    return Chart(
-        "goals",
-        "Which policy for what",
-        _drawn(data, names, [each.title for each in measures]),
-        data.drop("place"),
-        "Each bar is as long as the part of all tests in which the policy may be the best: full where it"
-        " alone is left, hatched where others are, too; empty where another policy is better by more than"
-        " chance. At the right: tests with several left, and with about how many seeds half of those would"
-        " have one whose policies are more than 1 % apart, if seeds stay as scattered as they are."
-        " [All policies compared](#comparison) has each test.",
-        " ".join(
-            f"{row['goal']}: {row['policy']} may be the best in {row['may_be_best']} of {row['suites']}."
-            for row in rows
-        ),
-    )
-
-
-def _drawn(data: pl.DataFrame, names: Sequence[str], titles: Sequence[str]) -> Any:
-    bars = data.select(
-        "goal",
-        "policy",
-        "suites",
-        "alone",
-        "may_be_best",
-        begin="place",
-        sure=pl.col("place") + _BAR * pl.col("alone") / pl.col("suites"),
-        end=pl.col("place") + _BAR * pl.col("may_be_best") / pl.col("suites"),
-        whole=pl.col("place") + _BAR,
-    )
-    hatches = [
-        {"goal": row["goal"], "at": at}
-        for row in bars.iter_rows(named=True)
-        for at in np.arange(row["sure"] + 0.02, row["end"], 0.035)
-    ]
-    labels = "[" + ", ".join(f"'{name}'" for name in names) + "][floor(datum.value)]"
-    x = alt.X(
-        "begin:Q",
-        title=None,
-        scale=alt.Scale(domain=[0, len(names) + _RIGHT], nice=False),
-        axis=alt.Axis(
-            orient="top",
-            values=[place + _BAR / 2 for place in range(len(names))],
-            labelExpr=labels,
-            grid=False,
-            ticks=False,
-            domain=False,
-        ),
-    )
-    y = alt.Y(
-        "goal:N",
-        title=None,
-        sort=list(titles),
-        scale=alt.Scale(domain=list(titles), paddingInner=0.35),
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=220),
-    )
-    base = chart_of(bars).encode(
-        y,
-        tooltip=[
-            alt.Tooltip("policy:N"),
-            alt.Tooltip("goal:N"),
-            alt.Tooltip("may_be_best:Q", title="may be the best in"),
-            alt.Tooltip("alone:Q", title="alone in"),
-            alt.Tooltip("suites:Q", title="of tests"),
-        ],
-    )
-    bar: dict[str, Any] = {"size": _THICK, "yOffset": -_THICK // 2, "color": BLUE}
-    layers = [
-        base.mark_bar(**bar, fillOpacity=0.08).encode(x, alt.X2("whole:Q")),
-        base.mark_bar(**bar, fillOpacity=0.18).encode(x, alt.X2("end:Q")),
-        base.mark_bar(**bar).encode(x, alt.X2("sure:Q")),
-    ]
-    if hatches:
-        lines = chart_of(pl.DataFrame(hatches)).mark_tick(**bar, thickness=1.5)
-        layers.insert(2, lines.encode(alt.X("at:Q"), y))
-    numbers = (
-        base.mark_text(align="left", dx=1, dy=9, fontSize=11)
-        .encode(x, text=alt.Text("words:N"))
-        .transform_calculate(words="datum.may_be_best + ' of ' + datum.suites")
-    )
-    needs = (
-        data.group_by("goal", maintain_order=True).first().select("goal", "open", "seeds_needed")
-    )
-    right = chart_of(needs.with_columns(at=pl.lit(len(names) + _GAP))).encode(alt.X("at:Q"), y)
-    words = (
-        right.mark_text(align="left", fontSize=11, dy=dy).encode(text=alt.Text(f"{name}:N"))
-        for name, dy in (("open", -5), ("seeds_needed", 9))
-    )
-    return alt.layer(*layers, numbers, *words).properties(width=WIDTH, height=_ROW * len(titles))

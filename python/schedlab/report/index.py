@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.report.findings import findings, strip
+from schedlab.report.findings import findings
+from schedlab.report.goal_strip import strip
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.provenance import is_repeatable, message, provenance
