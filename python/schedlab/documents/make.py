@@ -62,8 +62,8 @@ def parts() -> dict[str, Part]:
             lambda: _written_by_test("tests/docs/test_tuning.py"),
         ),
         "screens": Part(
-            "the monitor in a browser",
-            tuple(screens.SCREENS),
+            "the monitor and a report in a browser",
+            (*screens.SCREENS, *screens.REPORTS, *screens.FIGURES),
             screens.make,
         ),
     }

@@ -3,36 +3,67 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from playwright.sync_api import Page, sync_playwright
 
 from schedlab.documents.shown import shown
 from schedlab.errors import SchedlabError
-from schedlab.page.build import FILE
+from schedlab.host.interpreter import module_command
 from schedlab.paths import ROOT
+from schedlab.toolchain.kept import PAGE as FILE
 from schedlab.toolchain.tools import find_browser
 
 PICTURES = ROOT / "docs"
 _SIZE = (1440, 900)
 _LOADING_MS, _WATCHED_MS = 1000, 6000
 SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
-"""Files, and what the page is opened with."""
+"""Files, and what the page that stands alone is opened with."""
+REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
+"""Files, and what is run for the report in them."""
+FIGURES = tuple(PICTURES / name for name in shown()["figures"])
+"""Files that a report has, too."""
 
 
 def make() -> None:
-    """Writes all of them. SchedlabError: there is no browser."""
+    """Writes all of them. SchedlabError: there is no browser, or a run fails."""
     browser = find_browser()
     if not browser:
         raise SchedlabError("there is no Chromium: `./schedlab doctor` says how to install it")
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, TemporaryDirectory(prefix="schedlab-") as folder:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": _SIZE[0], "height": _SIZE[1]})
         for file, setup in SCREENS.items():
-            page = chromium.new_page(viewport={"width": _SIZE[0], "height": _SIZE[1]})
+            page.goto("about:blank")
             page.goto(FILE.as_uri() + setup)
             _go_on(page)
             page.wait_for_timeout(_WATCHED_MS)
             page.screenshot(path=file)
-            page.close()
+        for file, words in REPORTS.items():
+            report = _report(words, Path(folder) / file.stem)
+            page.goto((report / "index.html").as_uri())
+            page.wait_for_timeout(_LOADING_MS)
+            page.screenshot(path=file)
+            for figure in FIGURES:
+                shutil.copyfile(report / "files" / figure.name, figure)
         chromium.close()
+
+
+def _report(words: list[str], out: Path) -> Path:
+    """Runs studies, and returns their report's folder."""
+    done = subprocess.run(
+        [*module_command("schedlab", "run", *words), "--out", str(out)],
+        check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SchedlabError(f"./schedlab run {' '.join(words)} failed: {done.stderr.strip()}")
+    return out / "report"
 
 
 def _go_on(page: Page) -> None:

@@ -160,7 +160,7 @@ def _hatches(bars: pl.DataFrame, y: alt.Y, looks: dict[str, Any]) -> list[Any]:
     ]
     if not lines:
         return []
-    ticks = chart_of(pl.DataFrame(lines)).mark_tick(**looks, thickness=1.5)
+    ticks = chart_of(pl.DataFrame(lines)).mark_tick(**looks, thickness=1.5, aria=False)
     return [ticks.encode(alt.X("at:Q"), y)]
 
 
