@@ -87,6 +87,11 @@ class Board:
         self.durations = durations or Durations()
         self.running: dict[Run, tuple[float, Path]] = {}
         self.done = 0
+        self.foreseen_s = self.taken_s = 0.0
+        """Of the runs that have ended: what earlier starts had told of them, and what they took. The host may be busier
+        than it was then."""
+        self.learned: set[str] = set()
+        """What was learned by this start, and tells how busy the host is."""
         self.began = time.monotonic()
         self.live = Live(
             get_renderable=self.picture,
@@ -112,7 +117,7 @@ class Board:
         seconds = time.monotonic() - began
         self.done += 1
         if outcome.succeeded:
-            self.durations.learn(run, seconds)
+            self.learn(run, seconds)
         if len(self.plan.runs) <= _LINES_MAX or not outcome.succeeded:
             ending = "" if outcome.succeeded else f": {outcome.status}"
             title = f"{run.title}, seed {run.seed}"
@@ -120,6 +125,22 @@ class Board:
         elif self.steps(self.done) > self.steps(self.done - 1):
             so_far = format_duration(time.monotonic() - self.began)
             say(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
+
+    def learn(self, run: Run, seconds: float) -> None:
+        """Notes what a run took, for this start and for later ones."""
+        foreseen = self.durations.of(run)
+        if foreseen is not None and self.durations.key(run) not in self.learned:
+            self.foreseen_s += foreseen
+            self.taken_s += seconds
+        self.learned.add(self.durations.key(run))
+        self.durations.learn(run, seconds)
+
+    def estimate(self, run: Run) -> float | None:
+        """Returns the seconds that a run will take, or None if nothing is known of its like."""
+        seconds = self.durations.of(run)
+        if seconds is None or not self.foreseen_s or self.durations.key(run) in self.learned:
+            return seconds
+        return seconds * self.taken_s / self.foreseen_s
 
     def count(self) -> str:
         return f"[{self.done}/{len(self.plan.runs)}]"
@@ -136,9 +157,9 @@ class Board:
         """Returns the seconds to go, or None if they cannot be told."""
         now = time.monotonic()
         waiting = self.plan.runs[self.done + len(self.running) :]
-        estimates = [self.durations.of(run) for run in waiting]
+        estimates = [self.estimate(run) for run in waiting]
         for run, (began, _) in self.running.items():
-            whole = self.durations.of(run)
+            whole = self.estimate(run)
             estimates.append(None if whole is None else max(0.0, whole - (now - began)))
         known = [seconds for seconds in estimates if seconds is not None]
         if len(known) < len(estimates):
