@@ -64,6 +64,8 @@ echo kill_after=20 >"$control/sched_tunables"
 hog &
 wait $!
 echo "status: $?" >/result/doomed
+# Else it would kill the next hogs, too, before the first policy of theirs is in force.
+echo fair >"$control/sched_status"
 
 # Hogs of weights 1, 3 and 6, and as many tickets, on two CPUs. Turns by weight are long beside what a busy
 # host delays a tick by, and so each of them.

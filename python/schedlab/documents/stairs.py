@@ -22,7 +22,7 @@ from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 
-WORKLOAD = ROOT / "workloads" / "files" / "typist.json"
+WORKLOAD = ROOT / "docs" / "typist.json"
 PERSON = "typist"
 TICK_NS = 10_000_000
 SHOWN_NS = 1_600_000_000
