@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.documents import first_run, screens, stairs
 from schedlab.documents.marked import with_marked
-from schedlab.errors import SchedlabError
+from schedlab.documents.running import told_by
 from schedlab.files.whole import written
-from schedlab.host.interpreter import module_command
 from schedlab.paths import ROOT
 from schedlab.studies import document
 
@@ -93,13 +90,4 @@ def _write(file: Path, text: str) -> None:
 
 def _written_by_test(test: str) -> None:
     """The test holds the page to what it measures; it is told to write that instead."""
-    done = subprocess.run(
-        module_command("pytest", "-q", test),
-        check=False,
-        env={**os.environ, "SCHEDLAB_GOLDEN": "write"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise SchedlabError(f"{test} failed:\n{done.stdout.strip()}")
+    told_by("pytest", "-q", test, SCHEDLAB_GOLDEN="write")

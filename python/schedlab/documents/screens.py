@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page, sync_playwright
 
+from schedlab.documents.running import told_by
 from schedlab.documents.shown import shown
 from schedlab.errors import SchedlabError
-from schedlab.host.interpreter import module_command
 from schedlab.paths import ROOT
 from schedlab.toolchain.kept import PAGE as FILE
 from schedlab.toolchain.tools import find_browser
@@ -54,15 +53,7 @@ def make() -> None:
 
 def _report(words: list[str], out: Path) -> Path:
     """Runs studies, and returns their report's folder."""
-    done = subprocess.run(
-        [*module_command("schedlab", "run", *words), "--out", str(out)],
-        check=False,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise SchedlabError(f"./schedlab run {' '.join(words)} failed: {done.stderr.strip()}")
+    told_by("schedlab", "run", *words, "--out", str(out))
     return out / "report"
 
 
