@@ -6,14 +6,18 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Command, Programs
+from schedlab.commands import run as run_command
 from schedlab.commands.policy_listing import listing
 from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.toolchain import build
 from schedlab.toolchain.policies import (
     Catalogue,
     PolicyChoice,
@@ -25,6 +29,7 @@ from schedlab.toolchain.policies import (
 )
 from schedlab.units import format_time, parse_counts, parse_time
 
+NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs")
 WRONG = [
     ("--cpus", "0", "1 to 256"),
     ("--cpus", "257", "1 to 256"),
@@ -266,3 +271,25 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (parse_time, parse_choices, parse_setting, lambda text: parse_counts(text, 1, 64)):
         with suppress(ValueError):
             read(text)
+
+
+@pytest.mark.parametrize(
+    ("machine", "wanted"), [("spike", (1, 2, 3, 4)), ("linux", (2,)), ("linux-free", (2,))]
+)
+def test_a_linux_guest_has_as_many_cpus_as_the_host(
+    machine: str, wanted: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "host_processors", lambda: 2)
+    options: dict[str, Any] = {"machine": machine, **dict.fromkeys(NOT_GIVEN)}
+    run_command.fill_in(options)
+    assert options["cpus"] == wanted
+    options["cpus"] = (3,)
+    run_command.fill_in(options)
+    assert options["cpus"] == (3,)
+
+
+def test_a_linux_guest_has_no_more_cpus_than_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "host_processors", lambda: 4096)
+    options: dict[str, Any] = {"machine": "linux", **dict.fromkeys(NOT_GIVEN)}
+    run_command.fill_in(options)
+    assert options["cpus"] == (machine_named("linux").cpus_max,)

@@ -183,10 +183,9 @@ def heading(found: Past, at_ns: int, future: Future) -> str:
 
 def show_tables(title: str, headings: list[str], measured: list[Any]) -> None:
     """Prints those that were measured, side by side."""
-    from schedlab import metrics
+    from schedlab.commands.metric_tables import print_metrics
 
     columns = [(head, each) for head, each in zip(headings, measured, strict=True) if each]
     if columns:
         results().print(title)
-    for table in metrics.tables(columns):
-        results().print(table)
+    print_metrics(columns)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from schedlab.studies.experiment import Depth
 
 ALL_STUDIES = "study"
+_CPUS = (1, 2, 3, 4)
 STUDIES = {f"study-{each.number}": each.number for each in studies()}
 KERNEL_HELP = (
     "A kernel of your own: an image of Linux on linux, another build of ours on spike and qemu."
@@ -97,10 +98,8 @@ _READY = "mixed"
 )
 @click.option(
     "--cpus",
-    default="1-4",
-    show_default=True,
     type=CPUS,
-    help="How many CPUs: 4, 1,2,8 or 1-4.",
+    help="How many CPUs: 4, 1,2,8 or 1-4.  [default: 1-4; on linux as many as this host has]",
 )
 @click.option(
     "--machine",
@@ -218,12 +217,20 @@ def run(
 
 def fill_in(options: dict[str, Any]) -> None:
     """Fills in what was not given, as the machine has it."""
+    from schedlab.toolchain.build import host_processors
+
     machine = machine_named(options["machine"])
     if machine.name == SIMULATOR and options["memory"] is not None:
         raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
     if options["workload"] is None:
         options["workload"] = STANDARD_WORKLOAD if machine.programs != frozenset() else _READY
-    for name, standard in (("tick", machine.tick_ns), ("memory", machine.memory_mib)):
+    of_host = (min(host_processors(), machine.cpus_max),)
+    standards = {
+        "tick": machine.tick_ns,
+        "memory": machine.memory_mib,
+        "cpus": of_host if machine.name in LINUX_MACHINES else _CPUS,
+    }
+    for name, standard in standards.items():
         if options[name] is None:
             options[name] = standard
 

@@ -51,14 +51,13 @@ def show_tables(finished: list[Finished]) -> None:
 
     measured = [each for each in finished if each.metrics]
     if measured:
-        from schedlab import metrics
+        from schedlab.commands.metric_tables import print_metrics
 
         several = len({each.run.seed for each in measured}) > 1
         labelled = [
             (runs.label(each.run, several), each.metrics) for each in measured if each.metrics
         ]
         results().print(runs.summary(measured[0].run))
-        for table in metrics.tables(labelled):
-            results().print(table)
+        print_metrics(labelled)
     tell(f"Kept in {finished[0].folder.parent}")
     tell_what_next([each.folder for each in measured])

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+_ENDLESS = 100_000
+"""Columns."""
+
+
 @cache
 def messages() -> Console:
     """The console for progress and messages."""
@@ -55,6 +59,23 @@ def say(text: str) -> None:
 def tell(text: str) -> None:
     """Prints one line of a result, of any text."""
     results().print(text, soft_wrap=True)
+
+
+def whole_width(table: Table) -> int:
+    """Returns how many columns of a terminal a table takes if nothing in it is cut off."""
+    from rich.measure import Measurement
+
+    console = results()
+    endless = console.options.update(max_width=_ENDLESS)
+    return Measurement.get(console, endless, table).maximum
+
+
+def print_whole(table: Table) -> None:
+    """Prints a table. Where the output is no terminal, it is as wide as it is, and nothing in it is cut off."""
+    if results().is_terminal:
+        results().print(table)
+    else:
+        _console(width=_ENDLESS).print(table, width=whole_width(table))
 
 
 def new_table(title: str | Text = "", *headings: str, fold: bool = False) -> Table:

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""No figure of a table is cut off, however many runs stand side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from conftest import ROOT
+from schedlab.commands.metric_tables import print_metrics
+from schedlab.display import terminal
+from schedlab.metrics import Metrics, measure
+from schedlab.runs.parts import supply
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
+from schedlab_simulator import Simulator
+
+HEADINGS = [f"policy-{letter}, 2 CPUs" for letter in "abcdefg"]
+Printed = Callable[[int | None], str]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Metrics:
+    supply(["simulator"])
+    path = tmp_path_factory.mktemp("run") / "trace.bin"
+    text = text_of(workload_files.read(ROOT / "docs" / "typist.json"), 1, 1_000_000)
+    with Simulator(text, tick_ns=1_000_000, trace=path) as machine:
+        machine.run(60_000_000_000)
+    return measure(path)
+
+
+@pytest.fixture
+def printed(measured: Metrics, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Printed:
+    """All headings side by side, on a terminal of this width; None: in a file."""
+
+    def on(width: int | None) -> str:
+        with (tmp_path / "out").open("w+") as out:
+
+            def console(**options: Any) -> Console:
+                return Console(file=out, **{**options, **({"width": width} if width else {})},
+                               force_terminal=width is not None, no_color=True)  # fmt: skip
+
+            monkeypatch.setattr(terminal, "_console", console)
+            monkeypatch.setattr(terminal, "results", lambda: console(width=200))
+            monkeypatch.setattr("schedlab.commands.metric_tables.results", terminal.results)
+            print_metrics([(heading, measured) for heading in HEADINGS])
+            out.seek(0)
+            return out.read()
+
+    return on
+
+
+def test_a_file_has_one_table_of_all(printed: Printed) -> None:
+    text = printed(None)
+    assert "…" not in text
+    (heading,) = (line for line in text.splitlines() if "metric" in line)
+    assert [heading.count(each) for each in HEADINGS] == [1] * len(HEADINGS)
+
+
+@pytest.mark.parametrize(("width", "tables"), [(80, 4), (120, 2), (300, 1)])
+def test_a_terminal_has_as_many_tables_as_it_takes(
+    printed: Printed, width: int, tables: int
+) -> None:
+    text = printed(width)
+    assert "…" not in text
+    assert sum("metric" in line for line in text.splitlines()) == tables
+    for heading in HEADINGS:
+        assert text.count(heading) == 2
