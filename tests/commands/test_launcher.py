@@ -706,6 +706,18 @@ def test_a_cache_with_a_colon_is_refused(host: Host) -> None:
     assert "has a colon in its path" in messages
 
 
+def test_a_cache_among_the_files_of_the_checkout_is_refused(host: Host) -> None:
+    """The cache is a folder called schedlab, as a checkout usually is."""
+    checkout = host.checkout.rename(host.folder / "schedlab")
+    before = sorted(path.name for path in checkout.iterdir())
+    status, output, messages = host.start(
+        "doctor", script=checkout / "schedlab", XDG_CACHE_HOME=str(host.folder)
+    )
+    assert (status, output) == (2, "")
+    assert "the cache would lie among its files" in messages
+    assert sorted(path.name for path in checkout.iterdir()) == before
+
+
 # --- other systems, other processors -------------------------------------------------------------
 
 
