@@ -22,6 +22,7 @@
 #define CONTROL_FOLDER "/run/schedlab"
 #define LOAD_LIMIT_S   120
 #define LOAD_LIMIT_MAX 86400
+#define TRIAL_S_MAX    (365 * 86400)
 
 static const char usage[] =
     "usage: schedlab-linux serve [OPTION]...    bring policies to this machine, until it is ended\n"
@@ -45,6 +46,7 @@ static const char usage[] =
     "  --trace-queues      tell of each place in a policy's queues, too\n"
     "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
     "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
+    "  --for TIME          a trial: after so long, such as 60s or 10m, it ends by itself\n"
     "  --background        return when the server is ready; it goes on\n"
     "  --ignore-limits     serve although control groups or nice values share out CPU time here\n"
     "  --dry-run           say what would be done, and change nothing\n";
@@ -61,6 +63,7 @@ enum option_number {
     OPTION_TRACE_QUEUES,
     OPTION_TRACE_DELAY,
     OPTION_LOAD_LIMIT,
+    OPTION_FOR,
     OPTION_BACKGROUND,
     OPTION_DRY_RUN,
     OPTION_IGNORE_LIMITS,
@@ -84,6 +87,7 @@ static const struct option serve_long_options[] = {
     {"trace-queues", no_argument, NULL, OPTION_TRACE_QUEUES},
     {"trace-delay", required_argument, NULL, OPTION_TRACE_DELAY},
     {"load-limit", required_argument, NULL, OPTION_LOAD_LIMIT},
+    {"for", required_argument, NULL, OPTION_FOR},
     {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
     {"ignore-limits", no_argument, NULL, OPTION_IGNORE_LIMITS},
@@ -117,6 +121,17 @@ static int64_t number_between(const char *name, const char *text, int64_t lowest
 }
 
 /* ---- serve ---- */
+
+static int64_t length_of_trial(const char *text)
+{
+    int64_t seconds;
+    if (!text_to_seconds(text, &seconds) || seconds < 1 || seconds > TRIAL_S_MAX) {
+        say("--for %s: a time from 1s to %dh is wanted, such as 60s or 10m", text,
+            TRIAL_S_MAX / 3600);
+        exit(WRONG_USAGE);
+    }
+    return seconds;
+}
 
 static void add_setting(struct serve_options *options, char *setting)
 {
@@ -158,6 +173,9 @@ static void take_serve_option(struct serve_options *options, int option)
         break;
     case OPTION_LOAD_LIMIT:
         options->load_limit_s = (unsigned)number_between("--load-limit", optarg, 1, LOAD_LIMIT_MAX);
+        break;
+    case OPTION_FOR:
+        options->trial_s = length_of_trial(optarg);
         break;
     case OPTION_BACKGROUND:
         options->background = true;

@@ -39,6 +39,7 @@ struct server {
     int events; /* an epoll descriptor */
     int signals;
     int looks;    /* a timer */
+    int trial;    /* a timer that ends it; -1: none */
     int loading;  /* what is watched for the end of a load; -1: nothing */
     int ready_to; /* a pipe that is told when the server is ready; -1: none */
     bool ended;
@@ -145,6 +146,14 @@ static bool server_begin(struct server *server)
            look_in(server, LOOK_EVERY);
 }
 
+/* From now on, in which the policy is in force. Returns false if there can be no such timer. */
+static bool begin_trial(struct server *server, int64_t seconds)
+{
+    struct itimerspec once = {.it_value = {.tv_sec = seconds}};
+    server->trial = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    return timerfd_settime(server->trial, 0, &once, NULL) == 0 && watch(server, server->trial);
+}
+
 static void watch_load(struct server *server)
 {
     int descriptor = scheduler_loading();
@@ -175,7 +184,10 @@ static void handle_event(struct server *server)
         server->ended = true;
     else if (event.data.fd == server->looks)
         handle_look(server);
-    else if (event.data.fd == scheduler_requests())
+    else if (event.data.fd == server->trial) {
+        say("the trial is over");
+        server->ended = true;
+    } else if (event.data.fd == scheduler_requests())
         scheduler_handle_requests();
     else if (event.data.fd == server->loading) {
         scheduler_handle_loaded();
@@ -244,6 +256,10 @@ static int serve_until_ended(struct server *server, const struct serve_options *
         return FAILED;
     if (!watch(server, control_files_descriptor()))
         return FAILED;
+    if (options->trial_s && !begin_trial(server, options->trial_s)) {
+        say("--for: %s", strerror(errno));
+        return FAILED;
+    }
     say("serving at %s", options->control);
     tell_ready(server);
     while (!server->ended)
@@ -253,7 +269,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
 
 static int serve_here(const struct serve_options *options, int ready_to)
 {
-    struct server server = {.loading = -1, .ready_to = ready_to};
+    struct server server = {.loading = -1, .trial = -1, .ready_to = ready_to};
     char why[256];
     if (!machine_take_lock(why, sizeof(why))) {
         say("%s", why);

@@ -23,6 +23,7 @@ struct serve_options {
     bool ignore_limits; /* policies begin where limits are in use that they do not honour */
     uint64_t seed;
     unsigned load_limit_s;
+    int64_t trial_s; /* after which it ends by itself; 0: it goes on */
 };
 
 /* Returns the exit status. */

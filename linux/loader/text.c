@@ -83,6 +83,22 @@ bool text_to_number(const char *text, int64_t *number)
     return true;
 }
 
+bool text_to_seconds(const char *text, int64_t *seconds)
+{
+    static const char units[] = "smh";
+    static const int64_t lengths[] = {1, 60, 3600};
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    long long number = strtoll(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : units;
+    if (errno || !unit || (*end && end[1]) || number > INT64_MAX / lengths[unit - units])
+        return false;
+    *seconds = number * lengths[unit - units];
+    return true;
+}
+
 bool read_small_file(const char *path, char *buffer, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);

@@ -27,6 +27,10 @@ int format_text(char *buffer, size_t size, const char *format, ...)
  * *number unchanged, if it is none, or beyond 64 bits. */
 bool text_to_number(const char *text, int64_t *number);
 
+/* Reads a length of time in seconds: a number from 0 on, and perhaps s, m or h after it. Returns
+ * false, with *seconds unchanged, if it is none, or beyond 64 bits. */
+bool text_to_seconds(const char *text, int64_t *seconds);
+
 /* Reads a small file's text, without its last newline, into `buffer`. Returns false if it cannot;
  * errno says why. */
 bool read_small_file(const char *path, char *buffer, size_t size);

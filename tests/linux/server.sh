@@ -131,4 +131,10 @@ look begun-again
 step stop schedlab-linux stop
 look ended
 ls -A /run >/result/left
+step trial-unread schedlab-linux serve --for 5x
+begun=$(cut -d . -f 1 /proc/uptime)
+step trial timeout 60 schedlab-linux serve --policy rr --for 2s
+echo $(($(cut -d . -f 1 /proc/uptime) - begun)) >/result/trial-seconds
+look after-trial
+ls -A /run >>/result/left
 kill "$one" "$two" "$three" "$sleeper"

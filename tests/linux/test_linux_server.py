@@ -222,6 +222,16 @@ def test_a_server_that_is_killed_leaves_the_machine_in_the_fair_class(left: Path
     assert (left / "begun-again").read_text().splitlines()[0] == OURS
 
 
+def test_a_trial_ends_by_itself(left: Path) -> None:
+    assert status(left, "trial") == 0
+    told = (left / "trial").read_text()
+    assert told.index("serving at") < told.index("the trial is over")
+    assert int((left / "trial-seconds").read_text()) >= 2
+    assert (left / "after-trial").read_text().splitlines()[0] == FAIR
+    assert status(left, "trial-unread") == 2
+    assert "--for 5x: a time from 1s" in (left / "trial-unread").read_text()
+
+
 def test_an_end_undoes_all(left: Path) -> None:
     assert status(left, "stop") == 0
     assert (left / "ended").read_text().splitlines()[0] == FAIR

@@ -14,7 +14,15 @@ from typing import Any, NoReturn
 
 import click
 
-from schedlab.commands.options import SEED, SETTING, echo_json, json_option, no_kvm_option
+from schedlab.commands.options import (
+    SEED,
+    SETTING,
+    Parsed,
+    echo_json,
+    json_option,
+    no_kvm_option,
+    time_between,
+)
 from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.toolchain.policies import check_choices, parse_choices, read_catalogue
@@ -26,6 +34,8 @@ PROGRAM = "schedlab-linux"
 SHELL_BEGINS = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
 """All of it then lies in the folder that programs are looked for in."""
 
+_SECOND_NS = 1_000_000_000
+TRIAL = Parsed("TIME", time_between(_SECOND_NS, 365 * 86400 * _SECOND_NS))
 control_option = click.option(
     "--control",
     type=click.Path(file_okay=False, path_type=Path),
@@ -161,15 +171,25 @@ def stop() -> None:
     help="Serve although control groups or nice values share out CPU time here: no policy honours"
     " them.",
 )
+@click.option(
+    "--for",
+    "trial",
+    type=TRIAL,
+    help="A trial: after so long it ends by itself, such as 60s or 10m.",
+)
 @click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 def serve(
-    name: str, settings: tuple[tuple[str, int], ...], control: Path | None, **options: Any
+    name: str,
+    settings: tuple[tuple[str, int], ...],
+    control: Path | None,
+    trial: int | None,
+    **options: Any,
 ) -> None:
     """Bring policies to this machine: needs root, and a kernel with sched_ext.
 
-    All threads but the kernel's are then scheduled by the policy, until it is ended (Ctrl-C, or
-    `stop`) and the fair class is in force again, as it is if the program dies.
+    All threads but the kernel's are then scheduled by the policy, until it is ended (Ctrl-C, `stop`,
+    or the end of a trial) and the fair class is in force again, as it is if the program dies.
     """
     check_policy(name)
     if options["trace_memory"] and not options["trace"]:
@@ -177,6 +197,8 @@ def serve(
     if options["trace_queues"] and not options["trace"]:
         raise WrongUsage("--trace-queues: in which trace? Name its file with --trace")
     words = ["--policy", name]
+    if trial:
+        words += ["--for", f"{-(-trial // _SECOND_NS)}s"]
     for setting, value in settings:
         words += ["--set", f"{setting}={value}"]
     for option, given in options.items():

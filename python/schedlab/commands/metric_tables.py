@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from schedlab.display.terminal import print_whole, results, whole_width
+from schedlab.display.terminal import new_table, print_whole, results, whole_width
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
+    from schedlab.outputs import Figures
 
 
 def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
@@ -24,6 +25,19 @@ def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
     for some in _that_fit(columns, width):
         for table in metrics.tables(some):
             print_whole(table)
+
+
+def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
+    """Prints what benchmarks said of themselves, a row for each figure; nothing without any."""
+    from schedlab.metrics.tables import three_digits
+
+    if not columns:
+        return
+    table = new_table("Printed by the workload", "figure", *(f">{head}" for head, _ in columns))
+    for name in dict.fromkeys(name for _, own in columns for name in own):
+        cells = (three_digits(own[name]) if name in own else "–" for _, own in columns)
+        table.add_row(name, *cells)
+    print_whole(table)
 
 
 def _that_fit(

@@ -51,7 +51,8 @@ def show_tables(finished: list[Finished]) -> None:
 
     measured = [each for each in finished if each.metrics]
     if measured:
-        from schedlab.commands.metric_tables import print_metrics
+        from schedlab.commands.metric_tables import print_figures, print_metrics
+        from schedlab.runs.printed import printed
 
         several = len({each.run.seed for each in measured}) > 1
         labelled = [
@@ -59,5 +60,10 @@ def show_tables(finished: list[Finished]) -> None:
         ]
         results().print(runs.summary(measured[0].run))
         print_metrics(labelled)
+        told = [
+            (runs.label(each.run, several), printed(each.folder, each.run.workload))
+            for each in measured
+        ]
+        print_figures([(heading, own) for heading, own in told if own])
     tell(f"Kept in {finished[0].folder.parent}")
     tell_what_next([each.folder for each in measured])

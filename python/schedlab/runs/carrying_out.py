@@ -28,6 +28,7 @@ from schedlab.machines.outcome import Outcome, hung, read_console
 from schedlab.machines.run import Run
 from schedlab.runs import results
 from schedlab.runs.plan import Plan
+from schedlab.runs.printed import printed
 from schedlab.runs.waiting import Waiting
 from schedlab.units import format_time
 from schedlab.workload.delays import delays_text
@@ -296,6 +297,7 @@ def as_json(finished: list[Finished]) -> str:
             "folder": str(each.folder),
             "manifest": each.manifest,
             "metrics": each.metrics.to_dict() if each.metrics else None,
+            "printed": printed(each.folder, each.run.workload) if each.outcome.succeeded else {},
         }
         for each in finished
     ]

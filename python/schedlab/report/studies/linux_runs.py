@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from schedlab.comparison.statistics import Difference, difference
-from schedlab.outputs import Figures, OutputError, figures
+from schedlab.outputs import Figures
 from schedlab.report.studies import queries
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
+from schedlab.runs.printed import printed
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.linux_experiments import OWN
 
@@ -40,10 +41,7 @@ class LinuxQueries(queries.Queries):
     def _printed_by(self, run: Kept) -> Figures:
         """Nothing, if it did not print what it should."""
         if run.folder not in self._read:
-            try:
-                self._read[run.folder] = figures(str(run.manifest["workload"]), run.console())
-            except (OutputError, OSError):
-                self._read[run.folder] = {}
+            self._read[run.folder] = printed(run.folder, str(run.manifest["workload"]))
         return self._read[run.folder]
 
     @cached_property

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What a benchmark printed of itself stands in the table of a run, and in its JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from printed_by_benchmarks import OUTPUTS, sysbench
+from schedlab.commands.metric_tables import print_figures
+from schedlab.machines.folder import CONSOLE
+from schedlab.machines.outcome import Outcome
+from schedlab.runs.carrying_out import Finished, as_json
+from schedlab.runs.printed import printed
+from schedlab.studies.linux_experiments import FAIR
+from test_run import BASE
+
+COMMAND = "sysbench cpu --threads=1 run"
+
+
+def console(folder: Path, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / CONSOLE).write_text(f"[    1.2] booted\n{text}\n[   20.0] power off\n")
+    return folder
+
+
+def test_figures_are_read_from_the_console(tmp_path: Path) -> None:
+    folder = console(tmp_path, sysbench(FAIR, 1))
+    assert printed(folder, COMMAND)["events_per_second"] == 1002
+    assert printed(folder, "cpu-bound -n 2") == {}
+    assert printed(console(tmp_path, "Segmentation fault"), COMMAND) == {}
+    assert printed(tmp_path / "none", COMMAND) == {}
+
+
+@pytest.mark.parametrize(("status", "told"), [("success", 1002), ("failed", None)])
+def test_programs_are_told_what_those_printed_that_succeeded(
+    tmp_path: Path, status: str, told: float | None
+) -> None:
+    folder = console(tmp_path, sysbench(FAIR, 1))
+    run = replace(BASE, workload=COMMAND)
+    found = json.loads(as_json([Finished(run, folder, Outcome(status), {}, None)]))
+    assert found["runs"][0]["printed"].get("events_per_second") == told
+
+
+def test_the_table_has_a_row_for_each_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hackbench = next(OUTPUTS.glob("hackbench*.txt")).read_text()
+    columns = [
+        ("rr", printed(console(tmp_path / "a", sysbench(FAIR, 1)), COMMAND)),
+        ("mlfq", printed(console(tmp_path / "b", hackbench), "hackbench -g 2")),
+    ]
+    print_figures(columns)
+    lines = {
+        line.split()[0]: line.split()[1:]
+        for line in capsys.readouterr().out.splitlines()
+        if line.strip()
+    }
+    assert lines["events_per_second"] == ["1,002", "–"]
+    assert lines["tasks"][0] == "–" and float(lines["tasks"][1]) > 0
+    print_figures([])
+    assert capsys.readouterr().out == ""
