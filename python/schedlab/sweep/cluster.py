@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from distributed import Client, Future, KilledWorker, Security, WorkerPlugin, get_worker
+from distributed import (
+    CancelledError,
+    Client,
+    Future,
+    KilledWorker,
+    Security,
+    WorkerPlugin,
+    get_worker,
+)
 
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.sweep import certificate
@@ -26,6 +34,8 @@ from schedlab.sweep.worker import Laboratory, Stopped, Unfit
 _CONNECT_SECONDS = 20
 _AHEAD = 2
 """Batches for each thread of the workers: one is done, the next lies ready."""
+_ENDS = ("finished", "error", "cancelled")
+"""What a batch of Dask's can end as."""
 _THREADS_SECONDS = 2.0
 """The time after which it is asked again how many workers there are."""
 
@@ -57,6 +67,9 @@ class Cluster:
         self.name = f"schedlab-sweep-{secrets.token_hex(4)}"
         self.under_way: dict[str, Future[list[Result]]] = {}
         self.done: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.anew: set[str] = set()
+        """Batches that had ended, and whose worker died before it was asked for the results: Dask computes them anew,
+        and tells of no second end."""
         self.threads = 0
         self.threads_known = float("-inf")
 
@@ -98,18 +111,24 @@ class Cluster:
             found.append(self.take(self.done.get(timeout=seconds)))
             while True:
                 found.append(self.take(self.done.get_nowait()))
+        found += [self.take(key) for key in sorted(self.anew)]
         return [each for each in found if each]
 
     def take(self, key: str) -> Ended | None:
-        future = self.under_way.pop(key, None)
+        future = self.under_way.get(key)
         if future is None:
             return None
+        if future.status not in _ENDS:
+            self.anew.add(key)
+            return None
+        self.anew.discard(key)
+        del self.under_way[key]
         try:
-            if future.status == "finished":
-                return Ended(key, tuple(future.result()))
-            if future.status == "cancelled":  # what its worker held of it was lost
-                return Ended(key, None)
-            return self.failed(key, future.exception())  # type: ignore[no-untyped-call]
+            return Ended(key, tuple(future.result()))
+        except CancelledError:  # what its worker held of it was lost
+            return Ended(key, None)
+        except Exception as error:
+            return self.failed(key, error)
         finally:
             future.release()  # type: ignore[no-untyped-call]
 
