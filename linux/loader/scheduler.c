@@ -5,17 +5,15 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "limits.h"
+#include "load.h"
 #include "machine.h"
+#include "problem.h"
+#include "requests.h"
 #include "threads.h"
 #include "trace.h"
 
@@ -35,35 +33,11 @@ struct in_force {
 static struct scheduler_options options;
 static struct shared_objects shared;
 static struct policy_object *objects; /* one for each policy, in the order of their numbers */
-static struct policy_object *loading; /* null: none */
-static bool load_is_unwanted;
-static time_t loading_until;
 static struct in_force now = {.name = FAIR_CLASS};
 static char fair_since[1400]; /* "": the fair class is there because a user wanted it */
-static struct text problem;
-static struct trace *trace; /* null: none */
-static int requests = -1;
+static struct trace *trace;   /* null: none */
 static uint32_t cpus;
 static uint64_t tick_ns;
-
-/* ---- problems ---- */
-
-__attribute__((format(printf, 2, 3))) static int fail(int error, const char *format, ...)
-{
-    char reason[8192];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof(reason), format, arguments);
-    va_end(arguments);
-    text_free(&problem);
-    text_add(&problem, "%s", reason);
-    return error;
-}
-
-const char *scheduler_problem(void)
-{
-    return problem.bytes ? problem.bytes : "";
-}
 
 const char *scheduler_name(void)
 {
@@ -77,14 +51,15 @@ int scheduler_begin(const struct scheduler_options *wanted)
     options = *wanted;
     cpus = machine_cpus();
     tick_ns = machine_tick_ns();
-    requests = epoll_create1(EPOLL_CLOEXEC);
+    bool can_hear = requests_begin();
     objects = calloc(policy_sources_count, sizeof(*objects));
-    if (requests < 0 || !objects)
+    if (!can_hear || !objects)
         return -errno;
     for (uint32_t i = 0; i < policy_sources_count; i++)
         objects[i] = (struct policy_object){
             .policy = policies[i], .name = policy_files[i], .shared = &shared, .thread_done = -1};
     objects_init();
+    load_limit(options.load_limit_s);
     return shared_objects_load(&shared, options.objects, options.tell_queues);
 }
 
@@ -100,18 +75,6 @@ int scheduler_begin_trace(struct trace_settings settings)
     else
         trace_policy(trace, now.name, now.shares_by);
     return error;
-}
-
-static void abandon_load(void)
-{
-    const struct timespec pause = {.tv_nsec = 10000000};
-    while (loading && !atomic_load(&loading->thread_is_done)) {
-        policy_object_interrupt_load(loading);
-        nanosleep(&pause, NULL);
-    }
-    if (loading)
-        policy_object_finish_load(loading);
-    loading = NULL;
 }
 
 static int end_trace(void)
@@ -139,11 +102,11 @@ int scheduler_end(void)
         policy_object_detach(now.object);
     now = (struct in_force){.name = FAIR_CLASS};
     int error = end_trace();
-    abandon_load();
+    load_end();
     for (uint32_t i = 0; i < policy_sources_count; i++)
         policy_object_close(&objects[i]);
     shared_objects_close(&shared);
-    close(requests);
+    requests_end();
     free(objects);
     objects = NULL;
     return error;
@@ -206,25 +169,7 @@ static int check_limits(void)
 static int need_object(struct policy_object *object)
 {
     int unfit = check_limits();
-    if (unfit)
-        return unfit;
-    if (object->state == LOADED)
-        return 0;
-    if (object->state == LOADING)
-        return SCHEDULER_IS_LOADING;
-    if (object->load_error) {
-        object->load_error = 0; /* to ask again is to try again */
-        return fail(-EIO, "%s", object->problem.bytes);
-    }
-    if (loading)
-        return SCHEDULER_IS_LOADING;
-    int error = policy_object_begin_load(object);
-    if (error)
-        return fail(error, "%s: no thread to load it: %s", object->policy->name, strerror(-error));
-    loading = object;
-    load_is_unwanted = false;
-    loading_until = time(NULL) + options.load_limit_s;
-    return SCHEDULER_IS_LOADING;
+    return unfit ? unfit : load_need(object);
 }
 
 static void describe_exit(const struct host_exit *exit, char *text, size_t size)
@@ -442,85 +387,17 @@ void scheduler_add_policies(struct text *text)
 
 void scheduler_add_problem(struct text *text)
 {
-    if (problem.length)
-        text_add(text, "%s\n", problem.bytes);
+    if (scheduler_problem()[0])
+        text_add(text, "%s\n", scheduler_problem());
 }
 
 /* ---- events ---- */
 
-int scheduler_loading(void)
-{
-    return loading ? loading->thread_done : -1;
-}
-
-/* The kernel's threads, process 1 and this one are no policy's to kill. */
-static int handle_policy_request(void *context, void *data, size_t size)
-{
-    const struct host_request *request = data;
-    (void)context;
-    if (size < sizeof(*request))
-        return 0;
-    if (request->kind == REQUEST_EXITED)
-        scheduler_check_exit();
-    if (request->kind != REQUEST_KILL || request->pid <= 1 || is_own_thread(request->pid) ||
-        !is_users_thread(request->pid))
-        return 0;
-    if (kill(request->pid, SIGKILL) == 0)
-        say("%s: killed %d", now.name, request->pid);
-    return 0;
-}
-
-static void watch_requests(struct policy_object *object)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = object};
-    int descriptor;
-    if (policy_object_watch(object, handle_policy_request, NULL, &descriptor) ||
-        epoll_ctl(requests, EPOLL_CTL_ADD, descriptor, &event))
-        say("%s: what it asks for will not be heard: %s", object->policy->name, strerror(errno));
-}
-
 void scheduler_handle_loaded(void)
 {
-    if (!loading || !atomic_load(&loading->thread_is_done))
-        return;
-    struct policy_object *object = loading;
-    loading = NULL;
-    int error = policy_object_finish_load(object);
-    if (!error)
-        watch_requests(object);
-    else if (load_is_unwanted)
-        object->load_error = 0;
-    else if (error == -EINTR)
-        text_add(&object->problem, ", as it took more than %u s: --load-limit allows more",
-                 options.load_limit_s);
-    if (object->load_error)
-        say("%s", object->problem.bytes);
-}
-
-bool scheduler_check_load(void)
-{
-    if (!loading || (!load_is_unwanted && time(NULL) < loading_until))
-        return false;
-    policy_object_interrupt_load(loading);
-    return true;
-}
-
-void scheduler_abandon_load(void)
-{
-    load_is_unwanted = true;
-    scheduler_check_load();
-}
-
-int scheduler_requests(void)
-{
-    return requests;
-}
-
-void scheduler_handle_requests(void)
-{
-    struct epoll_event event;
-    while (epoll_wait(requests, &event, 1, 0) > 0)
-        policy_object_consume(event.data.ptr);
+    struct policy_object *loaded = load_finish();
+    if (loaded)
+        requests_watch(loaded);
 }
 
 void scheduler_check_exit(void)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "requests.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "scheduler.h"
+#include "threads.h"
+
+static int requests = -1; /* an epoll descriptor */
+
+bool requests_begin(void)
+{
+    requests = epoll_create1(EPOLL_CLOEXEC);
+    return requests >= 0;
+}
+
+void requests_end(void)
+{
+    close(requests);
+    requests = -1;
+}
+
+/* The kernel's threads, process 1 and this one are no policy's to kill. */
+static int handle_policy_request(void *context, void *data, size_t size)
+{
+    const struct host_request *request = data;
+    (void)context;
+    if (size < sizeof(*request))
+        return 0;
+    if (request->kind == REQUEST_EXITED)
+        scheduler_check_exit();
+    if (request->kind != REQUEST_KILL || request->pid <= 1 || is_own_thread(request->pid) ||
+        !is_users_thread(request->pid))
+        return 0;
+    if (kill(request->pid, SIGKILL) == 0)
+        say("%s: killed %d", scheduler_name(), request->pid);
+    return 0;
+}
+
+void requests_watch(struct policy_object *object)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = object};
+    int descriptor;
+    if (policy_object_watch(object, handle_policy_request, NULL, &descriptor) ||
+        epoll_ctl(requests, EPOLL_CTL_ADD, descriptor, &event))
+        say("%s: what it asks for will not be heard: %s", object->policy->name, strerror(errno));
+}
+
+int scheduler_requests(void)
+{
+    return requests;
+}
+
+void scheduler_handle_requests(void)
+{
+    struct epoll_event event;
+    while (epoll_wait(requests, &event, 1, 0) > 0)
+        policy_object_consume(event.data.ptr);
+}
