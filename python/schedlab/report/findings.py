@@ -22,6 +22,9 @@ FEW_POLICIES = 3
 """A suite with fewer policies does not say which policy is best for what."""
 _NAMED = 3
 """Up to this many policies are named in a sentence."""
+_WIDELY = 0.75
+"""A policy is ranked in words if it ran in this part of the tests of the one that ran in most: others met other
+tests."""
 _POWER = 0.8
 """So probably as many seeds would tell a difference of the size that was seen."""
 _ALPHA = 0.05
@@ -107,7 +110,8 @@ def _general(contest: Sequence[Suite], names: Sequence[str]) -> str:
 
 
 def _of_goal(measure: Measure, scores: Sequence[Score]) -> str:
-    there = [each for each in scores if each.suites]
+    most = max(each.suites for each in scores)
+    there = [each for each in scores if each.suites >= _WIDELY * most]
     best = max(each.possible / each.suites for each in there)
     worst = min(each.possible / each.suites for each in there)
     leaders = [each for each in there if each.possible / each.suites == best]
@@ -120,8 +124,8 @@ def _of_goal(measure: Measure, scores: Sequence[Score]) -> str:
         others = f"{counted(rest, 'other')} {_is(rest)} worse by more than chance"
         return f"{title} {_only(leaders)}; {others}."
     return (
-        f"{title} most often among the best {_is(len(leaders))} {_several(leaders, _share)};"
-        f" least often {_several(losers, _share)}."
+        f"{title} {_several(leaders, _share)} may be the best most often;"
+        f" {_several(losers, _share)} least often."
     )
 
 
