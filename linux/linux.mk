@@ -3,6 +3,7 @@
 # make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
 #                                     build/linux/bpf/*.bpf.o: the policies, and the observer of the kernel
 #                                     build/linux/steer: steers a guest for a monitor
+# make build/linux/taking_turns.so    what QEMU's two threads need to take turns
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
 #                                     tests/linux/policies, which do what no policy should
 #
@@ -99,6 +100,11 @@ $B/linux/steer: linux/guest/steer.c abi/trace_format.h Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -static -s -pthread $< -o $@
+
+$B/linux/taking_turns.so: linux/qemu/taking_turns.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) --ld-path=$$(command -v $(LINKER)) -shared -fPIC $< -o $@
 
 # Does a little of all that a trace tells.
 linux-observed: $B/linux-tests/observed

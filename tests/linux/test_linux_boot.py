@@ -1,27 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""Boots a Linux guest: twice the same, and once freely until its limit."""
+"""Boots a Linux guest: twice the same, of which once QEMU's threads are late, and once freely until its limit."""
 
 from __future__ import annotations
 
+import subprocess
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from linux_guests import need_guests
-from schedlab.machines.linux import guest
+from schedlab.machines.linux import guest, turns
 from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
 from schedlab.machines.outcome import LIMIT
+from schedlab.toolchain.tools import compiler
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]
 
-# What differs if anything does: random numbers, clocks, counters, what two CPUs make of threads.
+# What differs if anything does: random numbers, clocks, counters, what two CPUs make of threads. And CPUs
+# halt 2,000 times, of which each was a chance for QEMU's threads to meet in the wrong order.
 SCRIPT = """
 echo "said on the console, seed $schedlab_seed"
 cat file folder/file
 cd /result
 sysbench cpu --events=40 --threads=3 run >sysbench
 hackbench --groups 1 --loops 5 >hackbench
+mkfifo /run/silent
+exec 3<>/run/silent
+for round in $(seq 2000); do read -t 0.001 line <&3; done
+cat /proc/timer_list >timers
 cat /proc/stat /proc/schedstat /proc/uptime /proc/interrupts >counters
 cat /proc/sys/kernel/random/uuid /proc/self/maps >random
 date >date
@@ -39,9 +46,19 @@ exit 5
 """
 
 
+def late_threads(folder: Path) -> Path:
+    """Compiles what makes QEMU's threads late."""
+    library = folder / "late_threads.so"
+    source = Path(__file__).with_name("late_threads.c")
+    flags = ("-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
+    subprocess.run([compiler().clang, *flags, str(source), "-o", str(library)], check=True)
+    return library
+
+
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
-    """Two repeatable guests with the same to do, and a guest that does not come to an end.
+    """Two repeatable guests with the same to do, the second with late threads, and a guest that does
+    not come to an end.
 
     That one has the port for a sign of life, too, as if it were one of KVM.
     """
@@ -50,16 +67,32 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
     same = GuestJob(files, SCRIPT, cpus=2, seed=7, memory_mib=512)
     endless = "echo part >/result/part; sleep 1000 & while :; do :; done"
     free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=2, memory_mib=512, programs=())
-    shown = guest.device_options
+    shown, preload = guest.device_options, turns.preload
+    late = late_threads(tmp_path_factory.mktemp("late"))
+    disturbed = tmp_path_factory.mktemp("boot")
+
+    def preload_late(folder: Path) -> list[str]:
+        words = preload(folder)
+        if folder != disturbed:
+            return words
+        (folder / late.name).symlink_to(late)
+        return [word.replace("LD_PRELOAD=", f"LD_PRELOAD=./{late.name}:") for word in words]
+
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(guest, "clean", lambda _: None)
+        patch.setattr(turns, "preload", preload_late)
         patch.setattr(
             guest,
             "device_options",
             lambda mode, wiring: shown(guest.KVM if mode == guest.FREE_RUNNING else mode, wiring),
         )
         started: list[Future[GuestOutcome]] = [
-            pool.submit(boot, job, tmp_path_factory.mktemp("boot")) for job in (same, same, free)
+            pool.submit(boot, job, folder)
+            for job, folder in (
+                (same, tmp_path_factory.mktemp("boot")),
+                (same, disturbed),
+                (free, tmp_path_factory.mktemp("boot")),
+            )
         ]
         return [each.result() for each in started]
 
@@ -91,7 +124,7 @@ def test_a_repeatable_guest_does_the_same_again_byte_by_byte(outcomes: list[Gues
     )
     assert first == second
     assert outcomes[0].console == outcomes[1].console
-    assert {"sysbench", "hackbench", "counters", "random", "date"} < first.keys()
+    assert {"sysbench", "hackbench", "timers", "counters", "random", "date"} < first.keys()
 
 
 def test_a_script_without_an_end_is_ended_and_leaves_what_it_has(

@@ -2,8 +2,8 @@
 """Boots a Linux guest, has it run one script, and hands back what that has left.
 
 Nothing but a console (an 8250, which QEMU serves at once) moves while the script runs. Its results
-come over a virtio-serial port when it has ended. So a repeatable guest sees the same events at the
-same instructions each time.
+come over a virtio-serial port when it has ended, and QEMU's two threads take turns. So a repeatable
+guest sees the same events at the same instructions each time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedlab.host.supervision import supervise
 from schedlab.host.tied import tie, tied
 from schedlab.machines.base import Release
 from schedlab.machines.folder import CONSOLE
-from schedlab.machines.linux import image, kvm
+from schedlab.machines.linux import image, kvm, turns
 from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
 from schedlab.machines.linux.packages import packages
 from schedlab.machines.linux.second_start import Choice
@@ -161,7 +161,7 @@ def boot(job: GuestJob, folder: Path) -> GuestOutcome:
 
 def clean(folder: Path) -> None:
     """Takes away what was there for the machine alone."""
-    for name in (_RAMDISK, _PACKED, _SIGN, _MARK):
+    for name in (_RAMDISK, _PACKED, _SIGN, _MARK, turns.NAME):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -214,7 +214,8 @@ def assemble(
 
     mode = mode_of(job)
     if mode != KVM:
-        return Prepared([*tied(), *command(mode)], mode, seconds)
+        before = turns.preload(folder) if mode == REPEATABLE else []
+        return Prepared([*tied(), *before, *command(mode)], mode, seconds)
     ways = (command(KVM), command(FREE_RUNNING))
     choice = Choice(*ways, _SIGN, SILENT_SECONDS, _MARK, list(tie()))
     return Prepared([*tied(), *choice.command()], mode, seconds + SILENT_SECONDS)
@@ -289,6 +290,8 @@ def device_options(mode: str, wiring: Wiring) -> list[str]:
 def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
     """What the kernel and, by way of it, the guest's init are told."""
     words = ["console=ttyS0", "loglevel=4", "panic=-1", "oops=panic"]
+    # One write to a port restarts the guest, by which QEMU ends. Asking a keyboard first takes seconds.
+    words.append("reboot=p")
     # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
     words += ["cryptomgr.notests", "tsc=reliable"]
     if mode == REPEATABLE:
