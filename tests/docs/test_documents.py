@@ -16,7 +16,6 @@ from schedlab.documents import first_run, screens, stairs
 from schedlab.documents.make import parts
 from schedlab.documents.marked import marked, with_marked
 from schedlab.errors import SchedlabError
-from schedlab.runs.parts import supply
 from schedlab.toolchain.tools import compiler
 
 MEASURED_WITH = 19
@@ -27,7 +26,6 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 def test_the_moving_picture_is_what_the_simulator_does() -> None:
     """Else: `./schedlab docs stairs`, and look at it."""
-    supply(["simulator"])
     drawn = stairs.picture()
     assert (DOCS / "stairs.svg").read_text() == drawn
     assert drawn.count(">boost<") == 1

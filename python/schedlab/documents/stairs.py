@@ -19,6 +19,7 @@ from schedlab.paths import ROOT
 from schedlab.report.charts.levels import boosts, span_marks, stays_of
 from schedlab.report.charts.processes import Span, people_of
 from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
+from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 
@@ -65,6 +66,7 @@ def picture() -> str:
 
     A reader who wants no motion (`prefers-reduced-motion`) sees the whole at once.
     """
+    build(SIMULATOR_LIBRARY)
     panels = [_panel(**each) for each in shown()["stairs"]]
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
