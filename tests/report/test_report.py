@@ -547,6 +547,6 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
 def test_a_table_without_groups_has_one_row_of_headings() -> None:
     plain = Table("plain", "Plain", (Column("a", align="left"),), ((Cell("1"),),), table().data)
     report = Report("x", (Page("index", "x", "", (Section("s", (plain, Text("y"))),)),))
-    writer = html._TableWriter(plain)
-    assert [len(heads) for heads in writer.heads()] == [1]
+    (part,) = html._TableWriter(plain).parts()
+    assert [len(heads) for heads in part.heads()] == [1]
     files.check_names(report)

@@ -13,7 +13,7 @@ import pytest
 
 from contrast import CONTRAST_SCRIPT
 from report_samples import sample_report, small_runs
-from schedlab.report import build
+from schedlab.report import build, layout
 from schedlab.report.model import Chart, Report, Table
 from schedlab.runs import collection as runs
 from schedlab.toolchain.tools import BROWSERS, find_browser
@@ -92,8 +92,11 @@ def check_whole(page: Page, report_page: Any) -> None:
     for block in report_page.blocks():
         if isinstance(block, Table):
             cells = page.locator(f"#{block.name} tbody td, #{block.name} tbody th")
-            assert cells.count() == len(block.rows) * len(block.columns), block.name
-            assert page.locator(f"#{block.name} table").bounding_box()
+            shown = layout.fitted(block)
+            parts = layout.parts(shown)
+            assert cells.count() == len(shown.rows) * sum(map(len, parts)), block.name
+            assert page.locator(f"#{block.name} table").count() == len(parts)
+            assert page.locator(f"#{block.name} table").first.bounding_box()
         elif isinstance(block, Chart):
             assert marks_of(page, block.name) > 0, f"chart {block.name} has no mark"
             box = page.locator(f"#{block.name} .drawing svg").bounding_box()
@@ -265,3 +268,41 @@ def test_a_report_of_real_runs_is_drawn(browser: Browser, tmp_path: Path) -> Non
             with opened(browser, file, size, scheme) as page:  # type: ignore[arg-type]
                 check_whole(page, made)
                 assert overflow(page) <= 0
+                if size != TELEPHONE:
+                    assert cut_off(page) == []
+    check_list(browser, first.with_name("runs.html"))
+
+
+def cut_off(page: Page) -> list[str]:
+    """The figures of tables that must be scrolled to be seen whole, where a window is 1440 pixels wide."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    script = """() => [...document.querySelectorAll("figure.table .scroll")]
+        .filter(box => box.scrollWidth > box.clientWidth)
+        .map(box => box.closest("figure").id)"""
+    return list(page.evaluate(script))
+
+
+def check_list(browser: Browser, file: Path) -> None:
+    """A reader sorts and filters the list of runs, and goes on to a workload's page and back."""
+    with opened(browser, file) as page:
+        rows = page.locator("#all-runs tbody tr:not([hidden])")
+        field = page.get_by_role("searchbox").nth(1)
+        assert rows.count() == 9
+        field.fill("thesis  2cpu")
+        assert rows.count() == 2
+        assert page.locator("#all-runs output").inner_text() == "2 of 9 rows"
+        field.fill("")
+        took = page.locator("#all-runs thead th").nth(6)
+        took.get_by_role("button").click()
+        values = "cells => cells.map(cell => Number(cell.dataset.rank))"
+        ranks = page.locator("#all-runs tbody td:nth-child(7)").evaluate_all(values)
+        assert ranks == sorted(ranks)
+        assert took.get_attribute("aria-sort") == "ascending"
+        took.get_by_role("button").click()
+        ranks = page.locator("#all-runs tbody td:nth-child(7)").evaluate_all(values)
+        assert ranks == sorted(ranks, reverse=True)
+        page.locator("#all-workloads tbody a").first.click()
+        assert "./schedlab run --workload" in page.locator("main pre").inner_text()
+        assert page.locator(".pages [aria-current]").inner_text() == "All runs"
+        page.locator(".above a").click()
+        assert page.locator("h1").inner_text() == "All runs"

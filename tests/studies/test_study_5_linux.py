@@ -228,7 +228,8 @@ def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:
             keep_simulated(folder, seed, label=SYSBENCH_8, policy=policy, **how)
             (folder / CONSOLE).write_text(sysbench(policy, seed))
     report = make_report(read([tmp_path]))
-    assert [page.name for page in report.pages] == ["index", "study-5", "comparison", "runs"]
+    assert [page.name for page in report.menu] == ["index", "study-5", "comparison", "runs"]
+    assert [page.above for page in report.pages if page not in report.menu] == ["runs"]
 
 
 # --- what the thread waits for

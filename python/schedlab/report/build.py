@@ -95,6 +95,7 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
         page = maker(of)
         if page is not None:
             pages.append(page)
+    pages += runs.workload_pages(collection)
     progress("pages", len(makers), len(makers))
     return Report(
         TITLE, (index.page(collection, found), *pages), facts(collection), tuple(findings(found))
@@ -176,6 +177,7 @@ def _contents(report: Report) -> dict[str, Any]:
             {
                 "name": page.name,
                 "title": page.title,
+                "above": page.above or None,
                 "blocks": [
                     {
                         "name": block.name,

@@ -202,6 +202,7 @@ def _winners(contest: Sequence[Suite]) -> Table:
         " below. In this table's file, `beaten` is the probability that another policy is ahead so"
         " clearly although this one is the best (p-value, corrected).",
         tuple(sections[1:]),
+        keys=2,
     )
 
 
@@ -320,6 +321,7 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
         pl.DataFrame(data, infer_schema_length=None),
         _conditions(tests),
         tuple(sections[1:]),
+        keys=2,
     )
 
 

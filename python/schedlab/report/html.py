@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,21 +18,16 @@ from markupsafe import Markup
 from schedlab.display.names import json_in_script, slug
 from schedlab.files.whole import written
 from schedlab.paths import cache_folder
-from schedlab.report import files, markup, playing
-from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
+from schedlab.report import files, layout, markup, playing
+from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
 from schedlab.report.tones import SIGNS, meaning, used_tones
 
 TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"
-_LONG = 36
-"""Characters of a cell, from which on its text may be broken."""
-_PADDING = 3
-"""Characters' width between two columns."""
 _PORTRAIT = 125
 """Characters of a table that can be read on a page of paper that stands upright."""
-_INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
 THEME = ("theme.css", "dark.css")
 """Style sheets of all pages, the monitor's too."""
 STYLES = (*THEME, "style.css", "blocks.css", "media.css")
@@ -127,7 +121,17 @@ class _PageWriter:
         return page.title.partition(":")[0]
 
     def pages(self) -> list[tuple[Page, str]]:
-        return [(page, file_of(self.report, page)) for page in self.report.pages]
+        """Returns the pages of the menu, and their files."""
+        return [(page, file_of(self.report, page)) for page in self.report.menu]
+
+    @property
+    def above(self) -> Page | None:
+        """The page from which a reader comes to this one, or None if it is in the menu."""
+        return next((page for page in self.report.pages if page.name == self.page.above), None)
+
+    def is_current(self, other: Page) -> bool:
+        """Is it this page, or the one above it?"""
+        return other.name in (self.page.name, self.page.above)
 
     @property
     def is_first(self) -> bool:
@@ -141,7 +145,11 @@ class _PageWriter:
     def is_wide(self) -> bool:
         """Is it printed on paper that lies on its long side?"""
         tables = (block for block in self.page.blocks() if isinstance(block, Table))
-        return any(_TableWriter(table).characters > _PORTRAIT for table in tables)
+        return any(
+            layout.characters(table, part) > _PORTRAIT
+            for table in map(layout.fitted, tables)
+            for part in layout.parts(table)
+        )
 
     def label(self, block: Table | Chart) -> str:
         return self.numbering.labels[block.name]
@@ -156,7 +164,7 @@ class _PageWriter:
         return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
 
     def table(self, table: Table) -> _TableWriter:
-        return _TableWriter(table)
+        return _TableWriter(layout.fitted(table))
 
 
 @dataclass(frozen=True)
@@ -178,52 +186,10 @@ class _TableWriter:
         self.notes = numbered_notes(table)
         self.tones = used_tones(table)
         self._referred: set[int] = set()
-        self._starts = _group_starts(table.columns)
 
-    @property
-    def is_grouped(self) -> bool:
-        return any(column.group for column in self.table.columns)
-
-    def heads(self) -> list[list[_Head]]:
-        """One row, or two if columns have headings in common."""
-        if not self.is_grouped:
-            return [[_Head(column.title, align=column.align) for column in self.table.columns]]
-        upper, lower = [], []
-        number = 0
-        for group, members in groupby(self.table.columns, lambda column: column.group):
-            columns = list(members)
-            if group:
-                upper.append(_Head(group, columns=len(columns), begins_group=True))
-            for column in columns:
-                head = _Head(column.title, 1, 1, column.align, number in self._starts)
-                if group:
-                    lower.append(head)
-                else:
-                    upper.append(_Head(column.title, 1, 2, column.align))
-                number += 1
-        return [upper, lower]
-
-    @property
-    def characters(self) -> int:
-        """About how wide it is, for paper: there it cannot be scrolled."""
-        return sum(self._width(number) + _PADDING for number in range(len(self.table.columns)))
-
-    def _width(self, column: int) -> int:
-        """Returns a column's width, by its longest text and the longest word of its heading."""
-        words = self.table.columns[column].title.split(" ")
-        texts = [text for row in self.table.rows for text in self.lines(row[column])]
-        longest = max(map(len, texts), default=0)
-        return max(min(longest, _LONG), *map(len, words))
-
-    def classes(self, column: int, cell: Cell) -> str:
-        names: list[str] = [self.table.columns[column].align]
-        if cell.tone != "plain":
-            names.append(cell.tone)
-        if column in self._starts:
-            names.append("group")
-        if len(self.lines(cell)[0]) > _LONG:
-            names.append("long")
-        return " ".join(names)
+    def parts(self) -> list[_PartWriter]:
+        """Returns what stands one below the other, each no wider than the page."""
+        return [_PartWriter(self.table, part) for part in layout.parts(self.table)]
 
     def meaning(self, cell: Cell) -> str:
         """Returns what its tone says in this table."""
@@ -241,20 +207,51 @@ class _TableWriter:
 
     def lines(self, cell: Cell) -> tuple[str, str]:
         """Returns what is printed large, and the interval below it."""
-        match = _INTERVAL.fullmatch(cell.text)
-        return (match[1], match[2]) if match else (cell.text, "")
+        return layout.lines(cell)
+
+
+class _PartWriter:
+    """What the template asks of some columns of a table."""
+
+    def __init__(self, table: Table, part: layout.Part) -> None:
+        self.characters = layout.characters(table, part)
+        self.rows = [[row[number] for number in part] for row in table.rows]
+        self._table = table
+        self._columns = [table.columns[number] for number in part]
+        self._starts = layout.group_starts(self._columns)
+
+    def heads(self) -> list[list[_Head]]:
+        """Two rows if columns have headings in common, none if no column has a heading, else one."""
+        if not any(column.group for column in self._columns):
+            row = [_Head(column.title, align=column.align) for column in self._columns]
+            return [row] if any(head.title for head in row) else []
+        upper, lower = [], []
+        number = 0
+        for group, members in groupby(self._columns, lambda column: column.group):
+            columns = list(members)
+            if group:
+                upper.append(_Head(group, columns=len(columns), begins_group=True))
+            for column in columns:
+                head = _Head(column.title, 1, 1, column.align, number in self._starts)
+                if group:
+                    lower.append(head)
+                else:
+                    upper.append(_Head(column.title, 1, 2, column.align))
+                number += 1
+        return [upper, lower]
+
+    def classes(self, column: int, cell: Cell) -> str:
+        names: list[str] = [self._columns[column].align]
+        if cell.tone != "plain":
+            names.append(cell.tone)
+        if column in self._starts:
+            names.append("group")
+        if len(layout.lines(cell)[0]) > layout.LONG:
+            names.append("long")
+        return " ".join(names)
 
     def begins_section(self, row: int) -> bool:
-        return row in self.table.sections
-
-
-def _group_starts(columns: Sequence[Column]) -> set[int]:
-    """Columns with which a group begins, or the part without a group after one."""
-    return {
-        number
-        for number in range(1, len(columns))
-        if columns[number].group != columns[number - 1].group
-    }
+        return row in self._table.sections
 
 
 @cache

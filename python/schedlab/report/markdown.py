@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from schedlab.report import files
+from schedlab.report.layout import fitted, heading
 from schedlab.report.markup import literal, title_markdown, without_html
-from schedlab.report.model import Block, Cell, Chart, Column, Page, Report, Section, Table, Text
+from schedlab.report.model import Block, Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.tones import SIGNS, used_tones
 
@@ -42,10 +43,10 @@ class _Document:
     def _page(self, page: Page) -> Iterator[str]:
         yield f"{_anchor(page.name)}\n\n## {title_markdown(page.title)}"
         yield self._markdown(page.lead)
-        if page is self.report.pages[0] and len(self.report.pages) > 1:
+        menu = self.report.menu
+        if page is menu[0] and len(menu) > 1:
             yield "\n".join(
-                f"- [{title_markdown(other.title)}](#{other.name})"
-                for other in self.report.pages[1:]
+                f"- [{title_markdown(other.title)}](#{other.name})" for other in menu[1:]
             )
         for section in page.sections:
             yield from self._section(section, 3)
@@ -65,7 +66,7 @@ class _Document:
         yield _anchor(block.name)
         yield f"**{self.numbering.labels[block.name]}.** {title_markdown(block.title)}"
         if isinstance(block, Table):
-            yield self._table(block)
+            yield self._table(fitted(block))
         else:
             address = f"{files.FOLDER}/{block.name}.svg"
             yield f"![{literal(block.description)}]({address})"
@@ -79,7 +80,7 @@ class _Document:
     def _table(self, table: Table) -> str:
         notes = numbered_notes(table)
         lines = [
-            _line(title_markdown(_heading(column)) for column in table.columns),
+            _line(title_markdown(heading(column)) for column in table.columns),
             _line("---" if column.align == "left" else "---:" for column in table.columns),
         ]
         for number, row in enumerate(table.rows):
@@ -101,13 +102,9 @@ def _anchor(name: str) -> str:
     return f'<a id="{name}"></a>'
 
 
-def _heading(column: Column) -> str:
-    """Pipe tables have one row of headings: the common one stands before the column's own."""
-    return f"{column.group}: {column.title}" if column.group else column.title
-
-
 def _cell(cell: Cell, table: str, notes: dict[str, int]) -> str:
     text = literal(cell.text)
+    text = f"[{text}]({cell.link})" if cell.link else text
     sign = f"{SIGNS[cell.tone]} " if cell.tone in SIGNS else ""
     mark = f"[^{table}-{notes[cell.why]}]" if cell.why else ""
     return f"{sign}{text}{mark}"

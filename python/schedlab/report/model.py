@@ -67,6 +67,10 @@ class Cell:
 
     recording: Recording | None = None
     """What a click on it plays, where pages can play recordings."""
+    link: str = ""
+    """What a click on it leads to, as in Text: `#NAME`."""
+    rank: float | None = None
+    """Its place where a reader sorts by its column, if that is not the number that its text begins with."""
 
 
 Row = tuple[Cell, ...]
@@ -91,6 +95,10 @@ class Table:
     """Rows before which a line is drawn."""
     meanings: Mapping[Tone, str] = field(default_factory=dict)
     """What its tones say, if not `near its ideal` (good), `off its ideal` (bad), `a run failed`."""
+    keys: int = 1
+    """Columns at its left that say whose row it is: they stand in each part of a table that is cut."""
+    is_list: bool = False
+    """Has it many rows that are looked up? A reader can sort and filter them."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -145,6 +153,8 @@ class Page:
     lead: str
     """Markdown: the page in three sentences."""
     sections: tuple[Section, ...]
+    above: str = ""
+    """The name of the page from which a reader comes to it; without one it is in the report's menu."""
 
     def blocks(self) -> Iterator[Block]:
         """Gives all of them, in the order of the page."""
@@ -161,6 +171,11 @@ class Report:
     """Name and value: version, commit, machine, host, when; at the foot of each page."""
     findings: tuple[str, ...] = ()
     """What the first page says first, in Markdown."""
+
+    @property
+    def menu(self) -> tuple[Page, ...]:
+        """The pages that a reader chooses from on each page."""
+        return tuple(page for page in self.pages if not page.above)
 
 
 def _blocks(sections: Sequence[Section]) -> Iterator[Block]:

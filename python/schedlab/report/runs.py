@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The page that says of any runs what was measured: whatever they ran."""
+"""The pages that say of any runs what was measured, whatever they ran: one of all, one of each workload."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import polars as pl
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report.markup import code, listing, literal
 from schedlab.report.model import (
-    Block,
     Cell,
     Column,
     Page,
@@ -21,7 +20,7 @@ from schedlab.report.model import (
     Text,
 )
 from schedlab.report.provenance import is_repeatable, message
-from schedlab.report.wording import NOTHING, counted, cpus
+from schedlab.report.wording import NOTHING, counted, cpus, prose, ranges
 from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import (
     Workload,
@@ -31,7 +30,9 @@ from schedlab.report.workload_tables import (
     workloads,
 )
 from schedlab.runs import collection as runs
+from schedlab.runs.again import commands
 from schedlab.runs.collection import Collection, Kept
+from schedlab.studies.experiment import Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.units import format_duration
 from schedlab.workload.changes import workload_title
@@ -43,25 +44,31 @@ _CAPTION = (
     " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
     " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it."
 )
+_NAME = "runs"
 _DRAWN = 6
-"""The number of workloads that have charts here; those of the studies are on their pages."""
+"""The number of workloads whose pages have charts; those of the studies are on the studies' pages."""
 
 
 def page(collection: Collection) -> Page:
-    """Returns the page of all runs: what each workload gave under each policy, and the list."""
+    """Returns the page of all runs: those that failed, the workloads, and the list."""
     failed = [run for run in collection if not run.succeeded]
-    all_of_them = workloads(collection)
-    drawn = [each for each in all_of_them if each.first.experiment not in EXPERIMENTS][:_DRAWN]
     return Page(
-        name="runs",
+        name=_NAME,
         title="All runs",
         lead=_lead(collection, failed),
         sections=(
             *([_failures(failed)] if failed else []),
-            *(_workload(collection, each, each in drawn) for each in all_of_them),
+            Section("Workloads", (_workloads(workloads(collection)),)),
             Section("List of runs", (_list(collection),)),
         ),
     )
+
+
+def workload_pages(collection: Collection) -> list[Page]:
+    """Returns a page for each workload: what it gave under each policy, and how it is run again."""
+    found = workloads(collection)
+    drawn = [each for each in found if each.first.experiment not in EXPERIMENTS][:_DRAWN]
+    return [_workload(collection, each, each in drawn) for each in found]
 
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
@@ -81,25 +88,105 @@ def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
     )
 
 
-def _workload(collection: Collection, workload: Workload, drawn: bool) -> Section:
-    blocks: list[Block | None] = [
-        Text(_described(workload)),
-        metrics_table(collection, workload),
-        groups_table(collection, workload),
-        *(workload_charts(collection, workload) if drawn else ()),
-        processes_table(collection, workload),
-    ]
-    return Section(workload.title, tuple(block for block in blocks if block is not None))
+def _workloads(found: Sequence[Workload]) -> Table:
+    """A row for each workload, which leads to its page."""
+    return Table(
+        name="all-workloads",
+        title="All workloads",
+        columns=(
+            Column("workload", align="left"),
+            Column("study"),
+            Column("machine", align="left"),
+            Column("policies"),
+            Column("CPUs"),
+            Column("runs"),
+            Column("failed"),
+        ),
+        rows=tuple(_overview(each) for each in found),
+        data=pl.DataFrame(
+            [
+                {
+                    "workload": each.title,
+                    "study": study.study if (study := _study(each)) else None,
+                    "machine": each.first.machine,
+                    "policies": len(_policies(each)),
+                    "runs": sum(len(setup.runs) for setup in each.setups),
+                    "failed": sum(len(setup.failed) for setup in each.setups),
+                    "page": _page_name(each),
+                }
+                for each in found
+            ],
+            schema_overrides={"study": pl.Int64},
+        ),
+        caption="A workload leads to its page: its metrics, its groups, and the commands that run it again.",
+        is_list=True,
+    )
+
+
+def _overview(workload: Workload) -> Row:
+    study = _study(workload)
+    failed = sum(len(each.failed) for each in workload.setups)
+    return (
+        Cell(workload.title, link=f"#{_page_name(workload)}"),
+        Cell(str(study.study) if study else NOTHING),
+        Cell(workload.first.machine),
+        Cell(str(len(_policies(workload)))),
+        Cell(ranges(each.setup.cpus for each in workload.setups)),
+        Cell(f"{sum(len(each.runs) for each in workload.setups):,}"),
+        Cell(str(failed), "failed" if failed else "muted"),
+    )
+
+
+def _study(workload: Workload) -> Experiment | None:
+    """Returns the study's experiment that it is, or None if it is of no study."""
+    return EXPERIMENTS.get(workload.first.experiment)
+
+
+def _policies(workload: Workload) -> set[str]:
+    return {each.setup.policy_title for each in workload.setups}
+
+
+def _page_name(workload: Workload) -> str:
+    return f"workload-{workload.stem}"
+
+
+def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
+    sections = {
+        "Metrics": (metrics_table(collection, workload),),
+        "Groups": (groups_table(collection, workload),),
+        "Pictures": workload_charts(collection, workload) if drawn else (),
+        "Processes": (processes_table(collection, workload),),
+        "Again": (_again(workload),),
+    }
+    return Page(
+        name=_page_name(workload),
+        title=workload.title,
+        lead=_described(workload),
+        sections=tuple(
+            Section(title, blocks)
+            for title, made in sections.items()
+            if (blocks := tuple(block for block in made if block is not None))
+        ),
+        above=_NAME,
+    )
+
+
+def _again(workload: Workload) -> Text | None:
+    """Returns the commands that carry out its runs again, or None if there are none."""
+    told = commands(run.manifest for each in workload.setups for run in each.runs)
+    if not told:
+        return None
+    return Text(f"{prose('again')}\n\n{listing(chr(10).join(told))}")
 
 
 def _described(workload: Workload) -> str:
     """What it is, and where more is said of it."""
     setups = workload.setups
     command = code(workload_title(setups[0].runs[0].manifest))
-    policies = counted(len({each.setup.policy_title for each in setups}), "policy", "policies")
+    policies = counted(len(_policies(workload)), "policy", "policies")
     extent = counted(sum(len(each.runs) for each in setups), "run")
     numbers = cpus(each.setup.cpus for each in setups)
-    known = EXPERIMENTS.get(workload.first.experiment)
+    known = _study(workload)
     study = f" Of study {known.study}: {literal(known.title)}." if known else ""
     return f"{command}, {policies} on {numbers}, {extent}.{study}"
 
@@ -165,6 +252,7 @@ def _list(collection: Collection) -> Table:
             infer_schema_length=None,
         ),
         caption=_CAPTION,
+        is_list=True,
     )
 
 
@@ -181,6 +269,6 @@ def _listed(run: Kept, recording: Recording | None) -> Row:
         Cell(str(run.seed)),
         Cell(setup.machine if is_repeatable(run) else f"{setup.machine} (not repeatable)"),
         status,
-        Cell(NOTHING if seconds is None else format_duration(seconds), "muted"),
+        Cell(NOTHING if seconds is None else format_duration(seconds), "muted", rank=seconds),
         Cell(run.folder.name, "muted"),
     )

@@ -253,6 +253,7 @@ def compared_table(
         caption,
         sections,
         _ALSO_THEIRS if theirs else {},
+        keys=len(labels),
     )
 
 

@@ -175,6 +175,7 @@ def metrics_table(collection: Collection, workload: Workload) -> Table:
         data=data,
         caption=provenance(workload.setups),
         sections=workload.sections,
+        keys=len(_WHO),
     )
 
 
@@ -226,6 +227,7 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
             + provenance(workload.setups)
         ),
         sections=workload.sections,
+        keys=len(_WHO),
     )
 
 
@@ -309,6 +311,7 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
             f" {format_time(workload.first.tick_ns)}, seed {seeds.pop()}."
         ),
         sections=tuple(sum(lengths[:number]) for number in range(1, len(lengths))),
+        keys=len(_WHO) + 1,
     )
 
 

@@ -129,4 +129,5 @@ def measured_table(
         pl.DataFrame(behind, schema_overrides={**numbers, "seeds": pl.Int64, "missing": pl.String}),
         caption,
         sections,
+        keys=len(labels),
     )

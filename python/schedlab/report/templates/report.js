@@ -82,6 +82,69 @@ function showNotes() {
     });
 }
 
+// The rows of a list can be sorted by each of its columns, and filtered by their words.
+function makeListsHandy() {
+    for (const figure of document.querySelectorAll("figure.list")) {
+        const body = figure.querySelector("tbody");
+        if (!figure.querySelector("thead") || body.rows.length < 2) continue;
+        addFilter(figure, body);
+        const heads = [...figure.querySelectorAll("thead th")];
+        heads.forEach((head, column) => addSorting(head, heads, body, column));
+    }
+}
+
+function addSorting(head, heads, body, column) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+        const descending = head.getAttribute("aria-sort") === "ascending";
+        for (const each of heads) each.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+        const rows = [...body.rows].map((row) => ({ row, cell: row.cells[column] }));
+        rows.sort((one, other) => inOrder(one.cell, other.cell) * (descending ? -1 : 1));
+        body.replaceChildren(...rows.map(({ row }) => row));
+    });
+}
+
+// Numbers by their values, texts with numbers in them as a person sorts them: run-9 before run-10.
+const naturally = new Intl.Collator("en", { numeric: true });
+
+function inOrder(one, other) {
+    const [rank, rival] = [one, other].map((cell) => Number(cell.dataset.rank ?? NaN));
+    if (Number.isNaN(rank) || Number.isNaN(rival)) {
+        return naturally.compare(one.textContent.replaceAll(",", ""), other.textContent.replaceAll(",", ""));
+    }
+    return rank - rival;
+}
+
+function addFilter(figure, body) {
+    const field = document.createElement("input");
+    const count = document.createElement("output");
+    field.type = "search";
+    field.placeholder = "Filter by words";
+    field.setAttribute("aria-label", "Show the rows that have all of these words");
+    const line = document.createElement("p");
+    line.className = "filter";
+    line.append(field, count);
+    figure.querySelector("figcaption").after(line);
+    const total = body.rows.length;
+    const follow = () => {
+        const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+        let shown = 0;
+        for (const row of body.rows) {
+            const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
+            row.hidden = !words.every((word) => text.includes(word));
+            shown += !row.hidden;
+        }
+        count.textContent = words.length ? `${shown} of ${total} rows` : `${total} rows`;
+    };
+    field.addEventListener("input", follow);
+    follow();
+}
+
 foldContents();
 followReading();
 showNotes();
+makeListsHandy();

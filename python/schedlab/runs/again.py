@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""The commands that carry out kept runs again, from what their manifests say."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from schedlab.machines import MACHINES
+from schedlab.units import format_time
+from schedlab.workload.costs import KERNEL
+
+_COMMAND = ("./schedlab", "run")
+_OTHER = ("branch", "replay_of")
+"""Members of a manifest of a run that took its course from another one, which no option names."""
+_FIXED = (
+    *("workload", "with", "delays", "costs", "tunables"),
+    *("machine", "tick_ns", "limit_ns", "memory_mib"),
+)
+"""What the runs of one command have in common."""
+_VARIED = ("policy", "cpus", "seed")
+"""What one command can run several of: each with each."""
+
+Manifest = Mapping[str, Any]
+
+
+def commands(manifests: Iterable[Manifest]) -> list[str]:
+    """Returns commands that carry out these runs again and no others: few, where they are whole products.
+
+    Those that no command can name are left out: a branch, a replay, a run whose costs came from a file,
+    and one of a machine that runs no commands.
+    """
+    once = {json.dumps([each.get(key) for key in (*_FIXED, *_VARIED)]): each for each in manifests}
+    told = [each for each in once.values() if _can_be_told(each)]
+    return [command for group in _grouped(told, _FIXED) for command in _of_alike(group, _VARIED)]
+
+
+def _can_be_told(manifest: Manifest) -> bool:
+    own_costs = " " in manifest.get("costs", "")
+    return manifest["machine"] in MACHINES and not own_costs and not set(_OTHER) & manifest.keys()
+
+
+def _of_alike(manifests: Sequence[Manifest], varied: Sequence[str]) -> list[str]:
+    """Splits runs that differ in these until each part is all of its policies × CPUs × seeds."""
+    if _is_product(manifests):
+        return [_command(manifests)]
+    first, *others = varied
+    return [
+        command for group in _grouped(manifests, (first,)) for command in _of_alike(group, others)
+    ]
+
+
+def _is_product(manifests: Sequence[Manifest]) -> bool:
+    policies, cpus, seeds = (_values(manifests, key) for key in _VARIED)
+    every_seed = max(seeds) - min(seeds) + 1 == len(seeds)
+    return every_seed and len(policies) * len(cpus) * len(seeds) == len(manifests)
+
+
+def _values(manifests: Sequence[Manifest], key: str) -> list[Any]:
+    return list(dict.fromkeys(each[key] for each in manifests))
+
+
+def _grouped(manifests: Sequence[Manifest], keys: Sequence[str]) -> list[list[Manifest]]:
+    groups: dict[str, list[Manifest]] = {}
+    for each in manifests:
+        groups.setdefault(json.dumps([each.get(key) for key in keys]), []).append(each)
+    return list(groups.values())
+
+
+def _command(manifests: Sequence[Manifest]) -> str:
+    first = manifests[0]
+    policies, cpus, seeds = (_values(manifests, key) for key in _VARIED)
+    words = [
+        *_COMMAND,
+        *("--workload", first["workload"]),
+        *_each("--with", first.get("with", {}).items()),
+        *("--policy", ",".join(policies)),
+        *_each("--set", first["tunables"].items()),
+        *("--cpus", ",".join(map(str, cpus))),
+        *("--machine", first["machine"]),
+        *(("--runs", str(len(seeds))) if len(seeds) > 1 else ()),
+        *("--seed", str(min(seeds))),
+        *("--tick", format_time(first["tick_ns"])),
+        *(("--limit", format_time(first["limit_ns"])) if "limit_ns" in first else ()),
+        *(("--memory", str(first["memory_mib"])) if first.get("memory_mib") else ()),
+        *_each("--delay", (each.split("=") for each in first.get("delays", "").split(",") if each)),
+        *(("--costs", first["costs"]) if first.get("costs", KERNEL.name) != KERNEL.name else ()),
+    ]
+    return shlex.join(words)
+
+
+def _each(option: str, values: Iterable[Sequence[object]]) -> list[str]:
+    return [word for name, value in values for word in (option, f"{name}={value}")]

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""The commands that carry out kept runs again name just these runs."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedlab.commands.run import run as run_command
+from schedlab.runs.again import commands
+from schedlab.workload.delays import delays_text
+
+MANIFEST: dict[str, Any] = {
+    "workload": "mixed -n 24",
+    "policy": "rr",
+    "tunables": {},
+    "cpus": 1,
+    "seed": 1,
+    "tick_ns": 1_000_000,
+    "limit_ns": 60_000_000_000,
+    "memory_mib": 512,
+    "machine": "spike",
+}
+
+
+def read_back(command: str) -> list[dict[str, Any]]:
+    """The manifests of the runs that this command asks for, as far as options say it."""
+    program, name, *words = shlex.split(command)
+    assert (program, name) == ("./schedlab", "run")
+    options = run_command.make_context("run", words, resilient_parsing=False).params
+    return [
+        {
+            "workload": options["workload"],
+            "policy": str(policy),
+            "tunables": dict(options["settings"]),
+            "cpus": cpus,
+            "seed": options["seed"] + repeat,
+            "tick_ns": options["tick"],
+            "limit_ns": options["limit"],
+            "memory_mib": options["memory"] or 0,
+            "machine": options["machine"],
+            **({"with": dict(options["changes"])} if options["changes"] else {}),
+            **({"delays": delays_text(options["delays"])} if options["delays"] else {}),
+            **({"costs": options["costs"]} if options["costs"] else {}),
+        }
+        for policy, cpus, repeat in product(
+            options["policies"], options["cpus"], range(options["repeats"])
+        )
+    ]
+
+
+RUNS = st.fixed_dictionaries(
+    {
+        **{name: st.just(value) for name, value in MANIFEST.items()},
+        "workload": st.sampled_from(["mixed -n 24", "my files/it's.json"]),
+        "policy": st.sampled_from(["rr", "mlfq", "lottery:thesis"]),
+        "cpus": st.integers(1, 3),
+        "seed": st.integers(0, 4),
+        "tick_ns": st.sampled_from([1_000_000, 1_234_567]),
+        "limit_ns": st.sampled_from([60_000_000_000, 1_500_000]),
+    },
+    optional={
+        "with": st.just({"tasks.cpu.run": "5 ms", "tasks.cpu.instance": "3"}),
+        "delays": st.just("fork=380us"),
+        "costs": st.just("none,fork=20000"),
+    },
+)
+
+
+@given(st.lists(RUNS, max_size=12))
+def test_they_ask_for_each_run_once_and_for_no_other(runs: list[dict[str, Any]]) -> None:
+    asked = [each for command in commands(runs) for each in read_back(command)]
+    assert len(asked) == len({str(sorted(each.items(), key=str)) for each in asked})
+    assert all(each in runs for each in asked)
+    assert all(each in asked for each in runs)
+
+
+def test_all_of_some_policies_on_some_cpus_is_one_command() -> None:
+    runs = [
+        {**MANIFEST, "policy": policy, "cpus": cpus, "seed": seed}
+        for policy, cpus, seed in product(["rr", "mlfq"], [1, 2, 4], [3, 4])
+    ]
+    (command,) = commands(runs)
+    assert "--policy rr,mlfq --cpus 1,2,4 --machine spike --runs 2 --seed 3 " in command
+    assert len(commands(runs[:-1])) == 4, "one for rr, one for mlfq on each number of CPUs"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"branch": "x"}, {"replay_of": {}}, {"costs": "mine.json (0123)"}, {"machine": "host"}],
+)
+def test_what_no_option_names_is_left_out(other: dict[str, Any]) -> None:
+    assert commands([{**MANIFEST, **other}]) == []
+    assert len(commands([{**MANIFEST, **other}, MANIFEST])) == 1
