@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from schedlab.comparison.measures import BY_NAME
 from schedlab.report import comparison
 from schedlab.report.model import Chart, Page, Table, Text
 from schedlab.report.specifications import for_page, for_paper
-from schedlab.report.suites import Suite, suites
+from schedlab.report.suites import COMPARED, Suite, suites
 from schedlab.runs.collection import read
 
 TURNAROUND = BY_NAME["turnaround"]
@@ -243,6 +244,12 @@ def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
             values = [each["value"] for each in specification["params"]]
             assert all(value in of for value, of in zip(values, options, strict=True))
         assert not chart.data.is_empty() and chart.description
+    trade_off = vl_convert.vegalite_to_svg(for_paper(charts["comparison-trade-off"]))
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", trade_off)
+    across, up = (each["value"] for each in for_paper(charts["comparison-trade-off"])["params"][1:])
+    titles = {each.name.replace("-", "_"): each.title for each in COMPARED}
+    assert sum(word.startswith(titles[across]) for word in words) == 1, "the axis names the metric"
+    assert sum(word.startswith(titles[up]) for word in words) == 1
 
 
 def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:

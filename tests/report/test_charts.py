@@ -664,6 +664,21 @@ def test_an_interval_that_is_cut_is_told() -> None:
     assert all(low >= 0 for low in chart.data["low"])
 
 
+@pytest.mark.parametrize(
+    ("values", "is_from_0"),
+    [([0.97, 1.0, 1.01], False), ([0.5, 1.0, 1.01], True), ([1.0, 1.0], True), ([0.0, 0.1], True)],
+)
+def test_dots_that_lie_close_together_are_told_apart(values: list[float], is_from_0: bool) -> None:
+    data = pl.DataFrame({"of": [f"case {n}" for n in range(len(values))], "ratio": values})
+    chart = charts.dots(
+        "close", data, title="x", caption="", category="of", value="ratio", x_title="ratio"
+    )
+    low, high = chart.plain["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert (low <= 0) == is_from_0
+    assert ("does not begin at 0" in chart.caption) != is_from_0
+    assert low <= min(values) <= max(values) <= high
+
+
 def test_dots_are_means_of_runs_and_what_was_published() -> None:
     data = made("dots").data
     assert set(data["kind"]) == {"measured", "published"}

@@ -59,6 +59,7 @@ def complaint(folder: Path, content: object) -> str:
         ({"loop": 1, "runtime": 21.5}, ["run 21500ns"]),
         ({"loop": 1, "run0": 1, "run1": 2}, ["run 1000ns", "run 2000ns"]),
         ({"loop": 1, "run": "3ms", "sleep": "5ticks"}, ["run 3000000ns", "sleep 5ticks"]),
+        ({"loop": 1, "run": "0.9ms", "sleep": "1.5us"}, ["run 900000ns", "sleep 1500ns"]),
         ({"loop": 3, "run": 1}, ["loop 3", "run 1000ns", "end"]),
         ({"run": 1}, ["loop", "run 1000ns", "end"]),
         ({"loop": 1, "yield": "", "run": 1}, ["yield", "run 1000ns"]),
@@ -288,6 +289,8 @@ def test_the_documentation_names_every_key() -> None:
     [
         ({"run": -1}, ["w.json:4: tasks.a.run: -1: expected a time"]),
         ({"run": "3m"}, ['tasks.a.run: "3m": expected a time', '"3ms"']),
+        ({"run": "1.5ns"}, ['tasks.a.run: "1.5ns": expected a time that is a whole number of']),
+        ({"run": "1.ms"}, ['tasks.a.run: "1.ms": expected a time']),
         ({"run": True}, ["tasks.a.run: true: expected a time"]),
         ({"run": 1e300}, ["tasks.a.run", "expected a time"]),
         ({"jump": 1}, ["tasks.a.jump: unknown", "run, runtime, sleep"]),

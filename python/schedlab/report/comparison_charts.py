@@ -181,7 +181,8 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             [{"suite": label(suite), **_there(suite, keys)} for suite in found],
             "datum.suite == trade_suite && !(datum[trade_x] && datum[trade_y])",
         ),
-    ).properties(width=WIDTH, height=380, title=alt.TitleParams(alt.ExprRef(_heading(keys))))
+        *_axis_titles(keys),
+    ).properties(width=WIDTH, height=380, title=alt.TitleParams(alt.ExprRef("trade_suite")))
     return Chart(
         "comparison-trade-off",
         "One metric against another",
@@ -282,20 +283,36 @@ def _keyed(name: str, words: str, keys: dict[str, Measure], value: str) -> alt.P
     return alt.param(name=name, value=value, bind=bind)
 
 
-def _heading(keys: dict[str, Measure]) -> str:
-    """A Vega expression: what is to be seen."""
-    names = "{" + ", ".join(f"{key}: '{_named(each)}'" for key, each in keys.items()) + "}"
-    return f"trade_suite + ': up ' + {names}[trade_y] + ', to the right ' + {names}[trade_x]"
+def _names(keys: dict[str, Measure]) -> str:
+    """A Vega expression: the metrics' names by their keys."""
+    return "{" + ", ".join(f"{key}: '{_named(each)}'" for key, each in keys.items()) + "}"
 
 
 def _axis(channel: Any, axis: str, bound: str = "mean") -> Any:
-    words = {"x": "the metric chosen as horizontal", "y": "the metric chosen as vertical"}[axis]
     return channel(
         f"{axis}_{bound}:Q",
-        title=words,
+        title=None,
         scale=alt.Scale(zero=False),
         axis=alt.Axis(format=NUMBERS),
     )
+
+
+def _axis_titles(keys: dict[str, Measure]) -> list[alt.Chart]:
+    """The names of the metrics that are chosen: the title of an axis itself cannot change in Vega-Lite."""
+    names = _names(keys)
+    places: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "x": ("width", "height + 34", {"align": "right"}),
+        "y": ("-52", "height / 2", {"angle": 270}),
+    }
+    one = alt.Chart(alt.InlineData(values=[{}]))
+    return [
+        one.mark_text(**how).encode(
+            text=alt.value(alt.ExprRef(f"{names}[trade_{axis}]")),
+            x=alt.value(alt.ExprRef(x)),
+            y=alt.value(alt.ExprRef(y)),
+        )
+        for axis, (x, y, how) in places.items()
+    ]
 
 
 def _tooltip() -> list[alt.Tooltip]:

@@ -19,8 +19,7 @@ COUNT_MAX = 2**32 - 1
 NANOSECONDS_MAX = 10**18
 
 NAME = re.compile(rf"[A-Za-z0-9_.+/:-]{{1,{NAME_MAX}}}")
-_TIME = re.compile(r"(\d{1,18})(ns|us|ms|s|ticks?)")
-_PARTS_OF_TICKS = re.compile(r"(\d{1,10}\.\d{1,9})ticks?")
+_TIME = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)(ns|us|ms|s|ticks?)")
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
@@ -76,14 +75,14 @@ def time(node: Node) -> Time:
     """A number of microseconds, as rt-app's; or, ours, a text with a unit."""
     value = node.value
     if isinstance(value, str) and (match := _TIME.fullmatch(value)):
-        in_ticks = match[2].startswith("tick")
-        result = Time(int(match[1]) * _NANOSECONDS.get(match[2], 1), in_ticks)
-        if result.number <= (COUNT_MAX if in_ticks else NANOSECONDS_MAX):
-            return result
-    if isinstance(value, str) and (match := _PARTS_OF_TICKS.fullmatch(value)):
-        parts = Fraction(match[1])
-        if parts <= COUNT_MAX:
-            return Time(parts, in_ticks=True)
+        number = Fraction(match[1]) if "." in match[1] else int(match[1])
+        if match[2].startswith("tick"):
+            if number <= COUNT_MAX:
+                return Time(number, in_ticks=True)
+        elif (nanoseconds := number * _NANOSECONDS[match[2]]) <= NANOSECONDS_MAX:
+            if nanoseconds != int(nanoseconds):
+                raise wrong(node, "a time that is a whole number of nanoseconds")
+            return Time(int(nanoseconds))
     if is_number(value) and 0 <= value <= NANOSECONDS_MAX // 1000:
         return Time(round(value * 1000))
     raise wrong(node, 'a time: a number of microseconds, or a text such as "3ms" or "5ticks"')

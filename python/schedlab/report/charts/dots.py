@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import altair as alt
@@ -25,6 +26,9 @@ from schedlab.report.charts.theme import PALETTE, WIDTH
 from schedlab.report.model import Chart
 
 ROW_HEIGHT = 24
+_CLOSE = 0.2
+"""Points that lie closer together than this part of the largest could not be told apart beside 0."""
+_NOT_FROM_0 = "The axis does not begin at 0."
 
 
 def dots(
@@ -53,15 +57,26 @@ def dots(
         parts.append(printed.with_columns(kind=pl.lit("published")))
     behind = pl.concat(parts, how="diagonal_relaxed")
     categories = ordered(behind["category"], category_order, policies=False)
-    reach = reach_of(values_of(behind), log=False, zero=True)
+    from_0 = not _are_close(values_of(behind))
+    reach = reach_of(values_of(behind), log=False, zero=from_0)
     return Chart(
         name,
         title,
         _chart(behind, categories, x_title, reach),
         behind,
-        sentences(caption, *_remarks(behind), CUT if reach.cuts(behind) else ""),
+        sentences(
+            caption,
+            *_remarks(behind),
+            "" if from_0 else _NOT_FROM_0,
+            CUT if reach.cuts(behind) else "",
+        ),
         _words(behind, x_title),
     )
+
+
+def _are_close(values: Iterable[float | None]) -> bool:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return len(known) > 1 and 0 < max(known) - min(known) < _CLOSE * max(known, default=0)
 
 
 def _chart(behind: pl.DataFrame, categories: list[str], x_title: str, reach: Reach) -> Any:
