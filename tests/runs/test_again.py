@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.commands.run import run as run_command
+from schedlab.commands.run import request_of
 from schedlab.runs.again import commands
 from schedlab.workload.delays import delays_text
 
@@ -32,7 +32,7 @@ def read_back(command: str) -> list[dict[str, Any]]:
     """The manifests of the runs that this command asks for, as far as options say it."""
     program, name, *words = shlex.split(command)
     assert (program, name) == ("./schedlab", "run")
-    options = run_command.make_context("run", words, resilient_parsing=False).params
+    options = vars(request_of(words))
     return [
         {
             "workload": options["workload"],

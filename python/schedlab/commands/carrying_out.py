@@ -26,7 +26,11 @@ out_option = click.option(
 
 
 def perform(
-    wanted: Plan, machine: str, kept: bool = True, instead: Instead | None = None
+    wanted: Plan,
+    machine: str,
+    kept: bool = True,
+    instead: Instead | None = None,
+    with_metrics: bool = True,
 ) -> list[Finished]:
     """Carries out a plan; says what is there if it is interrupted. `kept`: the folder stays then."""
     from schedlab.runs import perform as performing
@@ -39,7 +43,7 @@ def perform(
         return f"{there} and are kept" + (f"\n  in {wanted.folder}" if count else "")
 
     with ended_by_signal(what_is_there):
-        return performing.perform(wanted, machine, instead=instead)
+        return performing.perform(wanted, machine, with_metrics=with_metrics, instead=instead)
 
 
 @contextmanager

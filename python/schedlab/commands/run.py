@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab import __version__
+from schedlab.commands.again import run_again
 from schedlab.commands.options import (
     CHANGE,
     CPUS,
@@ -57,7 +58,15 @@ OF_A_WORKLOAD = {
     "kernel": "--kernel",
 }
 """Options that say what is run; a study says that itself."""
-
+OF_ALL = {
+    "what": "STUDY",
+    "quick": "--quick",
+    "full": "--full",
+    "seed": "--seed",
+    "tick": "--tick",
+    "memory": "--memory",
+}
+"""Options that say what is run, or how, of a study as of a workload."""
 
 STANDARD_WORKLOAD = "mixed -n 24 -g 80"
 _READY = "mixed"
@@ -147,6 +156,12 @@ _READY = "mixed"
     help="An operation takes so much longer, as on another machine: fork=380us.",
 )
 @replay_option
+@click.option(
+    "--again",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A run's folder, or a folder of runs: carry them out once more from what they keep, and say which"
+    " came out the same, byte for byte.",
+)
 @click.option("--kernel", type=click.Path(path_type=Path), help=KERNEL_HELP)
 @click.option(
     "--memory",
@@ -167,6 +182,7 @@ def run(
     what: tuple[str, ...],
     quick: bool,
     full: bool,
+    again: Path | None,
     out: Path | None,
     as_json: bool,
     **options: Any,
@@ -186,6 +202,10 @@ def run(
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
+    if again:
+        check_alone(context)
+        run_again(request_of, again, out, as_json)
+        return
     of_a_workload = list(given(context, OF_A_WORKLOAD).values())
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]
     machine_given = "--machine" in of_a_workload
@@ -213,6 +233,21 @@ def run(
         machine = options["machine"] if machine_given else None
         depth: Depth = "full" if full else "quick"
         run_studies(what, depth, machine=machine, out=out, as_json=as_json, **shared)
+
+
+def request_of(words: list[str]) -> Request:
+    """Returns what these options ask for. Raises click's UsageError."""
+    options = run.make_context("run", words).params
+    fill_in(options)
+    return Request(**{name: options[name] for name in Request.__dataclass_fields__})
+
+
+def check_alone(context: click.Context) -> None:
+    """Raises WrongUsage if --again stands beside an option that says what is run."""
+    for option in given(context, {**OF_A_WORKLOAD, **OF_ALL}).values():
+        raise WrongUsage(
+            f"--again and {option}: the runs say themselves what is run; leave one of them out"
+        )
 
 
 def fill_in(options: dict[str, Any]) -> None:

@@ -37,6 +37,11 @@ def commands(manifests: Iterable[Manifest]) -> list[str]:
     return [command for group in _grouped(told, _FIXED) for command in _of_alike(group, _VARIED)]
 
 
+def command_of(manifest: Manifest) -> str | None:
+    """Returns the command that carries out this run again, or None if none can name it."""
+    return _command([manifest]) if _can_be_told(manifest) else None
+
+
 def _can_be_told(manifest: Manifest) -> bool:
     own_costs = " " in manifest.get("costs", "")
     return manifest["machine"] in MACHINES and not own_costs and not set(_OTHER) & manifest.keys()
