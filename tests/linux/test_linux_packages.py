@@ -250,6 +250,24 @@ def test_says_what_a_host_lacks(cache: Path, monkeypatch: pytest.MonkeyPatch) ->
         packages.packages()
 
 
+def test_words_of_apt_are_kept_for_when_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stand_in = tmp_path / "bin" / "apt-get"
+    stand_in.parent.mkdir()
+    stand_in.write_text("#!/bin/sh\necho Get:1 of 40 lines\necho E: no room >&2\nexit $FAILS\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stand_in.parent}:{os.environ['PATH']}")
+    source = apt.PrivateApt(tmp_path, "file:/nowhere", ["bookworm"])
+    both = [apt.Package(name, "1", "") for name in ("one", "two")]
+    monkeypatch.setenv("FAILS", "0")
+    source.download(both, tmp_path)
+    assert capfd.readouterr() == ("", "schedlab: fetching one=1 and 1 more\n")
+    monkeypatch.setenv("FAILS", "1")
+    with pytest.raises(apt.AptFailed, match=r"apt-get -q download failed: E: no room"):
+        source.download(both, tmp_path)
+
+
 # --- the mirror -----------------------------------------------------------------------------------
 
 LINES = """

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from pathlib import Path
 
+from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux.mirror import stanzas
 
@@ -27,9 +28,6 @@ _HOST_SETTINGS = re.compile(
     r"Acquire::(?:https?|tor|Retries|Check-Valid-Until|Check-Date|Force\w+|Queue-Mode)\b"
 )
 """The host's own settings of apt that are used: how to reach a mirror. Its hooks are not."""
-
-_TERMINAL = 2
-"""Standard error: what a command prints itself stays readable for programs."""
 
 
 @dataclass(frozen=True)
@@ -91,24 +89,21 @@ class PrivateApt:
         own = "".join(f'{name} "{value}";\n' for name, value in places.items())
         return f'{own}APT::Architectures {{ "{ARCHITECTURE}"; }};\n{host_settings()}'
 
-    def run(self, *command: str, cwd: Path | None = None, shown: bool = False) -> str:
-        """What an apt command prints. `shown`: its progress goes to the terminal instead."""
+    def run(self, *command: str, cwd: Path | None = None) -> str:
+        """Returns what an apt command prints. Raises AptFailed, with its own words."""
         done = subprocess.run(
             command,
             cwd=cwd or self.folder,
             env={**os.environ, "APT_CONFIG": str(self.configuration), "LC_ALL": "C.UTF-8"},
             stdin=subprocess.DEVNULL,
-            stdout=_TERMINAL if shown else subprocess.PIPE,
-            stderr=None if shown else subprocess.PIPE,
+            capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode:
-            said = (done.stderr or "").strip()
-            raise AptFailed(
-                f"{' '.join(command[:3])} failed: {said or 'its messages above say why'}"
-            )
-        return done.stdout or ""
+            said = (done.stderr or done.stdout).strip()
+            raise AptFailed(f"{' '.join(command[:3])} failed: {said}")
+        return done.stdout
 
     def update(self) -> None:
         """Fetches the lists of packages; checks their signatures."""
@@ -138,7 +133,9 @@ class PrivateApt:
         """Fetches and checks .deb files into a folder."""
         wanted = [f"{package.name}={package.version}" for package in packages]
         if wanted:
-            self.run("apt-get", "-q", "download", *wanted, cwd=folder, shown=True)
+            others = f" and {len(wanted) - 1} more" if len(wanted) > 1 else ""
+            say(f"schedlab: fetching {wanted[0]}{others}")
+            self.run("apt-get", "-q", "download", *wanted, cwd=folder)
 
 
 def depends_of(fields: Mapping[str, str]) -> str:
