@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
 
 from conftest import ROOT
+from schedlab.demo import __main__ as demo
 from schedlab.demo.__main__ import PAGE
+from schedlab.demo.installation import _FIRST_RUN, Installation
 
 COMMAND = [str(ROOT / "schedlab"), "demo"]
 
@@ -27,7 +33,7 @@ def bare(folder: Path) -> dict[str, str]:
 @contextmanager
 def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, and the address that it prints."""
-    demo = subprocess.Popen(
+    process = subprocess.Popen(
         [*COMMAND, *words],
         env=bare(folder),
         stdin=subprocess.DEVNULL,
@@ -37,13 +43,13 @@ def started(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], 
         start_new_session=True,
     )
     try:
-        assert demo.stdout
-        address = demo.stdout.readline().strip()
-        assert demo.stdout.readline() == "Ctrl-C ends it.\n"
-        yield demo, address
+        assert process.stdout
+        address = process.stdout.readline().strip()
+        assert process.stdout.readline() == "Ctrl-C ends it.\n"
+        yield process, address
     finally:
-        demo.kill()
-        demo.wait()
+        process.kill()
+        process.wait()
 
 
 def answer(address: str, path: str) -> tuple[int, bytes]:
@@ -63,11 +69,11 @@ def test_it_serves_the_page_and_installs_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_in_order(tmp_path: Path, number: signal.Signals) -> None:
-    with started(tmp_path, "--no-browser") as (demo, _):
-        demo.send_signal(number)
-        assert demo.stdout
-        assert demo.stdout.read() == ""
-        assert demo.wait(10) == (0 if number is signal.SIGINT else 128 + number)
+    with started(tmp_path, "--no-browser") as (process, _):
+        process.send_signal(number)
+        assert process.stdout
+        assert process.stdout.read() == ""
+        assert process.wait(10) == (0 if number is signal.SIGINT else 128 + number)
 
 
 def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
@@ -83,3 +89,70 @@ def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(f"schedlab: --port {port}: ")
     assert "choose another" in done.stderr
+
+
+@contextmanager
+def installing(folder: Path, script: str) -> Iterator[tuple[Installation, str]]:
+    """The demo's own server, with a stand-in for the launcher behind it."""
+    launcher = folder / "launcher"
+    launcher.write_text(f"#!/bin/sh\n{script}\n")
+    launcher.chmod(0o755)
+    installation = Installation(launcher)
+    server = demo._server(0)
+    server.RequestHandlerClass = partial(demo._Page, b"the page", installation)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield installation, f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        installation.end()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def told(address: str, awaited: str) -> dict[str, object]:
+    """What the bar shows once it says this."""
+    for _ in range(200):
+        found: dict[str, object] = json.loads(answer(address, "/progress")[1])
+        if awaited in str(found["line"]) or found["status"] is not None:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"it never said {awaited}")
+
+
+def test_an_installation_is_told_while_it_lasts_and_ends_with_the_demo(tmp_path: Path) -> None:
+    script = 'echo "$@" >"${0%/*}/words"; echo installing one >&2; sleep 1000'
+    with installing(tmp_path, script) as (installation, address):
+        assert told(address, "installing one") == {"line": "installing one", "status": None}
+        status, frame = answer(address, "/")
+        assert (status, b'src="/page#lesson=tour"' in frame) == (200, True)
+        assert answer(address, "/page") == (200, b"the page")
+        assert answer(address, "/other")[0] == 404
+    assert installation.progress()["status"] == -signal.SIGINT
+    words = (tmp_path / "words").read_text()
+    assert words.startswith("run --cpus 1 --workload cpu-bound -n 1 --out ")
+    assert not Path(installation.place.name).exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo done >&2", "schedlab: the tools are installed: ./schedlab run\n"),
+        ("echo no room >&2; exit 2", "schedlab: the tools could not be installed:\nno room\n"),
+    ],
+)
+def test_how_an_installation_ended_is_told(
+    tmp_path: Path, script: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with installing(tmp_path, script) as (installation, address):
+        installation._reader.join(20)
+        assert told(address, "nothing")["status"] == (2 if "exit" in script else 0)
+    assert capsys.readouterr().out == words
+
+
+def test_its_first_run_is_one_that_the_command_line_knows(tmp_path: Path) -> None:
+    from schedlab.commands.run import request_of
+
+    asked = request_of([*_FIRST_RUN[1:], "--out", str(tmp_path / "run")])
+    assert (asked.workload, asked.machine, asked.cpus) == ("cpu-bound -n 1", "spike", (1,))

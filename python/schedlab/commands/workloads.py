@@ -3,19 +3,71 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from schedlab.commands.options import echo_json, json_option
+from schedlab.commands.options import CHANGE, SEED, TICK, echo_json, given, json_option
+from schedlab.errors import WrongUsage
 
 
 @click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--with", "changes", multiple=True, type=CHANGE, help="Of FILE: another value in it, as of run."
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=SEED, help="Of FILE: of what it draws at random."
+)
+@click.option(
+    "--tick", default=10_000_000, type=TICK, help="Of FILE: length of a tick.  [default: 10ms]"
+)
 @json_option
-def workloads(as_json: bool) -> None:
-    """List the workloads that are there by name.
+@click.pass_context
+def workloads(
+    context: click.Context,
+    file: Path | None,
+    changes: tuple[tuple[str, str], ...],
+    seed: int,
+    tick: int,
+    as_json: bool,
+) -> None:
+    """List the workloads that are there by name; or print the workload FILE in the simulator's words.
+
+    These words are what the page that stands alone takes as a text of one's own (docs/page.md).
 
     A program runs on our kernel and on Linux, and has options (docs/workloads.md). A workload file runs on
     every machine, and `run --with` changes its values (docs/workload-files.md).
     """
+    if file:
+        if as_json:
+            raise WrongUsage(
+                "--json and FILE: it is printed in the simulator's words; leave --json out"
+            )
+        print_words(file, changes, seed, tick)
+        return
+    of_a_file = {"changes": "--with", "seed": "--seed", "tick": "--tick"}
+    for option in given(context, of_a_file).values():
+        raise WrongUsage(f"{option}: of which file? Name it, or leave {option} out")
+    print_names(as_json)
+
+
+def print_words(file: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int) -> None:
+    """Prints a workload file as the simulator reads it; what has no effect in it, on standard error."""
+    from schedlab.runs.asked import found, workload_file
+    from schedlab.workload.text import text_of
+
+    name = found(str(file), frozenset())
+    read = workload_file(name, changes) if Path(name).is_file() else None
+    if not read:
+        raise WrongUsage(
+            f"{file}: there is no such workload file, whose name ends in .json; see ./schedlab workloads"
+        )
+    click.echo(text_of(read, seed, tick), nl=False)
+
+
+def print_names(as_json: bool) -> None:
+    """Prints all that can be named."""
     from schedlab.workload.palette import palette
     from schedlab.workload.programs import workload_programs
 

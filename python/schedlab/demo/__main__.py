@@ -5,9 +5,11 @@ before anything is installed."""
 from __future__ import annotations
 
 import argparse
-import os
+import base64
+import hashlib
+import json
+import re
 import signal
-import subprocess
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -16,76 +18,69 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from schedlab.demo.installation import Installation
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "page" / "schedlab.html"
+BEHIND = Path(__file__).parent / "behind.html"
+"""The page in a frame, and above it how far the installation is."""
 LOCAL = "127.0.0.1"
 TOUR = "#lesson=tour"
-_GRACE_S = 5
 _WRONG_USAGE = 2
+_HTML = {"Content-Type": "text/html; charset=utf-8"}
 _HEADERS = {
-    "Content-Type": "text/html; charset=utf-8",
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
+    "X-Frame-Options": "SAMEORIGIN",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
 
 
 class _Page(BaseHTTPRequestHandler):
-    """Answers with the page, whatever is asked: there is nothing else."""
+    """Answers with the page; while something is installed, in a frame."""
 
-    def __init__(self, page: bytes, *given: object) -> None:
+    def __init__(self, page: bytes, installation: Installation | None, *given: object) -> None:
         self.page = page
+        self.installation = installation
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        found = self.path.partition("?")[0] == "/"
+        found = self.found(self.path.partition("?")[0])
+        content, headers = found or (b"", {})
         self.send_response(200 if found else 404)
-        for name, value in _HEADERS.items():
+        for name, value in {**_HTML, **_HEADERS, **headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(self.page) if found else 0))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if found:
-            self.wfile.write(self.page)
+        self.wfile.write(content)
+
+    def found(self, path: str) -> tuple[bytes, dict[str, str]] | None:
+        """Returns what is at a path, with headers of its own, or None if nothing is there."""
+        if not self.installation:
+            return (self.page, {}) if path == "/" else None
+        if path == "/page":
+            return self.page, {}
+        if path == "/progress":
+            told = json.dumps(self.installation.progress()).encode()
+            return told, {"Content-Type": "application/json"}
+        return _behind() if path == "/" else None
 
     def log_message(self, *given: object) -> None:
         """What browsers ask is none of the terminal's business."""
 
 
-class _Installation:
-    """The tools, fetched behind the page by the launcher itself."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [str(ROOT / "schedlab"), "policies"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self._reader = Thread(target=self._tell, daemon=True)
-        self._reader.start()
-
-    def _tell(self) -> None:
-        assert self._process.stderr
-        lines = self._process.stderr.readlines()
-        if self._process.wait() == 0:
-            print("schedlab: the tools are installed: ./schedlab monitor", flush=True)
-        elif self._process.returncode > 0:
-            print(
-                f"schedlab: the tools could not be installed:\n{''.join(lines)}", end="", flush=True
-            )
-
-    def end(self) -> None:
-        """Ends it with all that it has started."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGINT)
-            try:
-                self._process.wait(_GRACE_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-        self._reader.join(_GRACE_S)
+def _behind() -> tuple[bytes, dict[str, str]]:
+    content = BEHIND.read_bytes()
+    script, style = (
+        base64.b64encode(hashlib.sha256(found[1]).digest()).decode()
+        for tag in (b"script", b"style")
+        if (found := re.search(rb"<%s>(.*?)</%s>" % (tag, tag), content, re.DOTALL))
+    )
+    allowed = (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}';"
+        " connect-src 'self'; frame-src 'self'; img-src data:"
+    )
+    return content, {"Content-Security-Policy": allowed}
 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -104,14 +99,18 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _server(port: int) -> ThreadingHTTPServer:
-    """SystemExit: there is no page, or no such port."""
+def _page() -> bytes:
+    """SystemExit: there is no page."""
     try:
-        page = PAGE.read_bytes()
+        return PAGE.read_bytes()
     except OSError as error:
         sys.exit(_refused(f"{PAGE} cannot be read ({error.strerror}): is it a whole checkout?"))
+
+
+def _server(port: int) -> ThreadingHTTPServer:
+    """SystemExit: there is no such port."""
     try:
-        return ThreadingHTTPServer((LOCAL, port), partial(_Page, page))
+        return ThreadingHTTPServer((LOCAL, port), BaseHTTPRequestHandler)
     except (OSError, OverflowError) as error:
         sys.exit(_refused(f"--port {port}: {error}; choose another, or leave it out"))
 
@@ -124,10 +123,12 @@ def _refused(words: str) -> int:
 def main(words: Sequence[str]) -> None:
     """Serves the page until Ctrl-C."""
     asked = _arguments(words)
-    server = _server(asked.port)
-    installation = _Installation() if asked.install else None
+    page, server = _page(), _server(asked.port)
+    installation = Installation(ROOT / "schedlab") if asked.install else None
+    server.RequestHandlerClass = partial(_Page, page, installation)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    address = f"http://{LOCAL}:{server.server_address[1]}/{TOUR}"
+    tour = "" if installation else TOUR
+    address = f"http://{LOCAL}:{server.server_address[1]}/{tour}"
     try:
         print(f"{address}\nCtrl-C ends it.", flush=True)
         if not asked.no_browser:

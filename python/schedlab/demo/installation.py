@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The tools of the other commands, fetched while the demo's page is looked at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+
+_GRACE_S = 5
+_SAID_MAX = 40
+"""Lines that are shown of an installation that failed."""
+_FIRST_RUN = ("run", "--cpus", "1", "--workload", "cpu-bound -n 1")
+
+
+class Installation:
+    """A first run, for which the launcher installs and builds all that it needs: it shows that this works."""
+
+    def __init__(self, launcher: Path) -> None:
+        self.place = tempfile.TemporaryDirectory(prefix="schedlab-")
+        self.lines = ["schedlab: looking at what is there"]
+        self._process = subprocess.Popen(
+            [str(launcher), *self._words()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _words(self) -> Sequence[str]:
+        return (*_FIRST_RUN, "--out", str(Path(self.place.name) / "run"))
+
+    def _read(self) -> None:
+        assert self._process.stderr
+        for line in self._process.stderr:
+            self.lines.append(line.rstrip())
+        status = self._process.wait()
+        if status == 0:
+            print("schedlab: the tools are installed: ./schedlab run", flush=True)
+        elif status > 0:
+            said = "\n".join(self.lines[1:][-_SAID_MAX:])
+            print(f"schedlab: the tools could not be installed:\n{said}", flush=True)
+
+    def progress(self) -> dict[str, object]:
+        """Returns the last line that was said, and the exit status; None while it lasts."""
+        return {"line": self.lines[-1], "status": self._process.poll()}
+
+    def end(self) -> None:
+        """Ends it with all that it has started."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+            try:
+                self._process.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._reader.join(_GRACE_S)
+        self.place.cleanup()
