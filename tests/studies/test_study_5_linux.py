@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from schedlab.machines.folder import CONSOLE
 from schedlab.report.build import make_report, page_maker
 from schedlab.report.model import Page
 from schedlab.report.studies import study_5
-from schedlab.report.studies.linux_waits import waits_of
+from schedlab.report.studies.linux_waits import told, waits_of
 from schedlab.runs.collection import read
 from schedlab.studies import published
 from schedlab.studies.experiments import EXPERIMENTS
@@ -274,4 +275,9 @@ def test_who_ran_while_the_thread_waited(tmp_path: Path) -> None:
     waits = waits_of(run, trace)
     assert (waits.count, waits.whole_ms, waits.longest_ms) == (2, 8, 5)
     assert waits.meanwhile == {"[kworker/0:1]": 4, "[kcompactd0]": 1}
-    assert waits.only_kernel
+    assert waits.mostly == "threads of the kernel"
+    own = replace(waits, meanwhile={"sysbench": 1.0, "schedlab-trace": 2.0})
+    rows = [(FAIR, 1, waits), (FAIR, 2, own), (FAIR, 3, own), (FAIR, 4, replace(own, meanwhile={}))]
+    assert told(rows) == (
+        "schedlab's own, which reads the trace (2 runs) and threads of the kernel (1 run)"
+    )

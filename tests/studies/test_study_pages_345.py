@@ -416,7 +416,7 @@ def test_study_4_says_what_the_moment_of_the_boost_makes(
     assert queries.within_moments() is within
     assert not queries.began_at_moments(their_costs=True)
     told = texts_of(made(page_maker(4)(read([tmp_path]))))
-    assert f"638.5 {'lie' if within else 'do not lie'} within that" in told
+    assert f"638.5 {'lies' if within else 'does not lie'} within that" in told
 
 
 def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,17 @@ from schedlab.metrics import state_intervals
 from schedlab.report.model import Cell, Column, Table
 from schedlab.report.studies.queries import Queries
 from schedlab.report.studies.texts import traces
-from schedlab.report.wording import NOTHING, listed
+from schedlab.report.wording import NOTHING, counted, listed
 from schedlab.runs.collection import Kept
 from schedlab.trace import Trace
 
 _MS = 1e6
-_KERNEL_THREAD = "["
-"""Names of kernel threads are in brackets."""
+_KINDS = {
+    "[": "threads of the kernel",
+    "schedlab": "schedlab's own, which reads the trace",
+    "sysbench": "the benchmark's other threads",
+}
+"""Threads in words, by how their names begin; names of kernel threads are in brackets."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,10 @@ class Waits:
     """The threads that ran during the longest wait: names, and for how many ms."""
 
     @property
-    def only_kernel(self) -> bool:
-        """Did no thread run then that the policy schedules?"""
-        return all(name.startswith(_KERNEL_THREAD) for name in self.meanwhile)
+    def mostly(self) -> str:
+        """The kind of thread that ran longest then, in words."""
+        most = max(self.meanwhile, key=self.meanwhile.__getitem__)
+        return next((words for start, words in _KINDS.items() if most.startswith(start)), "others")
 
 
 def waits_of(run: Kept, trace: Trace) -> Waits:
@@ -56,6 +62,13 @@ def waits_of(run: Kept, trace: Trace) -> Waits:
     return Waits(
         len(length), sum(length) / _MS, length[longest] / _MS, _running(states, names, *window)
     )
+
+
+def told(rows: Sequence[Row]) -> str:
+    """Returns in words which threads ran during the longest wait of each run."""
+    kinds = Counter(waits.mostly for _, _, waits in rows if waits.meanwhile)
+    parts = [f"{kind} ({counted(number, 'run')})" for kind, number in kinds.most_common()]
+    return listed(parts) or "none that is known"
 
 
 def _running(states: pl.DataFrame, names: dict[int, str], begin: int, end: int) -> dict[str, float]:

@@ -294,14 +294,9 @@ class Queries(LinuxQueries, EventQueries):
         """What the thread waits for."""
         return linux_waits.table_of(self, experiment, self._waits(experiment))
 
-    def waits_known(self, experiment: str) -> int:
-        """The number of runs whose waits are known."""
-        return len(self._waits(experiment))
-
-    def waits_for_kernel(self, experiment: str) -> int:
-        """The number of runs in which only threads of the kernel ran during the longest wait."""
-        found = (waits for _, _, waits in self._waits(experiment))
-        return sum(waits.only_kernel for waits in found if waits.meanwhile)
+    def waited_for(self, experiment: str) -> str:
+        """Returns in words which threads ran during the longest waits."""
+        return linux_waits.told(self._waits(experiment))
 
     # --- which process is woken
 
