@@ -24,6 +24,7 @@ LEAST = 0.01
 """A smaller part of what is there without the proposal is nothing, whatever the seeds tell."""
 _TONES: dict[str, Tone] = {"helps": "good", "harms": "bad", "does nothing": "muted"}
 _COLUMNS = (
+    Column("#"),
     *(Column(title, align="left") for title in ("study", "it proposes", "looked at", "verdict")),
     Column("change, %"),
     Column("off", "means"),
@@ -129,9 +130,9 @@ def _lead(found: list[Outcome]) -> str:
 
 
 def _table(found: list[Outcome]) -> Table:
-    rows = [_row(each) for each in found]
     shown = {each.proposal.study for each in found}
     missing = [each for each in proposals(shown) if each.missing]
+    rows = [*(_row(each) for each in found), *(_missing_row(each) for each in missing)]
     data = pl.DataFrame(
         [
             {
@@ -157,7 +158,7 @@ def _table(found: list[Outcome]) -> Table:
         f"{NAME}-one-by-one",
         "Each proposal, without it and with it",
         _COLUMNS,
-        (*rows, *(_missing_row(each) for each in missing)),
+        tuple((Cell(str(number)), *row) for number, row in enumerate(rows, start=1)),
         data,
         "Better is less, except where ↑ stands. In brackets: the 95 % interval.",
         meanings=_MEANINGS,
