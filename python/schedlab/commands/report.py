@@ -30,8 +30,9 @@ from schedlab.display.terminal import tell
     multiple=True,
     default=("html",),
     show_default=True,
-    type=click.Choice(("html", "markdown")),
-    help="html is for a browser, markdown for a paper's appendix. May be repeated.",
+    type=click.Choice(("html", "markdown", "latex")),
+    help="html is for a browser, markdown for a paper's appendix, latex for a paper: tables, and figures as"
+    " PDF. May be repeated.",
 )
 @click.option(
     "--from-traces",

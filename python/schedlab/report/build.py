@@ -24,7 +24,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies, study_numbered
 from schedlab.studies.proposals import is_of_proposals
 
-Format = Literal["html", "markdown"]
+Format = Literal["html", "markdown", "latex"]
 Progress = Callable[[str, int, int], None]
 """Is told what is being done, how many parts of it are done, and of how many."""
 
@@ -47,7 +47,8 @@ def write_report(
     files.check_names(report)
     with report_folder(out) as folder:
         first = write(report, folder, formats, progress)
-    return out / first.name
+        opened = first.relative_to(folder)
+    return out / opened
 
 
 def write(
@@ -70,8 +71,14 @@ def write(
 
         document = write_document(report, folder)
         first = first or document
+    if "latex" in formats:
+        from schedlab.report.latex import write_latex
+
+        drawn = _Counter(progress, "pictures for a paper", Numbering(report).figures)
+        paper = write_latex(report, folder, drawn.advance)
+        first = first or paper
     if first is None:
-        raise ValueError(f"a report is written as html or markdown, not as {formats}")
+        raise ValueError(f"a report is written as html, markdown or latex, not as {formats}")
     return first
 
 

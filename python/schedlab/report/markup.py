@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -98,6 +98,11 @@ def to_html(markdown: str, resolve: Resolve = str) -> str:
 def to_inline_html(markdown: str, resolve: Resolve = str) -> str:
     """HTML of one line of text, without a paragraph around it."""
     return _render(_PARSER.parseInline(markdown), resolve)
+
+
+def tokens(markdown: str) -> Iterator[Token]:
+    """Returns what one line of text is made of: texts, code, and where emphasis begins and ends."""
+    return (child for token in _PARSER.parseInline(markdown) for child in token.children or [])
 
 
 def _render(tokens: list[Token], resolve: Resolve) -> str:

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: MIT
+"""A report's tables and charts for a paper: LaTeX with booktabs and siunitx, and PDF as wide as a column or a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from schedlab import __version__
+from schedlab.report import layout, markup
+from schedlab.report.model import Cell, Chart, Column, Report, Table
+from schedlab.report.numbering import numbered_notes
+from schedlab.report.specifications import VEGA_LITE, for_paper
+from schedlab.report.tones import SIGNS, used_tones
+
+FOLDER = "latex"
+DOCUMENT = "report.tex"
+WIDTHS_MM = (85, 178)
+"""One column of a paper, and its whole page."""
+_PIXELS_PER_MM = 96 / 25.4
+"""At which letters of Vega's size are as large as those below a figure."""
+_POINTS_PER_MM = 72 / 25.4
+_TEMPLATES = Path(__file__).parent / "templates" / "latex"
+_SPECIAL = {
+    **{each: f"\\{each}" for each in "#$%&_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "<": "\\textless{}",
+    ">": "\\textgreater{}",
+    "|": "\\textbar{}",
+    '"': "\\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "µ": "\\textmu{}",
+    "μ": "\\textmu{}",
+    "\N{NO-BREAK SPACE}": "~",
+    **{
+        sign: f"\\ensuremath{{{command}}}"
+        for sign, command in {
+            "✓": "\\checkmark", "≠": "\\neq", "✕": "\\times", "×": "\\times", "÷": "\\div",
+            "≈": "\\approx", "±": "\\pm", "≤": "\\leq", "≥": "\\geq", "−": "-", "∞": "\\infty",
+            "↑": "\\uparrow", "↓": "\\downarrow", "→": "\\to", "·": "\\cdot", "•": "\\bullet",
+            "ⁿ": "^{n}", "²": "^{2}",
+        }.items()
+    },
+}  # fmt: skip
+_AFTER_LATIN = "\u0180"
+_PUNCTUATION = "–—‘’“”„…€"
+_NUMBER = re.compile(r"[-+−]?\d[\d,]*(?:\.\d+)?")
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
+
+Advance = Callable[[str], None]
+
+
+def write_latex(report: Report, folder: Path, advance: Advance = lambda name: None) -> Path:
+    """Writes a folder of files to be put into a paper, and a document that has them all; gives that.
+
+    A list, such as that of all runs, is left to its CSV file.
+    """
+    place = folder / FOLDER
+    place.mkdir()
+    parts = []
+    for page in report.pages:
+        parts.append(f"\\clearpage\n\\section{{{_title(page.title)}}}")
+        for block in page.blocks():
+            if isinstance(block, Table) and not block.is_list:
+                (place / f"{block.name}.tex").write_text("".join(_lines(_table(block))))
+                parts.append(f"\\input{{{block.name}}}")
+            elif isinstance(block, Chart):
+                (place / f"{block.name}.tex").write_text("".join(_lines(_figure(block))))
+                parts.append(f"\\input{{{block.name}}}")
+                _draw(block, place)
+                advance(block.name)
+    for name in ("preamble.tex", "schedlab.bib"):
+        text = Template((_TEMPLATES / name).read_text()).substitute(version=__version__)
+        (place / name).write_text(text)
+    document = (_TEMPLATES / DOCUMENT).read_text()
+    told = {"title": _title(report.title), "content": "\n".join(parts)}
+    (place / DOCUMENT).write_text(Template(document).substitute(told))
+    return place / DOCUMENT
+
+
+def _lines(lines: Iterable[str]) -> Iterator[str]:
+    return (f"{line}\n" for line in lines)
+
+
+# --- tables
+
+
+def _table(table: Table) -> Iterator[str]:
+    shown = layout.fitted(table)
+    notes = numbered_notes(shown)
+    yield "% SPDX-License-Identifier: MIT"
+    yield "\\begin{table}"
+    yield f"\\caption{{{_title(table.title)}}}\\label{{tab:{table.name}}}"
+    yield "\\centering"
+    for part in layout.parts(shown):
+        yield "\\schedlabfit{%"
+        yield from _tabular(shown, part, notes)
+        yield "}"
+    told = [f"\\textsuperscript{{{number}}}~{inline(why)}" for why, number in notes.items()]
+    told += [f"{plain(sign)}~{plain(meaning)}." for sign, meaning in used_tones(shown).items()]
+    told += [inline(table.caption)] if table.caption else []
+    if told:
+        yield f"\\par\\smallskip\\begin{{minipage}}{{\\linewidth}}\\footnotesize {' '.join(told)}"
+        yield "\\end{minipage}"
+    yield "\\end{table}"
+
+
+def _tabular(table: Table, part: layout.Part, notes: Mapping[str, int]) -> Iterator[str]:
+    columns = [table.columns[number] for number in part]
+    yield f"\\begin{{tabular}}{{{''.join(column.align[0] for column in columns)}}}"
+    yield "\\toprule"
+    yield from _heads(columns)
+    for number, row in enumerate(table.rows):
+        if number in table.sections:
+            yield "\\midrule"
+        yield _row(_cell(row[column], notes) for column in part)
+    yield "\\bottomrule"
+    yield "\\end{tabular}"
+
+
+def _heads(columns: list[Column]) -> Iterator[str]:
+    if any(column.group for column in columns):
+        cells, rules, place = [], [], 1
+        for group, members in groupby(columns, lambda column: column.group):
+            count = len(list(members))
+            cells.append(f"\\multicolumn{{{count}}}{{c}}{{{_title(group)}}}")
+            rules += [f"\\cmidrule(lr){{{place}-{place + count - 1}}}"] if group else []
+            place += count
+        yield _row(cells)
+        yield "".join(rules)
+    if any(column.title for column in columns):
+        yield _row(_title(column.title) for column in columns)
+        yield "\\midrule"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"{' & '.join(cells)} \\\\"
+
+
+def _cell(cell: Cell, notes: Mapping[str, int]) -> str:
+    large, interval = layout.lines(cell)
+    sign = f"{plain(SIGNS[cell.tone])}\\," if cell.tone in SIGNS else ""
+    mark = f"\\textsuperscript{{{notes[cell.why]}}}" if cell.why else ""
+    below = f" {{\\footnotesize {_numbers(interval)}}}" if interval else ""
+    return f"{sign}{_numbers(large)}{mark}{below}"
+
+
+def _numbers(text: str) -> str:
+    """Text, in which siunitx prints what is a number by itself, or within an interval."""
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    parts = inner.split(", ") if inner != text else [text]
+    if not all(_NUMBER.fullmatch(part) for part in parts):
+        return plain(text)
+    told = ", ".join(f"\\num{{{part.replace(',', '').replace('−', '-')}}}" for part in parts)
+    return f"{{[}}{told}{{]}}" if inner != text else told
+
+
+# --- text
+
+
+def plain(text: str) -> str:
+    """Any text, so that LaTeX prints it as it is; `?` for a character that pdfLaTeX does not have."""
+    return "".join(_SPECIAL.get(each) or (each if _is_there(each) else "?") for each in text)
+
+
+def _is_there(character: str) -> bool:
+    return character < _AFTER_LATIN or character in _PUNCTUATION
+
+
+def _title(title: str) -> str:
+    parts = title.split("`")
+    if len(parts) % 2 == 0:
+        return plain(title)
+    return "".join(_code(part) if number % 2 else plain(part) for number, part in enumerate(parts))
+
+
+def _code(text: str) -> str:
+    return f"\\texttt{{{plain(text)}}}"
+
+
+def inline(markdown: str) -> str:
+    """Markdown's text in LaTeX: emphasis and code; a link is its words."""
+    marks = {
+        "em_open": "\\emph{", "em_close": "}", "strong_open": "\\textbf{", "strong_close": "}",
+        "softbreak": " ", "hardbreak": " ",
+    }  # fmt: skip
+    told = []
+    for token in markup.tokens(markdown):
+        if token.type == "code_inline":
+            told.append(_code(token.content))
+        elif token.type == "text":
+            told.append(plain(token.content))
+        else:
+            told.append(marks.get(token.type, ""))
+    return "".join(told).strip()
+
+
+# --- figures
+
+
+def _figure(chart: Chart) -> Iterator[str]:
+    yield "% SPDX-License-Identifier: MIT"
+    yield f"% {chart.name}-{WIDTHS_MM[0]}mm.pdf is for one column."
+    yield "\\begin{figure}"
+    yield "\\centering"
+    yield f"\\includegraphics[width=\\linewidth]{{{chart.name}-{WIDTHS_MM[1]}mm}}"
+    caption = f"{_title(chart.title)}. {inline(chart.caption)}"
+    yield f"\\caption{{{caption}}}\\label{{fig:{chart.name}}}"
+    yield "\\end{figure}"
+
+
+def _draw(chart: Chart, place: Path) -> None:
+    """Draws it as wide as each of WIDTHS_MM, with letters of the same size where it is one plot."""
+    import vl_convert
+
+    specification = for_paper(chart)
+    for width in WIDTHS_MM:
+        svg = _narrowed(specification, width * _PIXELS_PER_MM)
+        pdf = vl_convert.svg_to_pdf(_sized(svg, width * _POINTS_PER_MM))
+        (place / f"{chart.name}-{width}mm.pdf").write_bytes(pdf)
+
+
+def _narrowed(specification: dict[str, Any], wanted: float) -> str:
+    """Returns the picture with a plot so narrow, or so wide, that all of it is `wanted` pixels wide; of a chart
+    of several plots, as wide as it is."""
+    svg = _svg(specification)
+    own = specification.get("width")
+    if not isinstance(own, int | float):
+        return svg
+    plot = max(own + wanted - _size(svg)[0], wanted / 3)
+    return _svg({**specification, "width": plot})
+
+
+def _svg(specification: dict[str, Any]) -> str:
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE))
+
+
+def _size(svg: str) -> tuple[float, float]:
+    found = _SIZE.search(svg)
+    assert found, "Vega gives each picture a size"
+    return float(found[1]), float(found[2])
+
+
+def _sized(svg: str, width: float) -> str:
+    """Returns the picture so many points wide: its `viewBox` is what it was."""
+    old_width, old_height = _size(svg)
+    height = old_height * width / old_width
+    return _SIZE.sub(f'width="{width:.2f}" height="{height:.2f}"', svg, count=1)
