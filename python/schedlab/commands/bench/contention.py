@@ -9,7 +9,7 @@ import click
 
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
-from schedlab.display.terminal import new_table, results
+from schedlab.display.terminal import new_table, results, say
 from schedlab.runs.plan import Plan
 from schedlab.toolchain.policies import kinds_of_policies
 
@@ -31,9 +31,15 @@ if TYPE_CHECKING:
     help="[default: all, and the presets of the standard one]",
 )
 @click.option("--cpus", default="2,5,16", show_default=True, type=CPUS)
+@click.option(
+    "--cycles",
+    is_flag=True,
+    help="Not on Spike but on rvsim, a cycle-level emulator with caches, which is installed for it: the work that"
+    " waits most. A check, of some seconds to a minute each.",
+)
 @json_option
 def contention(
-    policies: tuple[PolicyChoice, ...] | None, cpus: tuple[int, ...], as_json: bool
+    policies: tuple[PolicyChoice, ...] | None, cpus: tuple[int, ...], cycles: bool, as_json: bool
 ) -> None:
     """Measure how long CPUs wait for the locks of run queues, which is what finer locks could gain.
 
@@ -43,11 +49,49 @@ def contention(
     from schedlab.benchmarks.contention import TURNS, setups
 
     wanted = setups(policies or kinds_of_policies(), cpus)
-    found = [each for turn in TURNS for each in measure(wanted, turn)]
+    if cycles:
+        found = measure_cycles(wanted)
+        table = cycles_table(found)
+    else:
+        found = [each for turn in TURNS for each in measure(wanted, turn)]
+        table = contention_table(found, TURNS)
     if as_json:
         echo_json([each.to_dict() for each in found])
     else:
-        results().print(contention_table(found, TURNS))
+        results().print(table)
+
+
+def measure_cycles(wanted: Sequence[Run]) -> list[Contended]:
+    """Carries out the setups of the first work, one after the other."""
+    from schedlab.benchmarks.contention import WORK
+    from schedlab.benchmarks.cycles import contended_on_rvsim
+    from schedlab.runs.parts import supply
+
+    parts = supply(["kernel", "disk"])
+    found = []
+    chosen = [run for run in wanted if run.label == WORK[0]]
+    for number, run in enumerate(chosen, start=1):
+        found.append(contended_on_rvsim(run, parts))
+        say(f"[{number}/{len(chosen)}] {run.title}")
+    return found
+
+
+def cycles_table(found: Sequence[Contended]) -> Table:
+    """A row for each setup."""
+    table = new_table(
+        "Waiting for the locks of run queues, % of the CPUs' cycles, on rvsim",
+        *("work", "policy", ">CPUs", ">%", ">waits", ">% of the scheduler's time"),
+    )
+    for each in found:
+        table.add_row(
+            each.work,
+            each.policy,
+            str(each.cpus),
+            f"{100 * each.of_time:.3f}",
+            f"{each.waits:,}",
+            f"{100 * each.waited_us / each.scheduler_us:.2f}",
+        )
+    return table
 
 
 def measure(wanted: tuple[Run, ...], turn: str) -> list[Contended]:
