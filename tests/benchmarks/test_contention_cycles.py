@@ -61,6 +61,18 @@ def test_what_the_console_tells() -> None:
     assert (told.work, told.policy, told.cpus) == (WORK[0], "rr:table-scan", 2)
 
 
+def test_an_installation_that_fails_is_told(
+    parts: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(name: str) -> Path:
+        raise subprocess.CalledProcessError(1, ["pip"], stderr="no network")
+
+    monkeypatch.setattr(cycles, "environment", fails)
+    monkeypatch.setattr(cycles, "image_of", lambda run, parts: b"")
+    with pytest.raises(MachineUnfit, match="does not run here: no network"):
+        cycles.contended_on_rvsim(run_of(), parts)
+
+
 @pytest.mark.parametrize(
     ("told", "words"),
     [

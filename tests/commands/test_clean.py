@@ -19,6 +19,7 @@ OURS = {
     "spike": ("spike/0.0.5.dev20-0123456789ab/lib/libriscv.so",),
     "linux": (
         f"linux/trees/{SHORT}/kernel/usr",
+        f"linux/trees/{SHORT}.removed-123/kernel/usr",
         f"linux/images/{SHORT}01234567.cpio",
         "linux/packages.lock.json",
     ),

@@ -72,9 +72,9 @@ def contended_on_rvsim(run: Run, parts: Mapping[str, Path]) -> Contended:
 
 
 def _carried_out(image: Path, cpus: int) -> dict[str, object]:
-    python = environment(PEER)
-    command = [str(word) for word in (python, _RUNNER, image, _STUB, cpus, _CYCLES)]
     try:
+        python = environment(PEER)
+        command = [str(word) for word in (python, _RUNNER, image, _STUB, cpus, _CYCLES)]
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,

@@ -65,6 +65,8 @@ PARTS = {
         (r"errors/schedlab-error-[a-z0-9_]+\.log", r"install\.log", r"durations\.json"),
     ),
 }
+_REMOVED = r"(\.removed-\d+)?"
+"""The end of the name of what was being removed when that was interrupted."""
 _KEPT = (r"(.*/)?lock", r"(install|python)\.lock", r"dask")
 """What stays, and is schedlab's: locks, which others may hold, and the folder that Dask works in."""
 
@@ -80,7 +82,7 @@ class Entry:
 
 def entries(part: str) -> list[Entry]:
     """Returns what there is of a part and is not in use."""
-    whole = [re.compile(each) for each in PARTS[part].entries]
+    whole = [re.compile(f"({each}){_REMOVED}") for each in PARTS[part].entries]
     return [
         Entry(path, _size(path))
         for path, name in _all()
@@ -90,7 +92,7 @@ def entries(part: str) -> list[Entry]:
 
 def strangers() -> list[str]:
     """Returns the names of what lies in the cache and is none of schedlab's."""
-    ours = [re.compile(each) for part in PARTS.values() for each in part.entries]
+    ours = [re.compile(f"({each}){_REMOVED}") for part in PARTS.values() for each in part.entries]
     ours += [re.compile(each) for each in _KEPT]
     return [name for _, name in _all() if not any(each.fullmatch(name) for each in ours)]
 
