@@ -90,6 +90,10 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     "gantt-whole": lambda: charts.gantt(
         "gantt-whole", simulated(), end_ns=simulated().end_ns, **WORDS
     ),
+    "lanes": lambda: charts.lanes("lanes", simulated(), **WORDS),
+    "lanes-levels": lambda: charts.lanes(
+        "lanes-levels", feedback_trace(ALLOTMENT_BOOST, 600)[0], **WORDS
+    ),
     "levels": lambda: charts.levels("levels", feedback_trace(ALLOTMENT_BOOST, 1000)[0], **WORDS),
     "shares": lambda: charts.shares_over_time("shares", simulated(), **WORDS),
     "latencies": lambda: charts.latencies(

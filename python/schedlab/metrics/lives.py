@@ -141,9 +141,26 @@ def attribute(
     trace: Facts, who: LifeTable, kind: AttributeKind, end_row: int, otherwise: int
 ) -> Integers:
     """Each life's last value of an attribute up to `end_row`: set, inherited, or `otherwise`."""
+    every = np.arange(len(who))
+    return attribute_at(trace, who, kind, every, np.full(len(who), end_row), otherwise)
+
+
+def attribute_at(
+    trace: Facts,
+    who: LifeTable,
+    kind: AttributeKind,
+    life: Integers,
+    row: Integers,
+    otherwise: int,
+) -> Integers:
+    """The value of an attribute that each of some lives has at a row of the events: the last that was set by
+    then, else its parent's at its fork, and so on; else `otherwise`."""
     rows = trace.rows(Kind.ATTRIBUTE)
-    rows = rows[(trace.at("first", rows) == kind) & (rows <= end_row)]
-    index = _inherited(who, *_own(trace, who, rows))
+    rows = rows[trace.at("first", rows) == kind]
+    of = who.life_at(trace.at("process", rows).astype(np.int64), rows)
+    own = last_before(of, rows, life, row + 1)
+    at_fork = _resolve(last_before(of, rows, who.parent, who.fork_row), who.parent)
+    index = np.where(own >= 0, own, at_fork[life])
     values = np.append(trace.at("second", rows).astype(np.int64), otherwise)
     return values[index]
 

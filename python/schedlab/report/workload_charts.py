@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 
 import polars as pl
 
@@ -17,8 +18,8 @@ from schedlab.report.workload_tables import Workload
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.units import format_time
 
-_GANTTS = 4
-_PROCESSES_IN_GANTT = 12
+_LANES = 8
+"""The most runs of one workload of which each process is drawn."""
 _TRACES = 60
 """The most traces that are read for the latencies of one workload."""
 _WIDE_RANGE = 50
@@ -30,7 +31,7 @@ def workload_charts(collection: Collection, workload: Workload) -> Iterator[Char
     yield from _turnaround(collection, workload)
     yield from _response(collection, workload)
     yield from _latencies(collection, workload)
-    yield from _gantts(collection, workload)
+    yield from _lanes(collection, workload)
 
 
 def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
@@ -106,31 +107,36 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
         )
 
 
-def _gantts(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Charts of which process ran when: the first seed's run, where few setups have few processes."""
-    if len(workload.setups) > _GANTTS:
-        return
+def _lanes(collection: Collection, workload: Workload) -> Iterator[Chart]:
+    """Charts of what each process did: of the first seed's run under each policy, on as many CPUs as are first;
+    on more, as far as _LANES reach."""
     stems = unique_slugs(
         [f"{each.setup.policy_title} {each.setup.cpus}cpu" for each in workload.setups], "setup"
     )
-    for each, stem in zip(workload.setups, stems, strict=True):
-        if each.runs[0].succeeded and _processes(each) <= _PROCESSES_IN_GANTT:
-            yield from charts.drawn(_gantt, workload, each, stem)
+    drawn = 0
+    for _, members in groupby(
+        zip(workload.setups, stems, strict=True), key=lambda each: each[0].setup.cpus
+    ):
+        setups = list(members)
+        if drawn and drawn + len(setups) > _LANES:
+            return
+        shown = [each for each in setups[:_LANES] if each[0].runs[0].succeeded]
+        length_ns = charts.readable_length_ns(each.runs[0].trace() for each, _ in shown)
+        for each, stem in shown:
+            yield from charts.drawn(_lane, workload, each, stem, length_ns)
+        drawn += len(setups)
 
 
-def _processes(each: Repeated) -> int:
-    return int(each.runs[0].metrics().summary["processes"][0])
-
-
-def _gantt(workload: Workload, each: Repeated, stem: str) -> Chart:
+def _lane(workload: Workload, each: Repeated, stem: str, length_ns: int | None) -> Chart:
     setup, run = each.setup, each.runs[0]
     doubt = "" if repeatable([each]) else " Not repeatable."
-    return charts.gantt(
-        f"gantt-{workload.stem}-{stem}",
+    return charts.lanes(
+        f"lanes-{workload.stem}-{stem}",
         run.trace(),
         title=f"{workload.title}: {setup.policy_title} on {cpus([setup.cpus])}{mark([each])}",
         caption=(
             f"Machine {literal(setup.machine)}, tick {format_time(setup.tick_ns)}, seed"
             f" {run.seed}.{doubt}"
         ),
+        length_ns=length_ns,
     )

@@ -4,6 +4,7 @@
 from schedlab.report.charts.boxes import boxes
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.gantt import gantt
+from schedlab.report.charts.lanes import lanes, readable_length_ns
 from schedlab.report.charts.latencies import latencies
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
@@ -22,11 +23,13 @@ __all__ = [
     "drawn",
     "gantt",
     "in_policy_order",
+    "lanes",
     "latencies",
     "levels",
     "lines",
     "page_config",
     "paper_config",
+    "readable_length_ns",
     "shares_over_time",
     "states",
 ]

@@ -27,6 +27,7 @@ from schedlab.report.charts.processes import (
     Span,
     drawable,
     people_of,
+    readable,
     span_of,
 )
 from schedlab.report.charts.theme import FAINT, WIDTH
@@ -60,7 +61,8 @@ def gantt(
     intervals of the part drawn, unrounded and unmerged.
     """
     people = people_of(trace)
-    span = _readable(people, span_of(people.window, begin_ns, end_ns), end_ns is None)
+    span = span_of(people.window, begin_ns, end_ns)
+    span = readable(people, span, READABLE_PER_CPU) if end_ns is None else span
     intervals = _intervals(people, span)
     by: Colouring = colour or _colouring(intervals)
     axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
@@ -74,19 +76,6 @@ def gantt(
         sentences(caption, *_remarks(people, span, visits), merged),
         _words(intervals, span, trace.header.cpus),
     )
-
-
-def _readable(people: People, span: Span, may_cut: bool) -> Span:
-    """Its first part, if it holds too many intervals to be told apart, in whole ticks."""
-    if not may_cut:
-        return span
-    running = span.clip(people.running())
-    most = READABLE_PER_CPU * people.trace.header.cpus
-    if len(running) <= most:
-        return span
-    end = int(running.sort("begin_ns")["begin_ns"][most])
-    tick = people.trace.header.tick_ns
-    return Span(span.begin_ns, span.begin_ns + max((end - span.begin_ns) // tick, 1) * tick)
 
 
 def _intervals(people: People, span: Span) -> pl.DataFrame:

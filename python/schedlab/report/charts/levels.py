@@ -47,6 +47,11 @@ def _order(stays: pl.DataFrame) -> str:
     return next((policy.level_order for name, policy in _level_policies() if name == first), "")
 
 
+def levels_rise(stays: pl.DataFrame) -> bool:
+    """Is a higher number served before a lower one, by what the first policy says of its levels?"""
+    return _order(stays) == "highest first"
+
+
 def levels(
     name: str,
     trace: Trace,
@@ -75,7 +80,7 @@ def levels(
         name,
         title,
         _chart(shown, drawn, marks, axis),
-        shown.drop("life", "role"),
+        shown.drop("life", "role", "row"),
         sentences(caption, *_remarks(shown, marks), merged),
         _words(shown, marks, span),
     )
@@ -85,7 +90,8 @@ def stays_of(people: People) -> pl.DataFrame:
     """Each time from SCHEDULER_EXIT to SCHEDULER_ENTER that a process had a CPU, by CPU and time.
 
     Columns: cpu, life, pid, label, group, role, level (null under a policy without levels),
-    policy, begin_ns, end_ns, left (did it leave the CPU by itself: "blocked", "yielded"; else "").
+    policy, begin_ns, end_ns, left (did it leave the CPU by itself: "blocked", "yielded"; else ""),
+    row (of the trace's events, where it begins).
     """
     trace = people.trace
     kind, cpu = trace.column("kind"), trace.column("cpu")
@@ -133,7 +139,7 @@ def stays_of(people: People) -> pl.DataFrame:
         .sort("cpu", "row")
         .select(
             "cpu", "life", "pid", "label", "group", "role", "level", "policy", "begin_ns",
-            "end_ns", "left",
+            "end_ns", "left", "row",
         )
     )  # fmt: skip
 
@@ -253,8 +259,7 @@ def _level_rows(stays: pl.DataFrame) -> list[str]:
     found = stays["level"].drop_nulls().to_list()
     rows = []
     if found:
-        largest_first = _order(stays) == "highest first"
-        rows = [f"level {each}" for each in sorted(set(found), reverse=largest_first)]
+        rows = [f"level {each}" for each in sorted(set(found), reverse=levels_rise(stays))]
     return (
         rows
         + stays.filter(pl.col("level").is_null())["policy"].unique(maintain_order=True).to_list()

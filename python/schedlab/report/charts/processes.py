@@ -105,6 +105,17 @@ def people_of(trace: Trace) -> People:
     return People(trace, who, window, found)
 
 
+def readable(people: People, span: Span, per_cpu: int) -> Span:
+    """The first part of it, in whole ticks, if in it CPUs have more runs than `per_cpu` each."""
+    running = span.clip(people.running())
+    most = per_cpu * people.trace.header.cpus
+    if len(running) <= most:
+        return span
+    end = int(running.sort("begin_ns")["begin_ns"][most])
+    tick = people.trace.header.tick_ns
+    return Span(span.begin_ns, span.begin_ns + max((end - span.begin_ns) // tick, 1) * tick)
+
+
 Colouring = Literal["group", "process"]
 
 

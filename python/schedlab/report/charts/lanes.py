@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: MIT
+"""What each process did: a lane for each, in which it runs, waits for a CPU, or is blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.metrics.tables import duration, percent
+from schedlab.report.charts.levels import levels_rise, stays_of
+from schedlab.report.charts.nothing import NothingToDraw
+from schedlab.report.charts.parts import (
+    Looks,
+    chart_of,
+    chosen_in_legend,
+    opacity_if,
+    sentences,
+    zoom_along_time,
+)
+from schedlab.report.charts.processes import People, Span, drawable, people_of, readable, span_of
+from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
+from schedlab.report.charts.time_axis import TimeAxis, Unit
+from schedlab.report.charts.waits import (
+    READY_LEAST,
+    STARVING_TICKS,
+    Activity,
+    activity_of,
+    inversions,
+    starvation,
+)
+from schedlab.report.model import Chart
+from schedlab.report.wording import counted
+from schedlab.trace import Trace
+
+LANES_MOST = 40
+LANE_HEIGHT = 14
+READABLE_PER_CPU = 800
+"""Without an end, this many runs of each CPU are drawn."""
+PALE = 0.28
+"""The opacity of a wait."""
+OTHERS = "other groups"
+_GROUPS_TOLD = 7
+
+
+def lanes(
+    name: str,
+    trace: Trace,
+    *,
+    title: str,
+    caption: str,
+    length_ns: int | None = None,
+    lanes_most: int = LANES_MOST,
+    unit: Unit = "ms",
+) -> Chart:
+    """A row for each process of the workload: it runs, in full colour; waits for a CPU, pale; or neither.
+
+    The colour is the level at which it was picked, if the policy tells levels; else its group. Starvation
+    and priority inversions are marked. Of more than `lanes_most` processes, those that are marked are shown,
+    then those that waited longest, of each group in turn. Of the window measured, the first `length_ns`
+    are drawn; without that, as much as can be told apart. `data`: each interval of the part drawn, of all
+    processes, with what is marked.
+    """
+    people = people_of(trace)
+    activity = activity_of(people)
+    begin, end = people.window.begin_ns, people.window.end_ns
+    span = span_of(people.window, begin, min(end, begin + (length_ns or end - begin)))
+    span = span if length_ns else readable(people, span, READABLE_PER_CPU)
+    shown = span.clip(activity.intervals)
+    if shown.is_empty():
+        raise NothingToDraw(f"chart {name}: the workload had no process in that time")
+    series, colours = _series(activity, people)
+    shown = shown.with_columns(series=series)
+    marks = {"starves": starvation(people), "inversion": inversions(people, activity)}
+    order, left_out = _lanes(shown, marks, lanes_most)
+    drawn, merged = drawable(
+        shown.filter(pl.col("label").is_in(order) & (pl.col("state") != "blocked")),
+        ["label", "state", "series"],
+        span,
+    )
+    axis = TimeAxis(span, people.window.begin_ns, unit, trace.header.tick_ns)
+    remarks = [
+        _drawn_part(people, span),
+        "Full colour: it runs; pale: it waits for a CPU; nothing: it is blocked.",
+        _colours(activity),
+        *_marked(people, activity, marks),
+        left_out,
+        merged,
+    ]
+    return Chart(
+        name,
+        title,
+        _chart(drawn, _placed(marks, people, span, order), order, colours, axis),
+        _data(shown, marks),
+        sentences(caption, *remarks),
+        _words(shown, marks, span),
+    )
+
+
+def readable_length_ns(traces: Iterable[Trace]) -> int | None:
+    """How much of each to draw so that all can be read and show the same time; None: all of their windows."""
+    lengths = []
+    for trace in traces:
+        people = people_of(trace)
+        whole = Span(people.window.begin_ns, people.window.end_ns)
+        shown = readable(people, whole, READABLE_PER_CPU)
+        lengths += [shown.length_ns] if shown != whole else []
+    return min(lengths, default=None)
+
+
+def _series(activity: Activity, people: People) -> tuple[pl.Expr, list[str]]:
+    """Returns what has a colour, and in which order: levels, that which is served first before the others, or
+    groups. What has none in the palette is one series."""
+    levels = activity.intervals["level"].drop_nulls().unique().to_list()
+    most = len(PALETTE)
+    if levels:
+        ordered = sorted(levels, reverse=levels_rise(stays_of(people)))
+        names = [f"level {each}" for each in ordered]
+        told = pl.format("level {}", "level").fill_null("level not told")
+        others = "later levels"
+    else:
+        names = sorted(activity.intervals["group"].unique())
+        told, others = pl.col("group"), OTHERS
+    loud = names if len(names) <= most else names[: most - 1]
+    return pl.when(told.is_in(loud)).then(told).otherwise(pl.lit(others)), [*loud, others]
+
+
+def _lanes(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], most: int) -> tuple[list[str], str]:
+    """Returns the labels that have a row, in the order of groups and PIDs, and what is said of the others."""
+    length = pl.col("end_ns") - pl.col("begin_ns")
+    marked = pl.concat([each.select("life") for each in marks.values()])["life"]
+    rows = (
+        shown.group_by("label")
+        .agg(
+            pl.col("group", "pid").first(),
+            marked=pl.col("life").is_in(marked.implode()).any(),
+            waited=length.filter(pl.col("state") == "runnable").max().fill_null(0),
+        )
+        .sort("marked", "waited", "pid", descending=[True, True, False])
+        .with_columns(turn=pl.int_range(pl.len()).over("group"))
+        .sort("marked", "turn", "group", descending=[True, False, False], maintain_order=True)
+    )
+    kept = rows.head(most).sort("group", "pid")["label"].to_list()
+    missing = rows[most:].group_by("group").len().sort("group").rows()
+    told = ", ".join(f"{count} of {group}" for group, count in missing)
+    if len(missing) > _GROUPS_TOLD:
+        told = f"{len(rows) - len(kept)} of {len(rows)} processes"
+    return (
+        kept,
+        f"Left out, as they waited less than others of their group: {told}." if told else "",
+    )
+
+
+def _placed(
+    marks: dict[str, pl.DataFrame], people: People, span: Span, order: Sequence[str]
+) -> dict[str, pl.DataFrame]:
+    """The marks that lie in the picture, with labels."""
+    names = people.names.select("life", "label")
+    return {
+        what: span.clip(frame.join(names, on="life", maintain_order="left")).filter(
+            pl.col("label").is_in(list(order))
+        )
+        for what, frame in marks.items()
+    }
+
+
+def _data(shown: pl.DataFrame, marks: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """The intervals, and the time of each that is starvation or inversion."""
+    data = shown.sort("life", "begin_ns").with_row_index("at")
+    for what, frame in marks.items():
+        spans = frame.select("life", since="begin_ns", until="end_ns")
+        both = pl.min_horizontal("end_ns", "until") - pl.max_horizontal("begin_ns", "since")
+        within = (
+            data.join(spans, on="life")
+            .select("at", both.clip(0).alias(f"{what}_ns"))
+            .group_by("at")
+            .agg(pl.col(f"{what}_ns").sum())
+        )
+        data = data.join(within, on="at", how="left", maintain_order="left")
+    kept = (
+        "pid", "name", "group", "state", "cause", "why", "level", "cpu", "begin_ns", "end_ns",
+        "starves_ns", "inversion_ns",
+    )  # fmt: skip
+    return data.select(kept).with_columns(pl.col("starves_ns", "inversion_ns").fill_null(0))
+
+
+# --- the picture
+
+
+def _chart(
+    drawn: pl.DataFrame,
+    marks: dict[str, pl.DataFrame],
+    order: list[str],
+    colours: list[str],
+    axis: TimeAxis,
+) -> Any:
+    there = set(drawn["series"])
+    looks = Looks([each for each in colours if each in there], policies=False, muted=colours[-1:])
+    y = alt.Y("label:N", title=None, sort=order, scale=alt.Scale(domain=order, paddingInner=0.15),
+              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    chosen = chosen_in_legend()
+    waits, runs = (
+        axis.intervals(
+            chart_of(
+                drawn.filter(pl.col("state") == state).select(
+                    "label", "series", "cpu", "why", "merged", *axis.embed("begin_ns", "end_ns")
+                )
+            )
+        )
+        .mark_bar(clip=True)
+        .encode(
+            axis.x("from_"),
+            alt.X2("to:Q"),
+            y,
+            looks.colour(symbolType="square"),
+            opacity=opacity_if(chosen, opacity),
+            tooltip=[
+                alt.Tooltip("label:N", title=what),
+                alt.Tooltip("series:N", title="colour"),
+                *([alt.Tooltip("cpu:Q", title="on CPU", format="d")] if state == "running" else []),
+                *axis.tooltips(),
+                *([alt.Tooltip("why:N", title="why it left")] if state == "running" else []),
+                alt.Tooltip("merged:Q", title="intervals drawn as one"),
+            ],
+        )
+        for state, opacity, what in (
+            ("runnable", PALE, "waits for a CPU"),
+            ("running", 1, "runs"),
+        )
+    )
+    layers = [waits, runs.add_params(chosen, zoom_along_time()), *_marks(marks, axis, y)]
+    return alt.layer(*layers).properties(width=WIDTH, height=LANE_HEIGHT * len(order) + 4)
+
+
+def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any]:
+    looks: dict[str, tuple[str, dict[str, Any]]] = {
+        "starves": ("starves", {"filled": False, "strokeWidth": 1.5, "height": {"band": 1}}),
+        "inversion": ("priority inversion", {"height": 3, "yOffset": LANE_HEIGHT * 0.38}),
+    }
+    layers = []
+    for what, (said, look) in looks.items():
+        frame = marks[what]
+        if frame.is_empty():
+            continue
+        more = [name for name in ("behind",) if name in frame.columns]
+        rows = chart_of(frame.select("label", *more, *axis.embed("begin_ns", "end_ns")))
+        layers.append(
+            axis.intervals(rows)
+            .mark_bar(style=ANNOTATION, clip=True, **look)
+            .encode(
+                axis.x("from_"),
+                alt.X2("to:Q"),
+                y,
+                tooltip=[
+                    alt.Tooltip("label:N", title=said),
+                    *[alt.Tooltip("behind:N", title="blocked on") for _ in more],
+                    *axis.tooltips(),
+                ],
+            )
+        )
+    return layers
+
+
+# --- words
+
+
+def _drawn_part(people: People, span: Span) -> str:
+    if span.length_ns >= people.window.elapsed_ns:
+        return ""
+    begin, end = (duration(time - people.window.begin_ns) for time in (span.begin_ns, span.end_ns))
+    return f"Drawn are {begin} to {end} of {duration(people.window.elapsed_ns)}."
+
+
+def _colours(activity: Activity) -> str:
+    if not activity.intervals["level"].count():
+        return "Colours are groups."
+    return (
+        "Colours are levels: of a run, as the process was picked; of a wait, as it is picked next."
+    )
+
+
+def _marked(people: People, activity: Activity, marks: dict[str, pl.DataFrame]) -> list[str]:
+    """What is marked in all of the window, and the longest wait."""
+    starves, inverted = marks["starves"], marks["inversion"]
+    tick_ns = people.trace.header.tick_ns
+    told = []
+    if len(starves):
+        told.append(
+            f"Framed: starvation, a wait of over {STARVING_TICKS} ticks for each process that is ready at a"
+            f" CPU (at least {READY_LEAST}), {counted(len(starves), 'time')} in all."
+        )
+    waits = activity.intervals.filter(pl.col("state") == "runnable")
+    if len(waits):
+        length = pl.col("end_ns") - pl.col("begin_ns")
+        row = waits.sort(length, "begin_ns", descending=[True, False]).row(0, named=True)
+        longest = row["end_ns"] - row["begin_ns"]
+        since = duration(row["begin_ns"] - people.window.begin_ns)
+        none = "" if len(starves) else ", which is no starvation"
+        told.append(
+            f"The longest wait: {duration(longest)}, of {row['label']} from {since} on{none}."
+        )
+    if len(inverted):
+        length_ns = (inverted["end_ns"] - inverted["begin_ns"]).sum()
+        told.append(
+            f"Line below a lane: priority inversion, in which a process of worse {activity.order} runs while"
+            " this one waits, or the one that it is blocked on, for longer than a tick"
+            f" ({duration(tick_ns)}): {counted(len(inverted), 'time')}, {duration(length_ns)} in all."
+        )
+    return told
+
+
+def _words(shown: pl.DataFrame, marks: dict[str, pl.DataFrame], span: Span) -> str:
+    length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
+    sums = shown.group_by("group", "state").agg(length.alias("sum")).sort("group", "state")
+    count = dict(shown.group_by("group").agg(pl.col("life").n_unique()).iter_rows())
+    by_group: dict[str, list[str]] = {}
+    for group, state, time in sums.iter_rows():
+        part = time / (span.length_ns * count[group])
+        by_group.setdefault(f"{count[group]} of {group}", []).append(f"{state} {percent(part)}")
+    told = "; ".join(
+        f"{group}: {', '.join(parts)}" for group, parts in list(by_group.items())[:_GROUPS_TOLD]
+    )
+    marked = (
+        f" {len(marks['starves'])} times starvation, {len(marks['inversion'])} times inversion."
+    )
+    return f"A lane for each process over {duration(span.length_ns)}. On average, {told}.{marked}"

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Waits that a chart marks: starvation, and priority inversion (docs/charts.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics.lives import attribute_at
+from schedlab.report.charts.levels import levels_rise, stays_of
+from schedlab.report.charts.processes import People, Span
+from schedlab.report.charts.shares import running_until
+from schedlab.trace import AttributeKind
+
+STARVING_TICKS = 50
+"""A wait of more ticks than this for each process that is ready at a CPU is starvation."""
+READY_LEAST = 2
+PRIORITY_DEFAULT = 5
+"""PRIORITY_DEFAULT of policies/policy.h."""
+INVERSIONS = {"life": pl.Int64, "begin_ns": pl.Int64, "end_ns": pl.Int64, "behind": pl.String}
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What the processes of the workload did in the window, and by what the policy orders them."""
+
+    intervals: pl.DataFrame
+    """`People.intervals` of the workload, in which a run is cut where its process was picked again;
+    with `level` (of a run, as it was picked; of a wait, as it is picked next; null: none is told) and `waker`
+    (of what a wake-up ends: the PID of the process that woke it; 0: an interrupt; null: nothing did)."""
+    order: str
+    """What tells which process comes first: "priority", "level", or "" if nothing does."""
+    ranks: pl.DataFrame
+    """`intervals` with `rank`, the smaller the better; null: not known."""
+
+
+def activity_of(people: People) -> Activity:
+    """What is drawn of processes, and their ranks: by the attribute priority, if the workload's processes
+    differ in it; else by levels, if the policy tells them of its picks."""
+    stays = stays_of(people)
+    woken = pl.col("cause").cast(pl.String).shift(-1).over("life") == "woken"
+    mine = (
+        people.intervals()
+        .filter(pl.col("role") == "workload")
+        .with_columns(waker=pl.when(woken).then(pl.col("by").shift(-1).over("life")))
+    )
+    cut = _in_window(people, _with_levels(mine, stays))
+    life, row = (cut[name].to_numpy() for name in ("life", "begin_row"))
+    priority = attribute_at(
+        people.trace, people.who, AttributeKind.PRIORITY, life, row, PRIORITY_DEFAULT
+    )
+    own = pl.Series("rank", priority, dtype=pl.Int64)
+    if own.n_unique() > 1:
+        return Activity(cut, "priority", cut.with_columns(own))
+    if cut["level"].null_count() == len(cut):
+        return Activity(cut, "", cut.with_columns(rank=pl.lit(None, pl.Int64)))
+    sign = -1 if levels_rise(stays) else 1
+    place = pl.col("picked") * sign
+    # Where a process waits is not told: at the worse of the levels of its last pick and its next.
+    worse = pl.max_horizontal(place.forward_fill().over("life"), place.backward_fill().over("life"))
+    rank = pl.when(pl.col("state") == "running").then(place).otherwise(worse)
+    return Activity(cut, "level", cut.with_columns(rank=rank))
+
+
+def _in_window(people: People, intervals: pl.DataFrame) -> pl.DataFrame:
+    return Span(people.window.begin_ns, people.window.end_ns).clip(intervals)
+
+
+def _with_levels(intervals: pl.DataFrame, stays: pl.DataFrame) -> pl.DataFrame:
+    """Cuts each run where its process was picked again; `picked`: the level of each run."""
+    runs = intervals.filter(pl.col("state") == "running").sort("life", "begin_ns")
+    picks = stays.select("life", "row", at="begin_ns", picked="level").sort("life", "at")
+    pieces = (
+        picks.join_asof(
+            runs.with_row_index("run"),
+            left_on="at", right_on="begin_ns", by="life", strategy="backward",
+            coalesce=False, check_sortedness=False,
+        )
+        .filter(pl.col("at") < pl.col("end_ns"))
+        .with_columns(first=pl.int_range(pl.len()).over("run") == 0)
+        .with_columns(
+            begin_ns=pl.when("first").then("begin_ns").otherwise("at"),
+            begin_row="row",
+            end_ns=pl.coalesce(pl.col("at").shift(-1).over("run"), "end_ns"),
+        )
+    )  # fmt: skip
+    untold = runs.with_row_index("run").join(pieces, on="run", how="anti").drop("run")
+    columns = [*intervals.columns, "picked"]
+    return (
+        pl.concat(
+            [
+                intervals.filter(pl.col("state") != "running"),
+                pieces.select(columns),
+                untold,
+            ],
+            how="diagonal",
+        )
+        .sort("life", "begin_ns", "begin_row")
+        .with_columns(level=pl.col("picked").backward_fill().over("life"))
+    )
+
+
+def starvation(people: People) -> pl.DataFrame:
+    """The waits of the workload that are starvation: life, begin_ns, end_ns.
+
+    They are longer than STARVING_TICKS ticks for each process that was ready (it ran or waited) at a CPU,
+    on average over the wait and over the CPUs, at least READY_LEAST.
+    """
+    found = _in_window(people, people.intervals())
+    ready = found.filter(pl.col("state").is_in(["runnable", "running"]))
+    waits = found.filter((pl.col("state") == "runnable") & (pl.col("role") == "workload"))
+    least = STARVING_TICKS * READY_LEAST * people.trace.header.tick_ns
+    waits = waits.filter(pl.col("end_ns") - pl.col("begin_ns") > least)
+    begin, end = (waits[name].to_numpy().astype(np.float64) for name in ("begin_ns", "end_ns"))
+    until_begin, until_end = (
+        running_until(ready["begin_ns"].to_numpy(), ready["end_ns"].to_numpy(), times)
+        for times in (begin, end)
+    )
+    length = np.maximum(end - begin, 1)
+    at_cpu = (until_end - until_begin) / length / people.trace.header.cpus
+    limit = STARVING_TICKS * people.trace.header.tick_ns * np.maximum(at_cpu, READY_LEAST)
+    return waits.filter(pl.Series(length > limit)).select("life", "begin_ns", "end_ns")
+
+
+def inversions(people: People, activity: Activity) -> pl.DataFrame:
+    """Priority inversions: life, begin_ns, end_ns, `behind` ("": it waits for a CPU itself; else the label
+    of the process that it is blocked on, which waits for one).
+
+    While a process waits for a CPU, or is blocked until a process of worse rank wakes it that waits for
+    one, a process of worse rank than its own runs, for longer than a tick without a break.
+    """
+    if not activity.order:
+        return pl.DataFrame(schema=INVERSIONS)
+    tick = people.trace.header.tick_ns
+    ranked = activity.ranks.drop_nulls("rank")
+    runs = ranked.filter(pl.col("state") == "running")
+    held = ranked.filter(pl.col("state") == "runnable").select(
+        "life", "begin_ns", "end_ns", "rank", behind=pl.lit("")
+    )
+    if activity.order == "priority":
+        held = pl.concat([held, _behind_others(people, ranked)])
+    held = held.filter(pl.col("end_ns") - pl.col("begin_ns") > tick)
+    found = [
+        (life, begin, end, behind)
+        for (rank,), rows in held.sort("rank").group_by("rank", maintain_order=True)
+        for union in [_union(runs.filter(pl.col("rank") > rank))]
+        for life, since, until, behind in rows.select(
+            "life", "begin_ns", "end_ns", "behind"
+        ).iter_rows()
+        for begin, end in _common(union, since, until)
+        if end - begin > tick
+    ]
+    return pl.DataFrame(found, schema=INVERSIONS, orient="row").sort("life", "begin_ns")
+
+
+def _behind_others(people: People, ranked: pl.DataFrame) -> pl.DataFrame:
+    """Where a process is blocked until one of worse rank wakes it, and that one waits for a CPU."""
+    blocked = ranked.filter((pl.col("state") == "blocked") & (pl.col("waker") > 0))
+    wakers = people.who.life_at(blocked["waker"].to_numpy(), blocked["end_row"].to_numpy())
+    waits = ranked.filter(pl.col("state") == "runnable").select(
+        waker_life="life", since="begin_ns", until="end_ns", waker_rank="rank", behind="label"
+    )
+    return (
+        blocked.with_columns(waker_life=pl.Series(wakers, dtype=pl.Int64))
+        .join(waits, on="waker_life", maintain_order="left")
+        .filter(
+            (pl.col("waker_rank") > pl.col("rank"))
+            & (pl.col("since") < pl.col("end_ns"))
+            & (pl.col("until") > pl.col("begin_ns"))
+        )
+        .select(
+            "life",
+            pl.max_horizontal("begin_ns", "since").alias("begin_ns"),
+            pl.min_horizontal("end_ns", "until").alias("end_ns"),
+            "rank",
+            "behind",
+        )
+    )
+
+
+Union = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+
+def _union(runs: pl.DataFrame) -> Union:
+    """Begins and ends of the times at which any of them goes on."""
+    ordered = runs.sort("begin_ns")
+    begin, end = ordered["begin_ns"].to_numpy(), ordered["end_ns"].to_numpy()
+    latest = np.maximum.accumulate(end) if len(end) else end
+    starts = np.flatnonzero(np.append(True, begin[1:] > latest[:-1])) if len(begin) else begin
+    return begin[starts], latest[np.append(starts[1:], len(begin)) - 1] if len(begin) else end
+
+
+def _common(union: Union, since: int, until: int) -> list[tuple[int, int]]:
+    begin, end = union
+    first, last = np.searchsorted(end, since, "right"), np.searchsorted(begin, until, "left")
+    return [(max(int(begin[at]), since), min(int(end[at]), until)) for at in range(first, last)]

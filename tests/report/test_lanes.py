@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: MIT
+"""Lanes of processes, and the waits that they mark: small traces made by hand, with figures known beforehand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+
+from schedlab.metrics import compute
+from schedlab.report import charts
+from schedlab.report.charts.lanes import READABLE_PER_CPU, readable_length_ns
+from schedlab.report.charts.processes import people_of
+from schedlab.report.charts.waits import activity_of, inversions, starvation
+from schedlab.report.model import Chart
+from schedlab.report.specifications import for_page
+from schedlab.trace import AttributeKind, Kind, MarkKind, PreemptReason, ProcessState, Trace
+from test_charts import SIZE_MOST, TRACES, WORDS
+from trace_simulator import PATIENT, Record, Script, load
+
+MS = 1_000_000
+
+
+class Story:
+    """A trace of a machine with a tick of 1 ms, told act by act; process 1 is the root."""
+
+    def __init__(self, policy: str = "rr", cpus: int = 1) -> None:
+        self.records: list[Record] = []
+        self.running = [0] * cpus
+        for cpu in range(cpus):
+            self.emit(0, Kind.START, cpu=cpu)
+        self.emit(0, Kind.POLICY, second=int.from_bytes(policy.encode()[:8], "little"))
+        self.emit(0, Kind.FORK, 0, 1)
+        self.run(0, 1)
+        self.emit(0, Kind.MARK, 1, int(MarkKind.BEGIN))
+
+    def emit(
+        self, at: float, kind: Kind, process: int = 0, first: int = 0, second: int = 0, cpu: int = 0
+    ) -> None:
+        number = len(self.records)
+        self.records.append(Record(round(at * MS), number, process, kind, cpu, first, second))
+
+    def fork(self, at: float, pid: int, group: str = "", priority: int | None = None) -> None:
+        """The root forks it."""
+        self.emit(at, Kind.FORK, 1, pid)
+        if priority is not None:
+            self.emit(at, Kind.ATTRIBUTE, pid, int(AttributeKind.PRIORITY), priority)
+
+    def run(
+        self, at: float, pid: int, *, level: int = 0, cpu: int = 0, blocks: bool = False
+    ) -> None:
+        """From here on it runs (0: none does); the process before is runnable, or blocked."""
+        before = self.running[cpu]
+        if before and blocks:
+            self.emit(at, Kind.BLOCK, before, 3, cpu=cpu)
+        self.emit(at, Kind.SCHEDULER_ENTER, before, cpu=cpu)
+        if level:
+            self.emit(at, Kind.DECISION, pid, 0, level, cpu=cpu)
+        if before and not blocks and before != pid:
+            self.emit(at, Kind.PREEMPT, before, int(PreemptReason.SLICE), cpu=cpu)
+        state = ProcessState.BLOCKED if blocks else ProcessState.RUNNABLE
+        if before != pid:
+            self.emit(at, Kind.SWITCH, pid, before, int(state) if before else 0, cpu=cpu)
+        self.emit(at, Kind.SCHEDULER_EXIT, pid, cpu=cpu)
+        self.running[cpu] = pid
+
+    def wake(self, at: float, pid: int, by: int) -> None:
+        self.emit(at, Kind.WAKEUP, pid, by, 0)
+
+    def end(self, at: float) -> Trace:
+        for cpu in range(len(self.running)):
+            own = sum(record.cpu == cpu for record in self.records)
+            self.emit(at, Kind.END, 0, 0, own + 1, cpu=cpu)
+        return load(self.records, Script(cpus=len(self.running)))
+
+
+def found(trace: Trace) -> list[tuple[int, float, float, str]]:
+    """Inversions: the number of the life, in ms from when to when, behind which process."""
+    people = people_of(trace)
+    rows = inversions(people, activity_of(people)).rows()
+    pid = people.who.pid
+    return [(int(pid[life]), begin / MS, end / MS, behind) for life, begin, end, behind in rows]
+
+
+def lanes(trace: Trace, **options: Any) -> Chart:
+    return charts.lanes("lanes", trace, **WORDS, **options)
+
+
+def layers_of(chart: Chart) -> list[str]:
+    """What the tooltips of a chart's layers call what they are drawn for."""
+    return [layer["encoding"]["tooltip"][0]["title"] for layer in chart.plain["layer"]]
+
+
+# --- lanes
+
+
+@settings(PATIENT, max_examples=25)
+@given(trace=TRACES)
+def test_lanes_have_all_time_of_the_workload(trace: Trace) -> None:
+    """Of each process as long as the metrics say that it ran, waited and was blocked in the window."""
+    metrics = compute(trace)
+    window = metrics.summary.row(0, named=True)
+    should = metrics.processes.filter(pl.col("role") == "workload")
+    times = ("running_ns", "waiting_ns", "blocked_ns")
+    if not window["elapsed_ns"] or not should.select(pl.sum_horizontal(times)).sum().item():
+        return
+    data = lanes(trace, length_ns=window["elapsed_ns"]).data
+    for state, column in zip(("running", "runnable", "blocked"), times, strict=True):
+        length = (pl.col("end_ns") - pl.col("begin_ns")).sum()
+        own = dict(data.filter(pl.col("state") == state).group_by("pid").agg(length).rows())
+        metric = should.group_by("pid").agg(pl.col(column).sum())
+        assert own == {pid: time for pid, time in metric.rows() if time}
+
+
+def test_a_lane_is_coloured_by_level_where_the_policy_tells_levels() -> None:
+    """A run, also where it is picked again, at the level of its pick; a wait at that of the next."""
+    story = Story("mlfq")
+    story.fork(0, 2)
+    story.fork(0, 3)
+    story.run(1, 2, level=3, blocks=True)
+    story.run(2, 2, level=2)
+    story.run(4, 3, level=3)
+    story.run(7, 2, level=1)
+    data = lanes(story.end(9)).data.filter(pl.col("pid") == 2)
+    assert data.select("state", "level", pl.col("begin_ns", "end_ns") / MS).rows() == [
+        ("runnable", 3, 0, 1),
+        ("running", 3, 1, 2),
+        ("running", 2, 2, 4),
+        ("runnable", 1, 4, 7),
+        ("running", 1, 7, 9),
+    ]
+
+
+def crowd(processes: int, milliseconds: int) -> Trace:
+    """Processes that take turns of a tick, except for the last one, which never runs."""
+    story = Story()
+    for number in range(processes):
+        story.fork(0, 2 + number)
+    story.run(0, 0, blocks=True)
+    for tick in range(milliseconds):
+        story.run(tick, 2 + tick % (processes - 1))
+    return story.end(milliseconds)
+
+
+def test_of_many_processes_those_are_shown_that_say_most() -> None:
+    trace = crowd(60, 4000)
+    chart = lanes(trace, lanes_most=10, length_ns=trace.end_ns)
+    (rows,) = {tuple(layer["encoding"]["y"]["sort"]) for layer in chart.plain["layer"]}
+    assert len(rows) == 10 and "61 process 61" in rows
+    assert chart.data["pid"].n_unique() == 60
+    assert (
+        "Left out, as they waited less than others of their group: 50 of 60 processes."
+        in chart.caption
+    )
+    assert "starves" in layers_of(chart)
+    assert "Framed: starvation" in chart.caption and "1 time in all" in chart.caption
+    assert len(json.dumps(for_page(lanes(crowd(60, 40_000))))) <= SIZE_MOST
+
+
+def test_what_cannot_be_told_apart_is_not_drawn() -> None:
+    chart = lanes(crowd(3, READABLE_PER_CPU + 400))
+    assert f"Drawn are 0 ns to {READABLE_PER_CPU} ms of 1.20 s" in chart.caption
+    assert chart.data["end_ns"].max() == READABLE_PER_CPU * MS
+
+
+def test_lanes_to_be_compared_show_the_same_time() -> None:
+    """That of the one of which least can be read; and all of those that can be."""
+    busy, busier, short = crowd(3, 2000), crowd(3, 3000), crowd(3, 10)
+    assert readable_length_ns([busy, short, busier]) == READABLE_PER_CPU * MS
+    assert readable_length_ns([short]) is None
+
+
+# --- starvation
+
+
+@pytest.mark.parametrize(
+    ("processes", "milliseconds", "starves"),
+    [(2, 100, 0), (2, 101, 1), (3, 150, 0), (3, 151, 1), (4, 199, 0), (4, 201, 1)],
+)
+def test_starvation_is_a_wait_of_fifty_ticks_for_each_that_is_ready(
+    processes: int, milliseconds: int, starves: int
+) -> None:
+    """At least for two; on one CPU the last process waits from the beginning to the end."""
+    rows = starvation(people_of(crowd(processes, milliseconds)))
+    assert len(rows) == starves
+    for row in rows.to_dicts():
+        assert (row["begin_ns"], row["end_ns"]) == (0, milliseconds * MS)
+
+
+def test_starvation_counts_what_is_ready_at_each_of_several_cpus() -> None:
+    """Six are ready on two CPUs: three for each, so 150 ticks."""
+    for milliseconds, starves in ((149, 0), (151, 4)):
+        story = Story(cpus=2)
+        for pid in range(2, 8):
+            story.fork(0, pid)
+        story.run(0, 2, blocks=True)
+        story.run(0, 3, cpu=1)
+        assert len(starvation(people_of(story.end(milliseconds)))) == starves
+
+
+# --- priority inversion
+
+
+def waiting_behind(priorities: tuple[int, int], until: float, policy: str = "rr") -> Trace:
+    """Process 2 runs from 0 ms on, process 3 is forked at 2 ms, and is picked `until` then."""
+    story = Story(policy)
+    story.fork(0, 2, priority=priorities[0])
+    story.fork(2, 3, priority=priorities[1])
+    story.run(2, 2, blocks=True)
+    story.run(until, 3)
+    return story.end(until + 5)
+
+
+def test_inversion_is_a_wait_behind_a_process_of_worse_priority() -> None:
+    """0 is the best; and it does not matter what the policy thinks of that."""
+    trace = waiting_behind((7, 3), 6)
+    assert found(trace) == [(3, 2, 6, "")]
+    chart = lanes(trace)
+    assert "1 time, 4.00 ms in all" in chart.caption and "priority inversion" in layers_of(chart)
+    inverted = chart.data.filter(pl.col("inversion_ns") > 0)
+    assert inverted.select("pid", "state", "inversion_ns").rows() == [(3, "runnable", 4 * MS)]
+
+
+@pytest.mark.parametrize(
+    ("priorities", "until"),
+    [((3, 7), 6), ((5, 5), 6), ((7, 3), 3)],
+    ids=["better", "equal", "a tick"],
+)
+def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
+    """Behind a better or an equal one, or for no longer than a tick; and no mark is drawn or told."""
+    trace = waiting_behind(priorities, until)
+    behind = [each for each in found(trace) if each[0] == 3]
+    assert behind == []
+    if priorities == (5, 5):
+        chart = lanes(trace)
+        assert "inversion in which" not in chart.caption
+        assert layers_of(chart) == ["waits for a CPU", "runs"]
+
+
+def test_a_priority_counts_from_when_it_is_set() -> None:
+    """Until 5 ms process 3 has that of its parent, as process 2 has."""
+    story = Story()
+    story.fork(0, 2)
+    story.fork(0, 3)
+    story.run(0, 3, blocks=True)
+    story.run(2, 2)
+    story.run(5, 3)
+    story.emit(5, Kind.ATTRIBUTE, 3, int(AttributeKind.PRIORITY), 1)
+    story.run(6, 2)
+    story.run(9, 3)
+    assert found(story.end(10)) == [(3, 6, 9, "")]
+
+
+def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
+    """3, the best, is blocked from 1 ms on until 2, the worst, wakes it at 14 ms. 2 runs, then waits
+    while 4 runs from 3 to 13 ms; that is the inversion, not that 2 itself takes its time. Before, 4 waits behind 2."""
+    story = Story("priority")
+    for pid, priority in ((2, 9), (3, 1), (4, 5)):
+        story.fork(0, pid, priority=priority)
+    story.run(0, 3, blocks=True)
+    story.run(1, 2, blocks=True)
+    story.run(3, 4)
+    story.run(13, 2, blocks=True)
+    story.wake(14, 3, by=2)
+    story.run(14, 3)
+    trace = story.end(15)
+    assert found(trace) == [(3, 3, 13, "2 process 2"), (4, 1, 3, "")]
+
+
+def test_without_priorities_the_levels_of_the_policy_count() -> None:
+    """Higher ones are served first under this policy. A wait counts at the worse of the levels at which its
+    process was picked before and after it: 3 waits at level 3, then, for all that is known, at 1."""
+    story = Story("mlfq")
+    story.fork(0, 2)
+    story.fork(0, 3)
+    story.run(0, 3, level=3, blocks=True)
+    story.run(1, 2, level=1)
+    story.run(5, 3, level=3)
+    story.run(6, 2, level=1)
+    story.run(10, 3, level=1)
+    trace = story.end(11)
+    assert found(trace) == [(3, 1, 5, "")]
+    assert "a process of worse level runs" in lanes(trace).caption
+
+
+def test_without_priorities_and_levels_there_is_no_inversion() -> None:
+    assert found(crowd(4, 100)) == []
