@@ -150,7 +150,11 @@ def test_tunables_are_named() -> None:
         (b"", "too few for a trace"),
         (b"SCHEDLAB", "too few for a trace"),
         (b"#!/bin/sh\n" * 10, "not a trace"),
-        (header(1, version=2), "version 2; this reader knows version 1"),
+        (
+            header(1, version=2),
+            r"version 2; schedlab \S+ reads version 1: use the release that manifest.json",
+        ),
+        (header(1, version=0), "a trace of version 0; "),
         (header(1, record_bytes=24), "records of 24 bytes"),
         (header(1, header_bytes=32), "a header of 32 bytes"),
         (header(0), "0 CPUs"),

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import filecmp
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from schedlab.commands.options import echo_json
 from schedlab.display.names import visible
 from schedlab.display.terminal import say, tell
 from schedlab.errors import WrongUsage
+from schedlab.files.whole import file_hash
 from schedlab.machines import machine_named
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_FILE
 from schedlab.paths import new_runs_folder
@@ -27,10 +27,13 @@ from schedlab.runs.plan import Plan
 
 if TYPE_CHECKING:
     from schedlab.machines.run import Run
+    from schedlab.report.proof import Held as HeldFigure
     from schedlab.runs.carrying_out import Finished
 
 Read = Callable[[list[str]], Request]
 """Reads the options of `./schedlab run`. Raises click's UsageError."""
+Traces = Mapping[Path, str | None]
+"""Folders of runs, and the hashes of their traces; None: there was none."""
 _NO_COMMAND = "it is a branch, a replay, or had costs or a machine that no option names"
 
 
@@ -66,31 +69,65 @@ class Held:
             reason = f"it is made of other parts: {made_of}"
         else:
             reason = "although it is made of the same parts"
-        return f"schedlab: {visible(self.kept.name)} came out otherwise: {reason}"
+        return f"schedlab: {visible(self.again.name)} came out otherwise: {reason}"
 
 
 def run_again(read: Read, place: Path, out: Path | None, as_json: bool) -> None:
-    """Carries out the runs of a folder again, and says which came out the same.
+    """Carries out the runs of a folder or an artifact again, and says which came out the same; and the figures of
+    an artifact, too.
 
-    Exits with status 1 if a run of a repeatable machine did not.
+    Exits with status 1 if a run of a repeatable machine, or a figure, did not.
     """
-    kept = _runs_in(place)
-    planned = {folder: run for folder in kept if (run := _run_of(read, folder))}
+    if place.is_file():
+        _prove(read, place, out, as_json)
+        return
+    planned = _planned(read, _runs_in(place))
     if not planned:
         raise WrongUsage(f"--again {place}: none of its runs can be carried out again")
-    folder = (out or new_runs_folder(f"again-{place.resolve().name[:40]}")).absolute()
-    plan = Plan(folder, tuple(dict.fromkeys(planned.values())))
-    plan.check()
-    plan.check_new()
-    finished = _perform(plan)
-    held = [_hold(folder, finished[run]) for folder, run in planned.items()]
+    folder = _folder(place, out)
+    held = _carry_out(planned, folder, {each: _trace_hash(each) for each in planned})
     if as_json:
-        echo_json({"folder": str(plan.folder), "runs": [each.to_dict() for each in held]})
+        echo_json({"folder": str(folder), "runs": [each.to_dict() for each in held]})
     else:
         _tell(held)
-        tell(f"Kept in {plan.folder}")
-    if not all(each.same for each in held if each.repeatable):
+        tell(f"Kept in {folder}")
+    if not _all_same(held):
         raise SystemExit(1)
+
+
+def _prove(read: Read, file: Path, out: Path | None, as_json: bool) -> None:
+    """Does so with an artifact, and its figures."""
+    from schedlab.report import proof
+    from schedlab.report.artifact import FIGURES
+
+    with proof.opened(file) as artifact:
+        traces = artifact.traces
+        planned = _planned(read, list(traces))
+        if len(planned) < len(traces):
+            raise WrongUsage(f"--again {file}: a run in it cannot be carried out again")
+        other = proof.other_sources(artifact)
+        if other:
+            say(f"schedlab: {visible(other)}")
+        folder = _folder(file.with_suffix(""), out)
+        if (folder / FIGURES).exists():
+            raise WrongUsage(f"--out {folder}: it holds {FIGURES} already; name another folder")
+        held = _carry_out(planned, folder, traces)
+        again = {each.kept: each.again for each in held}
+        figures = proof.hold(artifact, again, folder / FIGURES)
+        if as_json:
+            told = [{**vars(each.figure), "same": each.same} for each in figures]
+            runs = [{**each.to_dict(), "folder": f"runs/{each.kept.name}"} for each in held]
+            echo_json({"folder": str(folder), "runs": runs, "figures": told})
+        else:
+            _tell(held)
+            _tell_figures(figures, _why(held, other))
+            tell(f"Kept in {folder}")
+    if not _all_same(held) or not all(each.same for each in figures):
+        raise SystemExit(1)
+
+
+def _folder(place: Path, out: Path | None) -> Path:
+    return (out or new_runs_folder(f"again-{place.resolve().name[:40]}")).absolute()
 
 
 def _runs_in(place: Path) -> list[Path]:
@@ -101,6 +138,11 @@ def _runs_in(place: Path) -> list[Path]:
     if not found:
         raise WrongUsage(f"--again {place}: it holds no run")
     return found
+
+
+def _planned(read: Read, folders: Sequence[Path]) -> dict[Path, Run]:
+    """Returns the runs that folders keep, of those that can be carried out again."""
+    return {folder: run for folder in folders if (run := _run_of(read, folder))}
 
 
 def _run_of(read: Read, folder: Path) -> Run | None:
@@ -123,27 +165,54 @@ def _run_of(read: Read, folder: Path) -> Run | None:
     return replace(run, workload=manifest["workload"], label=manifest.get("label", ""))
 
 
-def _perform(plan: Plan) -> dict[Run, Finished]:
+def _carry_out(planned: Mapping[Path, Run], folder: Path, traces: Traces) -> list[Held]:
+    """Carries out the runs of folders in another one, and holds each against its folder. Runs of one name, such
+    as those of two files of one name, go into folders of their own."""
+    parts: list[dict[str, Path]] = []
+    for kept, run in planned.items():
+        part = next((part for part in parts if run.name not in part), None)
+        if part is None:
+            parts.append(part := {})
+        part[run.name] = kept
+    plans = [
+        Plan(
+            folder / str(number) if number > 1 else folder,
+            tuple(planned[each] for each in part.values()),
+        )
+        for number, part in enumerate(parts, start=1)
+    ]
+    for plan in plans:
+        plan.check()
+        plan.check_new()
+    finished = {
+        kept: done
+        for plan, part in zip(plans, parts, strict=True)
+        for kept, done in _perform(plan, part)
+    }
+    return [_hold(kept, traces[kept], finished[kept]) for kept in planned]
+
+
+def _perform(plan: Plan, kept: Mapping[str, Path]) -> list[tuple[Path, Finished]]:
     """One machine after the other."""
     machines = dict.fromkeys(run.machine for run in plan.runs)
     parts = (
         replace(plan, runs=tuple(run for run in plan.runs if run.machine == machine))
         for machine in machines
     )
-    return {
-        each.run: each
+    return [
+        (kept[each.run.name], each)
         for part in parts
         for each in perform(part, part.runs[0].machine, with_metrics=False)
-    }
+    ]
 
 
-def _hold(kept: Path, finished: Finished) -> Held:
+def _hold(kept: Path, trace: str | None, finished: Finished) -> Held:
     before, now = results.read_manifest(kept), finished.manifest
     alike = before["status"] == now["status"] and before.get("message") == now.get("message")
     return Held(
         kept,
         finished.folder,
-        alike and _same_file(kept / TRACE_FILE, finished.folder / TRACE_FILE),
+        alike and trace == _trace_hash(finished.folder),
         machine_named(finished.run.machine).repeatable,
         {
             what: f"{results.shown(key, before)}, now {results.shown(key, now)}"
@@ -153,11 +222,13 @@ def _hold(kept: Path, finished: Finished) -> Held:
     )
 
 
-def _same_file(one: Path, other: Path) -> bool:
-    """True if both have the same bytes, or neither is there."""
-    if one.is_file() != other.is_file():
-        return False
-    return not one.is_file() or filecmp.cmp(one, other, shallow=False)
+def _trace_hash(folder: Path) -> str | None:
+    trace = folder / TRACE_FILE
+    return file_hash(trace) if trace.is_file() else None
+
+
+def _all_same(held: Sequence[Held]) -> bool:
+    return all(each.same for each in held if each.repeatable)
 
 
 def _tell(held: Sequence[Held]) -> None:
@@ -166,3 +237,20 @@ def _tell(held: Sequence[Held]) -> None:
             say(each.told)
     count = sum(each.same for each in held)
     click.echo(f"{count} of {len(held)} runs came out the same, byte for byte.")
+
+
+def _why(held: Sequence[Held], other: str) -> str:
+    """What makes figures come out otherwise, in words."""
+    count = sum(not each.same for each in held)
+    if count:
+        return f"{count} runs came out otherwise"
+    return other or "although all its runs came out the same: a library may have another version"
+
+
+def _tell_figures(figures: Sequence[HeldFigure], why: str) -> None:
+    for each in figures:
+        if not each.same:
+            name = visible(f"{each.figure.label}, {each.figure.name}")
+            say(f"schedlab: {name}: other data: {visible(each.difference)}; {why}")
+    count = sum(each.same for each in figures)
+    click.echo(f"{count} of {len(figures)} figures and tables have the same data, byte for byte.")

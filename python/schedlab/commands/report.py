@@ -9,6 +9,7 @@ import click
 
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import tell
+from schedlab.errors import WrongUsage
 
 
 @click.command()
@@ -39,12 +40,28 @@ from schedlab.display.terminal import tell
     is_flag=True,
     help="Compute all metrics anew from the traces, instead of reading what each run kept.",
 )
+@click.option(
+    "--artifact",
+    type=click.Path(path_type=Path),
+    help="Also write FILE.zip, with what is needed to make the figures again: `./schedlab run --again FILE.zip`"
+    " does it on another machine, and proves it byte for byte.",
+)
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="N|NAME",
+    help="Of --artifact: this one alone, with the runs that it needs. 4 is figure 4; 'table 12'; or a name. May"
+    " be repeated.",
+)
 @json_option
 def report(
     places: tuple[Path, ...],
     out: Path | None,
     formats: tuple[str, ...],
     from_traces: bool,
+    artifact: Path | None,
+    figures: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Make tables and charts of RUNs, as pages for a browser.
@@ -54,8 +71,12 @@ def report(
     """
     from schedlab.report.command import report as make
 
-    made = make(places, out, formats, from_traces)
+    if figures and not artifact:
+        raise WrongUsage(f"--figure {figures[0]}: it says what --artifact is to hold; add that")
+    made = make(places, out, formats, from_traces, artifact, figures)
     if as_json:
         echo_json(made)
     else:
         tell(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
+        if artifact:
+            tell(f"{artifact}: prove it by ./schedlab run --again {artifact}")

@@ -158,9 +158,10 @@ _READY = "mixed"
 @replay_option
 @click.option(
     "--again",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A run's folder, or a folder of runs: carry them out once more from what they keep, and say which"
-    " came out the same, byte for byte.",
+    metavar="PLACE",
+    type=click.Path(exists=True, path_type=Path),
+    help="A run's folder, a folder of runs, or the file of `report --artifact`: carry them out once more from what"
+    " they keep, and say which came out the same, byte for byte; of the file, which figures did, too.",
 )
 @click.option("--kernel", type=click.Path(path_type=Path), help=KERNEL_HELP)
 @click.option(

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,7 +108,7 @@ def json_in_script(content: Any) -> str:
     return json_text(content).translate(_OUTSIDE)
 
 
-def write_csv(frame: pl.DataFrame, path: Path) -> None:
+def write_csv(frame: pl.DataFrame, path: Path | IO[bytes]) -> None:
     """A table as CSV: a text that a spreadsheet would compute has ' before it."""
     import polars as pl
 

@@ -116,7 +116,7 @@ def facts_of(
     """
     policy = standing.policy or str(setup.policy)
     return {
-        "format": 1,
+        "format": results.FORMAT,
         "schedlab": __version__,
         "kind": KIND,
         "label": label,

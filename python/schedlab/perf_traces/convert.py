@@ -74,7 +74,7 @@ def convert(
 def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
     facts = recording.facts
     return {
-        "format": 1,
+        "format": results.FORMAT,
         "schedlab": __version__,
         **commit(),
         "label": "",

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import datetime, timezone
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,10 +14,10 @@ from schedlab.display.names import all_visible
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
 from schedlab.report.findings import findings
-from schedlab.report.model import Page, Report, Text
+from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
-from schedlab.report.suites import suites
+from schedlab.report.suites import Suite, suites
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
@@ -84,29 +84,44 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """Returns all pages that there is something to say on. The first leads to the others."""
+    found = suites(_compared(collection))
+    pages = make_pages(collection, lambda: found, progress)
+    return Report(TITLE, tuple(pages), facts(collection), tuple(findings(found)))
+
+
+def only_pages(collection: Collection, names: Container[str]) -> list[Page]:
+    """Returns the pages of these names, as a report of these runs has them."""
+    return make_pages(collection, cache(lambda: suites(_compared(collection))), only=names)
+
+
+def make_pages(
+    collection: Collection,
+    found: Callable[[], list[Suite]],
+    progress: Progress = lambda what, done, of: None,
+    only: Container[str] | None = None,
+) -> list[Page]:
+    """Makes them in the order of the report. `found`: what was compared of the runs. `only`: their names."""
     from schedlab.report import agreement, comparison, proposals
 
     of_studies = without_simulated(collection)
-    compared = without_proposals(of_studies)
-    found = suites(compared)
-    makers: list[tuple[Callable[[Collection], Page | None], Collection]] = [
-        *((page_maker(each.number), of_studies) for each in studies()),
-        (proposals.page, collection),
-        (partial(comparison.page, found=found), compared),
-        (agreement.page, collection),
-        (runs.page, collection),
-    ]
+    compared = _compared(collection)
+    makers: dict[str, Callable[[], Page | None]] = {
+        **{f"study-{n}": partial(page_maker(n), of_studies) for n in (s.number for s in studies())},
+        proposals.NAME: lambda: proposals.page(collection),
+        comparison.NAME: lambda: comparison.page(compared, found()),
+        agreement.NAME: lambda: agreement.page(collection),
+        runs.NAME: lambda: runs.page(collection),
+    }
     pages = []
-    for number, (maker, of) in enumerate(makers):
+    for number, (name, maker) in enumerate(makers.items()):
         progress("pages", number, len(makers))
-        page = maker(of)
-        if page is not None:
-            pages.append(page)
-    pages += runs.workload_pages(collection)
+        if only is None or name in only:
+            pages.append(maker())
+    pages += runs.workload_pages(collection, only)
     progress("pages", len(makers), len(makers))
-    return Report(
-        TITLE, (index.page(collection, found), *pages), facts(collection), tuple(findings(found))
-    )
+    if only is None or index.NAME in only:
+        pages.insert(0, index.page(collection, found()))
+    return [page for page in pages if page is not None]
 
 
 def page_maker(number: int) -> Callable[[Collection], Page | None]:
@@ -133,6 +148,10 @@ def without_simulated(collection: Collection) -> Collection:
         or run.setup.experiment not in EXPERIMENTS
         or run.setup.experiment not in on_kernel
     )
+
+
+def _compared(collection: Collection) -> Collection:
+    return without_proposals(without_simulated(collection))
 
 
 def without_proposals(collection: Collection) -> Collection:
@@ -190,6 +209,7 @@ def _contents(report: Report) -> dict[str, Any]:
                         "name": block.name,
                         "label": numbering.labels[block.name],
                         "title": block.title,
+                        "list": isinstance(block, Table) and block.is_list,
                     }
                     for block in page.blocks()
                     if not isinstance(block, Text)

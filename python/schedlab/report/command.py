@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from schedlab.display.terminal import messages, say
 from schedlab.errors import WrongUsage
+from schedlab.report import artifact as artifacts
 from schedlab.report.build import write_report
 from schedlab.report.output import check_place
 from schedlab.runs import collection as runs
@@ -26,11 +27,19 @@ _STEPS = 10
 
 
 def report(
-    places: Sequence[Path], out: Path | None, formats: Sequence[str], from_traces: bool
+    places: Sequence[Path],
+    out: Path | None,
+    formats: Sequence[str],
+    from_traces: bool,
+    artifact: Path | None = None,
+    figures: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Makes the report; gives what there is to say of it: files, runs, and how many failed."""
+    """Makes the report, and the artifact of its figures; gives what there is to say of it: files, runs, and how
+    many failed."""
     place = (out or default_place(places)).absolute()
     check_place(place)
+    if artifact:
+        artifacts.check_place(artifact)
     collection = runs.read(places, measured_anew=from_traces)
     with ExitStack() as stack:
         tell = stack.enter_context(progress())
@@ -40,8 +49,11 @@ def report(
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
             collection = remeasured(collection, Path(folder), tell)
         first = write_report(collection, place, formats, tell)
+        if artifact:
+            artifacts.write_artifact(artifact, collection, place, figures)
     return {
         "report": str(first),
+        **({"artifact": str(artifact)} if artifact else {}),
         "runs": len(collection),
         "failed": [str(run.folder) for run in collection if not run.succeeded],
     }

@@ -24,6 +24,7 @@ from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time
 
+NAME = "comparison"
 NOTHING = Cell("–", "muted")
 _NAMED = 3
 """Up to this many that cannot be told from the best are named in a cell."""
@@ -43,7 +44,7 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page | None:
     reason = turns.section(collection, contest)
     sections += [reason] if reason else []
     return Page(
-        "comparison",
+        NAME,
         "All policies compared",
         _lead(found, contest),
         (

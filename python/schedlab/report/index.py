@@ -18,6 +18,8 @@ from schedlab.report.wording import counted, cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 
+NAME = "index"
+
 
 def page(collection: Collection, found: Sequence[Suite]) -> Page:
     """Returns the first page of a report of these runs. `found`: what was compared of them."""
@@ -29,7 +31,7 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page:
         *((picture,) if picture else ()),
     )
     return Page(
-        name="index",
+        name=NAME,
         title="What the schedulers did",
         lead=_lead(collection, failed),
         sections=(

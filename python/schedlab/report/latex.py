@@ -76,13 +76,21 @@ def write_latex(report: Report, folder: Path, advance: Advance = lambda name: No
                 parts.append(f"\\input{{{block.name}}}")
                 _draw(block, place)
                 advance(block.name)
-    for name in ("preamble.tex", "schedlab.bib"):
-        text = Template((_TEMPLATES / name).read_text()).substitute(version=__version__)
-        (place / name).write_text(text)
+    (place / "preamble.tex").write_text(_of_release("preamble.tex"))
+    (place / "schedlab.bib").write_text(citation())
     document = (_TEMPLATES / DOCUMENT).read_text()
     told = {"title": _title(report.title), "content": "\n".join(parts)}
     (place / DOCUMENT).write_text(Template(document).substitute(told))
     return place / DOCUMENT
+
+
+def citation() -> str:
+    """Returns how schedlab is cited, as BibTeX."""
+    return _of_release("schedlab.bib")
+
+
+def _of_release(name: str) -> str:
+    return Template((_TEMPLATES / name).read_text()).substitute(version=__version__)
 
 
 def _lines(lines: Iterable[str]) -> Iterator[str]:

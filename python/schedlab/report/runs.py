@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import polars as pl
 
@@ -44,7 +44,7 @@ _CAPTION = (
     " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
     " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it."
 )
-_NAME = "runs"
+NAME = "runs"
 _DRAWN = 6
 """The number of workloads whose pages have charts; those of the studies are on the studies' pages."""
 
@@ -53,7 +53,7 @@ def page(collection: Collection) -> Page:
     """Returns the page of all runs: those that failed, the workloads, and the list."""
     failed = [run for run in collection if not run.succeeded]
     return Page(
-        name=_NAME,
+        name=NAME,
         title="All runs",
         lead=_lead(collection, failed),
         sections=(
@@ -64,11 +64,16 @@ def page(collection: Collection) -> Page:
     )
 
 
-def workload_pages(collection: Collection) -> list[Page]:
-    """Returns a page for each workload: what it gave under each policy, and how it is run again."""
+def workload_pages(collection: Collection, only: Container[str] | None = None) -> list[Page]:
+    """Returns a page for each workload: what it gave under each policy, and how it is run again. `only`: those
+    of these names."""
     found = workloads(collection)
     drawn = [each for each in found if each.first.experiment not in EXPERIMENTS][:_DRAWN]
-    return [_workload(collection, each, each in drawn) for each in found]
+    return [
+        _workload(collection, each, each in drawn)
+        for each in found
+        if only is None or page_name(each) in only
+    ]
 
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:
@@ -112,7 +117,7 @@ def _workloads(found: Sequence[Workload]) -> Table:
                     "policies": len(_policies(each)),
                     "runs": sum(len(setup.runs) for setup in each.setups),
                     "failed": sum(len(setup.failed) for setup in each.setups),
-                    "page": _page_name(each),
+                    "page": page_name(each),
                 }
                 for each in found
             ],
@@ -127,7 +132,7 @@ def _overview(workload: Workload) -> Row:
     study = _study(workload)
     failed = sum(len(each.failed) for each in workload.setups)
     return (
-        Cell(workload.title, link=f"#{_page_name(workload)}"),
+        Cell(workload.title, link=f"#{page_name(workload)}"),
         Cell(str(study.study) if study else NOTHING),
         Cell(workload.first.machine),
         Cell(str(len(_policies(workload)))),
@@ -146,7 +151,7 @@ def _policies(workload: Workload) -> set[str]:
     return {each.setup.policy_title for each in workload.setups}
 
 
-def _page_name(workload: Workload) -> str:
+def page_name(workload: Workload) -> str:
     return f"workload-{workload.stem}"
 
 
@@ -159,7 +164,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
         "Again": (_again(workload),),
     }
     return Page(
-        name=_page_name(workload),
+        name=page_name(workload),
         title=workload.title,
         lead=_described(workload),
         sections=tuple(
@@ -167,7 +172,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
             for title, made in sections.items()
             if (blocks := tuple(block for block in made if block is not None))
         ),
-        above=_NAME,
+        above=NAME,
     )
 
 

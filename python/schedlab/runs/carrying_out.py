@@ -206,7 +206,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
 
     release = machine.release()
     return {
-        "format": 1,
+        "format": results.FORMAT,
         "schedlab": __version__,
         **base.facts,
         "measuring": measuring_code(),

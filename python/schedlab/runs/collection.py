@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedlab.display.names import all_visible, visible, visible_frame
 from schedlab.errors import WrongUsage
-from schedlab.files.kept import checked, read_object, read_tables
+from schedlab.files.kept import read_object, read_tables
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results
 from schedlab.workload.changes import workload_title
@@ -366,4 +366,4 @@ def _kept(folder: Path) -> Kept:
     path = folder / results.MANIFEST
     content = read_object(path, {})
     is_sweep = _is_sweep(Kept(folder, content))
-    return Kept(folder, content if is_sweep else checked(path, content, results.FIELDS))
+    return Kept(folder, content if is_sweep else results.checked_manifest(path, content))

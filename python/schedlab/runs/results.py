@@ -16,11 +16,14 @@ from typing import Any
 from schedlab.display.names import json_text
 from schedlab.errors import WrongUsage
 from schedlab.files import placing
-from schedlab.files.kept import Field, by_name, flag, number, read_object, text, whole
+from schedlab.files.formats import check_format
+from schedlab.files.kept import Field, by_name, checked, flag, number, read_object, text, whole
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.workload.delays import delays_of
 
 MANIFEST = "manifest.json"
+FORMAT = 1
+"""The format of the manifest."""
 METRICS = "metrics"
 UNFINISHED = ".unfinished-"
 """The names of folders that are being filled begin so."""
@@ -131,8 +134,15 @@ def began_under(manifest: Mapping[str, Any]) -> tuple[str, dict[str, int]]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """What was run there, and how it ended. Raises FileRefused."""
-    return read_object(folder / MANIFEST, FIELDS)
+    """What was run there, and how it ended. Raises FileRefused, of another release's format, too."""
+    path = folder / MANIFEST
+    return checked_manifest(path, read_object(path, {}))
+
+
+def checked_manifest(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of an object that was read from `path` before."""
+    check_format(path, content, FORMAT, "a run's manifest")
+    return checked(path, content, FIELDS)
 
 
 def _are_delays(value: object) -> bool:
@@ -174,7 +184,7 @@ FIELDS: Mapping[str, Field] = {
     "changed": flag(),
     "measuring": by_name("texts", _TEXT.sound),
     **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
-                     "commit", "costs", "machine_version", "machine_origin", "boot_arguments",
+                     "commit", "changes_sha256", "costs", "machine_version", "machine_origin", "boot_arguments",
                      "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip
 """What each member of a run's manifest must be."""

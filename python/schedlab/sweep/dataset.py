@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from schedlab.errors import WrongUsage
+from schedlab.files.formats import check_format
 from schedlab.files.kept import (
     Field,
     by_name,
@@ -284,10 +285,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_object(place, {})
     if "dimensions" not in manifest:
         raise WrongUsage(f"{folder} holds a run, not a sweep")
-    if manifest.get("format") != FORMAT:
-        raise WrongUsage(
-            f"{folder}: a sweep of format {manifest.get('format')}; this schedlab knows {FORMAT}"
-        )
+    check_format(place, manifest, FORMAT, "a sweep's data set")
     return checked(place, manifest, _FIELDS)
 
 

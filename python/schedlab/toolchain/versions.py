@@ -3,24 +3,62 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 from schedlab import __version__
 from schedlab.paths import ROOT
 
+SOURCES = (
+    *("Makefile", "schedlab", "abi", "kernel", "linux", "model", "policies", "python", "sim"),
+    *("spike", "studies", "tests/guest", "tools", "user", "workloads"),
+)
+"""What runs and reports are made of, in the checkout."""
+
 
 def commit() -> dict[str, Any]:
-    """The checkout's commit, and whether it has changes since; None where git cannot tell."""
+    """The checkout's commit, and whether it has changes since; None where git cannot tell. Of changes in what
+    runs are made of, their hash, too."""
     head = _git("rev-parse", "HEAD")
-    changes = _git("status", "--porcelain")
+    status = _git("status", "--porcelain")
+    changed = None if status is None else bool(status.strip())
+    made = changes() if changed else b""
     return {
-        "commit": head.strip() if head else None,
-        "changed": None if changes is None else bool(changes.strip()),
+        "commit": head.decode().strip() if head else None,
+        "changed": changed,
+        **({"changes_sha256": hashlib.sha256(made).hexdigest()} if made else {}),
     }
+
+
+def changes() -> bytes:
+    """Returns what in the sources is not as in the commit, new files included, as a patch for `git apply`.
+
+    b"": nothing, or git cannot tell. Neither the index nor the repository is touched.
+    """
+    index, objects = (_git("rev-parse", "--git-path", name) for name in ("index", "objects"))
+    if not index or not objects:
+        return b""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+        own = Path(scratch) / "index"
+        shutil.copy(ROOT / index.decode().strip(), own)
+        there = {
+            "GIT_INDEX_FILE": str(own),
+            "GIT_OBJECT_DIRECTORY": scratch,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str((ROOT / objects.decode().strip()).resolve()),
+        }
+        if _git("add", "--all", "--", *SOURCES, environment=there) is None:
+            return b""
+        patch = ("diff-index", "--cached", "--patch", "--binary", "--full-index", "HEAD", "--")
+        return _git(*patch, *SOURCES, environment=there) or b""
 
 
 def sitting() -> dict[str, Any]:
@@ -35,14 +73,14 @@ def sitting() -> dict[str, Any]:
     }
 
 
-def _git(*arguments: str) -> str | None:
+def _git(*arguments: str, environment: Mapping[str, str] | None = None) -> bytes | None:
     try:
         done = subprocess.run(
             ["git", "-C", str(ROOT), *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
             check=True,
+            env={**os.environ, **(environment or {})},
         )
     except (OSError, subprocess.SubprocessError):
         return None

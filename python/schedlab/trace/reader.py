@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab import __version__
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.errors import TraceError
 from schedlab.trace.format import (
@@ -98,7 +99,8 @@ def _check_header(path: Path, fields: np.void) -> None:
         raise TraceError(f"{path}: not a trace: it does not begin with {MAGIC.decode()}")
     if fields["version"] != VERSION:
         raise TraceError(
-            f"{path}: a trace of version {fields['version']}; this reader knows version {VERSION}"
+            f"{path}: a trace of version {fields['version']}; schedlab {__version__} reads version"
+            f" {VERSION}: use the release that manifest.json beside it names to read it"
         )
     if fields["record_bytes"] != RECORD.itemsize:
         raise TraceError(

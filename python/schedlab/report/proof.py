@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""An artifact that came from elsewhere: read with care, and its figures held against those that are made now."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import FileRefused
+from schedlab.files.archive import unpack
+from schedlab.files.formats import check_format
+from schedlab.files.kept import Field, flag, list_of, read_object, text
+from schedlab.files.whole import file_hash
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.report import files
+from schedlab.report.artifact import FIGURES, FORMAT, LISTING, Figure, as_csv, blocks_of
+from schedlab.report.model import Chart
+from schedlab.report.specifications import for_paper
+from schedlab.runs import collection, results
+from schedlab.runs.carrying_out import measure
+from schedlab.toolchain.versions import commit
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+_FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_SHOWN = 80
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What was unpacked, in a folder that goes."""
+
+    folder: Path
+    listing: Mapping[str, Any]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [
+            Figure(each["name"], each["label"], each["title"], each["page"])
+            for each in self.listing["figures"]
+        ]
+
+    @property
+    def runs(self) -> list[Path]:
+        """The folders of all runs, in the order of the report."""
+        return [self.folder / each["folder"] for each in self.listing["runs"]]
+
+    @property
+    def traces(self) -> dict[Path, str | None]:
+        """The traces' hashes, of the runs that are to be carried out again; None: it had no trace."""
+        return {
+            self.folder / each["folder"]: each.get("trace_sha256")
+            for each in self.listing["runs"]
+            if each["repeated"]
+        }
+
+
+@dataclass(frozen=True)
+class Held:
+    """A figure of an artifact, and what came of it now."""
+
+    figure: Figure
+    same: bool
+    """Is its data the same, byte for byte?"""
+    difference: str
+    """Where it is not, in words."""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Artifact]:
+    """Unpacks an artifact. Raises FileRefused for anything else, and for one of another release's format."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+        folder = Path(scratch)
+        unpack(path, folder)
+        if not (folder / LISTING).is_file():
+            raise FileRefused(f"{path}: no artifact of a report: it has no {LISTING}")
+        listing = read_object(folder / LISTING, {})
+        check_format(path, listing, FORMAT, "an artifact")
+        artifact = Artifact(folder, read_object(folder / LISTING, _FIELDS))
+        for run in artifact.runs:
+            if not results.is_whole(run):
+                raise FileRefused(f"{path}: {run.relative_to(folder)} is listed, and is no run")
+        _check_hashes(path, artifact)
+        yield artifact
+
+
+def other_sources(artifact: Artifact) -> str:
+    """Returns how this checkout is another than that of the artifact, in words; "" if it is the same."""
+    then, now = artifact.listing, commit()
+    return (
+        "" if _told(then) == _told(now) else f"it was made at {_told(then)}; this is {_told(now)}"
+    )
+
+
+def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[Held]:
+    """Makes the figures of the runs that were carried out `again`, and of the others as they are; writes them
+    into `out`."""
+    folders = [again.get(run, run) for run in artifact.runs]
+    for run in set(artifact.runs) & set(folders):
+        if results.succeeded(results.read_manifest(run)):
+            measure(run)
+    found = blocks_of(collection.read(folders), artifact.figures)
+    out.mkdir(parents=True)
+    for name, block in found.items():
+        (out / f"{name}.csv").write_bytes(as_csv(block))
+        if isinstance(block, Chart):
+            files.draw((for_paper(block), str(out / name)))
+    return [_held(artifact, each, out) for each in artifact.figures]
+
+
+def _held(artifact: Artifact, figure: Figure, out: Path) -> Held:
+    then = (artifact.folder / FIGURES / f"{figure.name}.csv").read_bytes()
+    place = out / f"{figure.name}.csv"
+    if not place.is_file():
+        return Held(figure, False, "these runs do not give it")
+    now = place.read_bytes()
+    if now == then:
+        return Held(figure, True, "")
+    return Held(figure, False, _first_difference(then, now))
+
+
+def _first_difference(then: bytes, now: bytes) -> str:
+    lines = zip_longest(*(each.decode(errors="replace").splitlines() for each in (then, now)))
+    for number, (one, other) in enumerate(lines, start=1):
+        if one != other:
+            return f"line {number} was {_short(one)} and is {_short(other)}"
+    return "ends of lines"
+
+
+def _short(line: str | None) -> str:
+    return "missing" if line is None else repr(line[:_SHOWN])
+
+
+def _told(sources: Mapping[str, Any]) -> str:
+    changes = sources.get("changes_sha256")
+    return f"commit {sources.get('commit')}" + (f" with changes {changes[:12]}" if changes else "")
+
+
+def _check_hashes(path: Path, artifact: Artifact) -> None:
+    """Raises FileRefused if the data and the traces in it are not what its list says."""
+    listed = {f"{FIGURES}/{e['name']}.csv": e["sha256"] for e in artifact.listing["figures"]}
+    for run in artifact.listing["runs"]:
+        if not run["repeated"] and run.get("trace_sha256"):
+            listed[f"{run['folder']}/{TRACE_FILE}"] = run["trace_sha256"]
+    for name, digest in listed.items():
+        place = artifact.folder / name
+        if not place.is_file() or file_hash(place) != digest:
+            raise FileRefused(
+                f"{path}: {name} in it is not what {LISTING} says: it is damaged, or was changed"
+            )
+
+
+def _is_figure(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(
+            isinstance(value.get(key), str) for key in ("name", "label", "title", "page", "sha256")
+        )
+        and _FIGURE_NAME.fullmatch(value["name"]) is not None
+    )
+
+
+def _is_run(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("folder"), str):
+        return False
+    trace = value.get("trace_sha256")
+    return (
+        re.fullmatch(r"runs/\d{1,9}", value["folder"]) is not None
+        and isinstance(value.get("repeated"), bool)
+        and (trace is None or (isinstance(trace, str) and _HASH.fullmatch(trace) is not None))
+    )
+
+
+_FIELDS: Mapping[str, Field] = {
+    "schedlab": text(),
+    "commit": text(),
+    "changed": flag(),
+    "changes_sha256": text(),
+    "figures": list_of("figures", _is_figure, required=True),
+    "runs": list_of("runs", _is_run, required=True),
+}

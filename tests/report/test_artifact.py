@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: MIT
+"""The file that holds what figures are made of: they are made again of it alone, and what differs is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.files.archive import write_archive
+from schedlab.report import proof
+from schedlab.report.artifact import Figure, chosen, write_artifact
+from schedlab.report.command import report
+from schedlab.runs import collection
+from schedlab.toolchain import versions
+
+pytestmark = pytest.mark.xdist_group("artifact")
+FILE = {"tasks": {"a": {"loop": 8, "run": 900, "sleep": {"from": "1ms", "to": "3ms"}}}}
+NAME = "metrics-own-json-sim-1ms"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
+    """Runs of a file that is gone since, and of another file of the same name."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, policies, content in (
+        ("one", "rr,lottery", FILE),
+        ("two", "rr", {"tasks": {"b": {"loop": 3, "run": 500}}}),
+    ):
+        place = folder / name
+        place.mkdir()
+        (place / "own.json").write_text(json.dumps(content))
+        what = ("--workload", "own.json", "--policy", policies, "--runs", "2", "--cpus", "1")
+        done = schedlab("run", "--machine", "sim", *what, "--out", str(place / "runs"), cwd=place)
+        assert done.returncode == 0, done.stderr
+        (place / "own.json").unlink()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(runs: Path, schedlab: Command) -> Path:
+    """The artifact of all figures; a run is of a machine that is never the same twice."""
+    doubtful = runs / "two/runs/rr-1cpu-seed1"
+    change(doubtful, repeatable=False)
+    file = runs / "all.zip"
+    done = schedlab("report", str(runs), "--out", str(runs / "report"), "--artifact", str(file))
+    assert done.returncode == 0, done.stderr
+    assert f"prove it by ./schedlab run --again {file}" in done.stdout
+    return file
+
+
+def change(run: Path, **members: Any) -> None:
+    place = run / "manifest.json"
+    place.write_text(json.dumps({**json.loads(place.read_text()), **members}))
+
+
+def changed(file: Path, to: Path, name: str, content: bytes | None) -> Path:
+    """The artifact with another content of a file in it; None: without it."""
+    with zipfile.ZipFile(file) as packed:
+        files: dict[str, bytes | Path] = {each: packed.read(each) for each in packed.namelist()}
+    if content is None:
+        del files[name]
+    else:
+        files[name] = content
+    write_archive(to, files)
+    return to
+
+
+def listing_of(file: Path) -> dict[str, Any]:
+    with zipfile.ZipFile(file) as packed:
+        return dict(json.loads(packed.read("artifact.json")))
+
+
+def test_it_holds_what_the_figures_are_made_of(made: Path, runs: Path) -> None:
+    listing = listing_of(made)
+    with zipfile.ZipFile(made) as packed:
+        names = set(packed.namelist())
+        assert packed.read("runs/1/workload.json").decode() == json.dumps(FILE)
+        readme = packed.read("README.md").decode()
+    assert {"README.md", "schedlab.bib", "artifact.json", f"figures/{NAME}.csv"} <= names
+    assert "./schedlab run --again all.zip" in readme
+    assert f"git checkout {listing['commit']}" in readme
+    assert "1 of the runs cannot be carried out again" in readme
+    assert len(listing["runs"]) == 6
+    kept = [each for each in listing["runs"] if not each["repeated"]]
+    assert [f"{each['folder']}/trace.bin" in names for each in kept] == [True]
+    assert sum(name.endswith("trace.bin") for name in names) == 1
+    assert not any(str(runs) in name for name in names)
+
+
+def test_the_same_runs_make_the_same_bytes(made: Path, runs: Path, tmp_path: Path) -> None:
+    again = tmp_path / made.name
+    write_artifact(again, collection.read([runs]), runs / "report", ())
+    assert again.read_bytes() == made.read_bytes()
+
+
+def test_it_is_proved_elsewhere_byte_for_byte(
+    made: Path, schedlab: Command, tmp_path: Path
+) -> None:
+    file = Path(shutil.copy(made, tmp_path))
+    done = schedlab("run", "--again", str(file), "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    count = len(listing_of(made)["figures"])
+    assert done.stdout.splitlines()[:2] == [
+        "5 of 5 runs came out the same, byte for byte.",
+        f"{count} of {count} figures and tables have the same data, byte for byte.",
+    ]
+    assert (tmp_path / f"out/figures/{NAME}.csv").is_file()
+    assert list((tmp_path / "out/figures").glob("*.svg"))
+
+
+def test_what_did_not_come_out_the_same_is_told_and_why(
+    made: Path, schedlab: Command, tmp_path: Path
+) -> None:
+    """A trace, and a figure's data with its hash, are others; one has been made at another commit."""
+    listing = listing_of(made)
+    with zipfile.ZipFile(made) as packed:
+        data = packed.read(f"figures/{NAME}.csv").replace(b"lottery", b"lotterx", 1)
+    listing["commit"] = "0" * 40
+    listing["runs"][0]["trace_sha256"] = "0" * 64
+    listing["figures"] = [each for each in listing["figures"] if each["name"] == NAME]
+    for each in listing["figures"]:
+        each["sha256"] = hashlib.sha256(data).hexdigest()
+    file = changed(made, tmp_path / "a.zip", f"figures/{NAME}.csv", data)
+    file = changed(file, tmp_path / "b.zip", "artifact.json", json.dumps(listing).encode())
+    out = tmp_path / "out"
+    done = schedlab("run", "--again", str(file), "--out", str(out), "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    assert [each["folder"] for each in told["runs"] if not each["same"]] == ["runs/1"]
+    assert [each["name"] for each in told["figures"] if not each["same"]] == [NAME]
+    assert "it was made at commit 0000" in done.stderr
+    (held,) = [each for each in held_again(file, told, tmp_path) if not each.same]
+    assert "lotterx" in held.difference
+    assert "lottery" in held.difference
+
+
+def held_again(file: Path, told: dict[str, Any], scratch: Path) -> list[proof.Held]:
+    with proof.opened(file) as artifact:
+        again = {artifact.folder / each["folder"]: Path(each["again"]) for each in told["runs"]}
+        return proof.hold(artifact, again, scratch / "held")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("artifact.json", None, "no artifact of a report"),
+        ("artifact.json", b"{", "expected JSON"),
+        ("artifact.json", b'{"format": 2, "schedlab": "9.9"}', "of format 2; .*use schedlab 9.9"),
+        (
+            "artifact.json",
+            b'{"figures": [], "runs": [{"folder": "../x"}]}',
+            "expected a list of runs",
+        ),
+        ("artifact.json", b'{"figures": [{"name": "../x"}], "runs": []}', "a list of figures"),
+        ("runs/2/manifest.json", None, "runs/2 is listed, and is no run"),
+        (f"figures/{NAME}.csv", b"x", "is damaged, or was changed"),
+        (f"figures/{NAME}.csv", None, "is damaged, or was changed"),
+    ],
+)
+def test_what_is_no_artifact_is_refused(
+    name: str, content: bytes | None, words: str, made: Path, tmp_path: Path
+) -> None:
+    file = changed(made, tmp_path / "bad.zip", name, content)
+    with pytest.raises(FileRefused, match=words), proof.opened(file):
+        pass
+
+
+def test_a_command_refuses_it_with_one_line_and_status_2(
+    schedlab: Command, made: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(tmp_path / "climbs.zip", "w") as packed:
+        packed.writestr("../climbed", "x")
+    done = schedlab("run", "--again", str(tmp_path / "climbs.zip"))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert {each.name for each in tmp_path.iterdir()} == {"climbs.zip"}
+    manifest = json.dumps({**json.loads(read(made, "runs/1/manifest.json")), "policy": "none-such"})
+    file = changed(made, tmp_path / "policy.zip", "runs/1/manifest.json", manifest.encode())
+    done = schedlab("run", "--again", str(file), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert "none-such" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def read(file: Path, name: str) -> bytes:
+    with zipfile.ZipFile(file) as packed:
+        return packed.read(name)
+
+
+def test_a_figure_alone_takes_the_runs_of_its_page(runs: Path, made: Path, tmp_path: Path) -> None:
+    file = tmp_path / "one.zip"
+    label = next(e["label"] for e in listing_of(made)["figures"] if e["name"] == NAME)
+    (figure,) = write_artifact(file, collection.read([runs]), runs / "report", (label.lower(),))
+    listing = listing_of(file)
+    assert [each["label"] for each in listing["figures"]] == [label] == [figure.label]
+    assert 0 < len(listing["runs"]) < len(listing_of(made)["runs"])
+    with zipfile.ZipFile(file) as packed:
+        assert [n for n in packed.namelist() if n.endswith("csv")] == [f"figures/{figure.name}.csv"]
+
+
+def test_figures_are_named_by_number_label_or_name() -> None:
+    figures = [Figure("a", "Figure 1", "", "p"), Figure("b", "Table 1", "", "p")]
+    assert [each.name for each in chosen(figures, ("1", "table  1"))] == ["a", "b"]
+    assert chosen(figures, ("b",)) == figures[1:]
+    assert chosen(figures, ()) == figures
+    with pytest.raises(WrongUsage, match="--figure 2: the report has none"):
+        chosen(figures, ("2",))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x.tar.gz", "it is a zip file; name it \\*.zip"),
+        ("no/x.zip", "there is no folder"),
+        ("there.zip", "which is not replaced"),
+    ],
+)
+def test_the_file_is_checked_before_any_work(name: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "there.zip").write_bytes(b"")
+    with pytest.raises(WrongUsage, match=words):
+        report([tmp_path], tmp_path / "report", (), False, tmp_path / name)
+
+
+def test_changes_are_a_patch_that_another_checkout_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New files, too; and neither the index nor the objects of the repository are touched."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for name in versions.SOURCES:
+        (one / name).mkdir(parents=True)
+        (one / name / "x").write_text("x\n")
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C")
+    for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "x")):
+        subprocess.run([*git, str(one), *words], check=True)
+    subprocess.run(["git", "clone", "--quiet", str(one), str(other)], check=True)
+    monkeypatch.setattr(versions, "ROOT", one)
+    assert versions.changes() == b""
+    (one / "policies/mine.c").write_text("int x;\n")
+    (one / "kernel/x").write_bytes(b"\0\xff")
+    (one / "notes").write_text("none of the sources")
+    before = sorted(one.rglob(".git/**/*"))
+    patch, told = versions.changes(), versions.commit()
+    assert sorted(one.rglob(".git/**/*")) == before
+    subprocess.run(["git", "-C", str(other), "apply"], input=patch, check=True)
+    assert (other / "policies/mine.c").read_text() == "int x;\n"
+    assert (other / "kernel/x").read_bytes() == b"\0\xff"
+    assert not (other / "notes").exists()
+    monkeypatch.setattr(versions, "ROOT", other)
+    assert versions.commit() == told
+    assert len(told["changes_sha256"]) == 64
