@@ -27,6 +27,7 @@ from schedlab.paths import ROOT
 from schedlab.perf_traces.convert import convert
 from schedlab.replay import charges, workload_of
 from schedlab.runs import collection, results
+from schedlab.runs.looks import LOOKS, looks_at, note_looks
 from schedlab.runs.recording import recording
 from schedlab.studies import figures
 from schedlab.sweep import dataset, ranking, reading
@@ -78,6 +79,11 @@ def _read_runs(folder: Path, file: Path) -> None:
     if file.name == results.MANIFEST:
         recorded_setup(file.parent)
         recording(file.parent).replayed  # noqa: B018
+
+
+def _looked(folder: Path) -> None:
+    _runs(folder)
+    note_looks(folder / "before", 4)
 
 
 def _read_trace(folder: Path, file: Path) -> None:
@@ -241,6 +247,7 @@ def _set(table: str) -> Reader:
 
 READERS = (
     Reader("manifest", f"{_RUN}/{results.MANIFEST}", _runs, _read_runs, _JSON),
+    Reader("looks", f"before/{LOOKS}", _looked, lambda _, file: looks_at(file.parent), _JSON),
     *map(_metrics, ("summary", "groups", "processes", "cpus", "values")),
     Reader("trace", f"{_RUN}/{TRACE_FILE}", _runs, _read_trace, _TRACE),
     Reader("sweep-manifest", dataset.MANIFEST, _swept, _read_swept, _JSON),

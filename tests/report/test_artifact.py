@@ -20,6 +20,7 @@ from schedlab.report import proof
 from schedlab.report.artifact import Figure, chosen, write_artifact
 from schedlab.report.command import report
 from schedlab.runs import collection
+from schedlab.runs.looks import note_looks
 from schedlab.toolchain import versions
 
 pytestmark = pytest.mark.xdist_group("artifact")
@@ -256,3 +257,14 @@ def test_changes_are_a_patch_that_another_checkout_takes(
     monkeypatch.setattr(versions, "ROOT", other)
     assert versions.commit() == told
     assert len(told["changes_sha256"]) == 64
+
+
+def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path) -> None:
+    """A figure's policies are told apart at that level, there as here."""
+    some = tmp_path / "runs"
+    shutil.copytree(runs / "one/runs", some)
+    note_looks(some, 4)
+    report([some], tmp_path / "report", ("html",), from_traces=False)
+    write_artifact(tmp_path / "a.zip", collection.read([some]), tmp_path / "report", ())
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        assert json.loads(packed.read("runs/looks.json")) == {"looks": 4}

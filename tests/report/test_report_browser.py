@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -306,3 +307,26 @@ def check_list(browser: Browser, file: Path) -> None:
         assert page.locator(".pages [aria-current]").inner_text() == "All runs"
         page.locator(".above a").click()
         assert page.locator("h1").inner_text() == "All runs"
+
+
+# --- a report that grows
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_page_of_a_report_that_grows_shows_the_newer_one(
+    browser: Browser, tmp_path: Path, used: bool
+) -> None:
+    """By itself; or, if a reader has begun to use it, when it is asked to."""
+    build.write(
+        replace(sample_report(), missing="**Not complete yet:** 1 of 2 runs"), tmp_path, ("html",)
+    )
+    with opened(browser, tmp_path / "index.html") as page:
+        notice = page.locator(".growing")
+        assert "Not complete yet: 1 of 2 runs" in notice.inner_text()
+        if used:
+            page.mouse.click(5, 5)
+        build.write(sample_report(), tmp_path, ("html",))
+        if used:
+            notice.get_by_role("button", name="show it").click(timeout=20_000)
+        notice.wait_for(state="detached", timeout=20_000)
+        assert page.title()

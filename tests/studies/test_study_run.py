@@ -21,6 +21,7 @@ from conftest import Command
 from kept_runs import MANIFEST
 from schedlab.commands import run as cli_run
 from schedlab.commands import study as study_run
+from schedlab.commands.deciding import Budget
 from schedlab.commands.study import Request, at_hand, reproduce
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.files.placing import write_list
@@ -278,8 +279,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return started
 
 
-def board_without_memory(folder: Path) -> Callable[[Plan, int], Board]:
-    return lambda plan, slots: Board(plan, slots, Durations(folder / "durations.json"))
+def board_without_memory(folder: Path) -> Callable[..., Board]:
+    return lambda plan, slots, whole: Board(
+        plan, slots, Durations(folder / "durations.json"), whole
+    )
 
 
 def starts(started: Path) -> int:
@@ -463,7 +466,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     def run_studies(what: tuple[str, ...], depth: str, **options: Any) -> None:
         calls["study"] = {"what": what, "depth": depth, **options}
 
-    def run_workload(request: WorkloadRequest, as_json: bool) -> None:
+    def run_workload(request: WorkloadRequest, as_json: bool, budget: Budget | None) -> None:
         calls["workload"] = vars(request)
 
     monkeypatch.setattr(cli_run, "run_studies", run_studies)

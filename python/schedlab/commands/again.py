@@ -23,6 +23,7 @@ from schedlab.paths import new_runs_folder
 from schedlab.runs import results
 from schedlab.runs.again import command_of
 from schedlab.runs.asked import Request
+from schedlab.runs.looks import looks_at, note_looks
 from schedlab.runs.plan import Plan
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ def _carry_out(planned: Mapping[Path, Run], folder: Path, traces: Traces) -> lis
         for plan, part in zip(plans, parts, strict=True)
         for kept, done in _perform(plan, part)
     }
+    for plan, part in zip(plans, parts, strict=True):
+        note_looks(plan.folder, max(looks_at(kept.parent) for kept in part.values()))
     return [_hold(kept, traces[kept], finished[kept]) for kept in planned]
 
 

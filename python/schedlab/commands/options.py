@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from schedlab.commands.deciding import parse_budget
 from schedlab.display.names import json_text
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
@@ -52,6 +53,7 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
 CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
+BUDGET = Parsed("[SEEDS|TIME]", parse_budget)
 DELAY = Parsed("OPERATION=TIME", parse_delay)
 CHANGE = Parsed("PLACE=VALUE", parse_change)
 TICK = Parsed("TIME", time_between(*TICK_NS))

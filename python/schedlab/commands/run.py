@@ -10,7 +10,9 @@ import click
 
 from schedlab import __version__
 from schedlab.commands.again import run_again
+from schedlab.commands.deciding import FEWEST_SEEDS, Budget, tell_decided
 from schedlab.commands.options import (
+    BUDGET,
     CHANGE,
     CPUS,
     DELAY,
@@ -32,7 +34,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.runs.asked import Request
 from schedlab.studies.pack import studies
-from schedlab.toolchain.policies import STANDARD
+from schedlab.toolchain.policies import STANDARD, PolicyChoice
 
 if TYPE_CHECKING:
     from schedlab.studies.experiment import Depth
@@ -65,6 +67,7 @@ OF_ALL = {
     "seed": "--seed",
     "tick": "--tick",
     "memory": "--memory",
+    "decide": "--decide",
 }
 """Options that say what is run, or how, of a study as of a workload."""
 
@@ -155,6 +158,15 @@ _READY = "mixed"
     type=DELAY,
     help="An operation takes so much longer, as on another machine: fork=380us.",
 )
+@click.option(
+    "--decide",
+    is_flag=False,
+    flag_value=str(Budget()),
+    type=BUDGET,
+    metavar="[SEEDS|TIME]",
+    help="Add seeds to each test until it is told which policy is best, but at most so many, or until so much"
+    f" time is over.  [without a value: {Budget()} seeds]",
+)
 @replay_option
 @click.option(
     "--again",
@@ -186,6 +198,7 @@ def run(
     again: Path | None,
     out: Path | None,
     as_json: bool,
+    decide: Budget | None,
     **options: Any,
 ) -> None:
     """Reproduce the studies, or run a workload under policies.
@@ -228,12 +241,15 @@ def run(
             f" add --machine {SIMULATOR}"
         )
     if of_a_workload:
-        run_workload(Request(**options, replay=replay, out=out), as_json)
+        if decide:
+            check_rivals(options["policies"])
+            options["repeats"] = max(options["repeats"], FEWEST_SEEDS)
+        run_workload(Request(**options, replay=replay, out=out), as_json, decide)
     else:
         shared = {name: options[name] for name in ("seed", "tick", "memory")}
         machine = options["machine"] if machine_given else None
         depth: Depth = "full" if full else "quick"
-        run_studies(what, depth, machine=machine, out=out, as_json=as_json, **shared)
+        run_studies(what, depth, machine=machine, out=out, as_json=as_json, decide=decide, **shared)
 
 
 def request_of(words: list[str]) -> Request:
@@ -248,6 +264,14 @@ def check_alone(context: click.Context) -> None:
     for option in given(context, {**OF_A_WORKLOAD, **OF_ALL}).values():
         raise WrongUsage(
             f"--again and {option}: the runs say themselves what is run; leave one of them out"
+        )
+
+
+def check_rivals(policies: tuple[PolicyChoice, ...]) -> None:
+    """Raises WrongUsage if there are no two policies, of which one may be the best."""
+    if len(set(policies)) < 2:
+        raise WrongUsage(
+            "--decide: with one policy there is nothing to decide; name several in --policy"
         )
 
 
@@ -290,6 +314,7 @@ def run_studies(
     machine: str | None,
     out: Path | None,
     as_json: bool,
+    decide: Budget | None = None,
 ) -> None:
     """Reproduces studies. The last line that is printed says where the report is."""
     from schedlab.commands.study import Request, reproduce
@@ -297,13 +322,17 @@ def run_studies(
     from schedlab.report.output import findings_in
 
     numbers = () if ALL_STUDIES in what else tuple(sorted({STUDIES[name] for name in what}))
-    done = reproduce(Request(numbers, depth, seed, tick, memory, machine), out)
+    done = reproduce(Request(numbers, depth, seed, tick, memory, machine, decide), out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}
-        echo_json({"schedlab": __version__, **place, "runs": runs})
+        contests = done.contests
+        decided = {} if contests is None else {"contests": [each.to_dict() for each in contests]}
+        echo_json({"schedlab": __version__, **place, "runs": runs, **decided})
     else:
         tell(f"Kept in {done.folder}")
+        if done.contests is not None:
+            tell_decided(done.contests)
         tell_findings(findings_in(done.report.parent))
         tell_what_next([run.folder for run in done.runs if run.succeeded])
         tell(f"Report: {done.report}")

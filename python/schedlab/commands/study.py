@@ -5,29 +5,39 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from schedlab.commands.deciding import Budget, Contest, decide
+from schedlab.commands.growing import GrowingReport
 from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.linux.packages import MEGABYTES, kept
+from schedlab.machines.run import Run
 from schedlab.paths import new_runs_folder
 from schedlab.report.output import check_place
 from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
-from schedlab.runs.collection import Collection, Kept
-from schedlab.runs.continuing import unfinished
+from schedlab.runs.collection import Collection, Kept, kept_run
+from schedlab.runs.continuing import still_to_run, unfinished
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
-from schedlab.runs.results import is_whole, read_manifest
+from schedlab.runs.progress import Durations, Whole
+from schedlab.runs.results import is_whole
 from schedlab.studies.experiment import TICK_NS, Depth
+from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import LINUX, SYSBENCH
-from schedlab.studies.planning import plan
+from schedlab.studies.planning import plan, told_early
 from schedlab.studies.proposals import plan_of_proposals
 from schedlab.units import format_time
+
+if TYPE_CHECKING:
+    from schedlab.report.suites import Suite
 
 SPIKE = "spike"
 LINUX_STUDY = 5
@@ -50,6 +60,8 @@ class Request:
     memory_mib: int = MEMORY_MIB
     machine: str | None = None
     """None: our kernel on Spike; and Linux, for what is measured there (`with_linux`)."""
+    decide: Budget | None = None
+    """Adds seeds until policies are told apart, or this is used up. None: no seed is added."""
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -94,6 +106,8 @@ class Request:
             words += ["--seed", str(self.seed)]
         if self.machine in (None, SPIKE) and self.memory_mib != MEMORY_MIB:
             words += ["--memory", str(self.memory_mib)]
+        if self.decide:
+            words += ["--decide", str(self.decide)]
         return shlex.join([*words, "--out", str(folder)])
 
 
@@ -105,6 +119,8 @@ class Reproduction:
     report: Path
     """The file to open."""
     runs: Collection
+    contests: list[Contest] | None
+    """What came of each, where seeds were added to decide it."""
 
     @property
     def succeeded(self) -> bool:
@@ -131,12 +147,55 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     wanted.check()
     check_place(folder / REPORT)
     with to_be_continued(request, wanted):
-        for name, own in plans.items():
-            if own.runs:
-                report_failures(perform(own, name, still_to_run, with_metrics=False))
+        _, first = told_early(wanted.runs)
+        with GrowingReport(wanted, folder / REPORT, first, part_of) as growing:
+            carry_out(plans, growing)
+            contests = None
+            if request.decide:
+                growing.all_there()
+                wanted, contests = decide(wanted, request.decide, perform_added, contests_of)
         runs = Collection(carried_out(wanted))
-        say(f"schedlab: making the report of {len(runs)} runs")
-        return Reproduction(folder, make_report(runs, folder / REPORT), runs)
+        say(f"schedlab: making the report of {len(runs):,} runs")
+        return Reproduction(folder, make_report(runs, folder / REPORT), runs, contests)
+
+
+def perform_added(added: Plan) -> None:
+    """Runs what is not there yet of the seeds that were added, on each machine."""
+    for name in dict.fromkeys(run.machine for run in added.runs):
+        own = Plan(added.folder, tuple(run for run in added.runs if run.machine == name))
+        report_failures(perform(own, name, unfinished, with_metrics=False))
+
+
+def contests_of(wanted: Plan) -> list[Suite]:
+    """Returns the tests that tell which policy is best, as the report has them."""
+    from schedlab.report.build import compared_in
+    from schedlab.report.findings import contests
+
+    return contests(compared_in(Collection(carried_out(wanted))))
+
+
+def carry_out(plans: Mapping[str, Plan], growing: GrowingReport) -> None:
+    """Runs what is not there yet of each machine's plan; tells the report of what is there."""
+    left = {name: list(still_to_run(own)) for name, own in plans.items()}
+    count, wanted = sum(map(len, left.values())), growing.wanted
+    there = len(wanted.runs) - count
+    say(
+        f"schedlab: {count:,} runs, in {wanted.folder}"
+        + (f"; {there:,} are there already" if there else "")
+    )
+    done = 0
+    for name, own in plans.items():
+        of_machine = left.pop(name)
+        later = tuple(run for runs in left.values() for run in runs)
+        whole = Whole(done, later, len(wanted.runs), growing.ended)
+        if own.runs:
+            report_failures(perform(own, name, in_turn, with_metrics=False, whole=whole))
+        done += len(of_machine)
+
+
+def in_turn(wanted: Plan, machine: Machine, base: Software) -> Plan:
+    """Returns what is still to be run, in the order in which it tells the most at any time."""
+    return replace(wanted, runs=told_early(unfinished(wanted, machine, base).runs)[0])
 
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:
@@ -184,15 +243,10 @@ def need_guest(request: Request) -> None:
         )
 
 
-def still_to_run(wanted: Plan, machine: Machine, base: Software) -> Plan:
-    """Says how many there are."""
-    left = unfinished(wanted, machine, base)
-    there = len(wanted.runs) - len(left.runs)
-    say(
-        f"schedlab: {len(left.runs)} runs, in {wanted.folder}"
-        + (f"; {there} are there already" if there else "")
-    )
-    return left
+def part_of(run: Run) -> str:
+    """Returns what a report says of where a run belongs."""
+    known = EXPERIMENTS.get(run.label)
+    return f"study {known.study}" if known else "proposals"
 
 
 def carried_out(wanted: Plan) -> Iterator[Kept]:
@@ -200,7 +254,7 @@ def carried_out(wanted: Plan) -> Iterator[Kept]:
     for run in wanted.runs:
         place = wanted.folder / run.name
         if is_whole(place):
-            yield Kept(place, read_manifest(place))
+            yield kept_run(place)
 
 
 def make_report(runs: Collection, folder: Path) -> Path:
@@ -208,8 +262,13 @@ def make_report(runs: Collection, folder: Path) -> Path:
     from schedlab.report.build import write_report
     from schedlab.report.command import progress
 
+    began = time.monotonic()
     with progress() as tell:
-        return write_report(runs, folder, progress=tell)
+        made = write_report(runs, folder, progress=tell)
+    durations = Durations()
+    durations.learn_report(len(runs), time.monotonic() - began)
+    durations.save()
+    return made
 
 
 def report_failures(finished: Sequence[Finished]) -> None:

@@ -3,24 +3,34 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import click
 
 from schedlab.commands.carrying_out import perform
 from schedlab.commands.what_next import tell_what_next
-from schedlab.display.terminal import results, say, tell
+from schedlab.display.terminal import new_table, print_whole, results, say, tell
 
 if TYPE_CHECKING:
+    from schedlab.commands.deciding import Budget, Contest
     from schedlab.runs.asked import Request
     from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.parts import Instead
+    from schedlab.runs.plan import Plan
 
 
-def run_workload(request: Request, as_json: bool) -> None:
-    """Runs a workload under policies, on numbers of CPUs, with seeds; prints tables of what it did."""
+def run_workload(request: Request, as_json: bool, budget: Budget | None = None) -> None:
+    """Runs a workload under policies, on numbers of CPUs, with seeds; prints tables of what it did. `budget`: to add
+    seeds until policies are told apart; what was decided is printed instead."""
     instead = request.kernel_instead()
-    finished = perform(request.plan(), request.machine, instead=instead)
-    show(finished, as_json)
+    wanted = request.plan()
+    finished = perform(wanted, request.machine, instead=instead)
+    if budget:
+        contests = decide(wanted, budget, request.machine, instead, finished)
+        show_decided(finished, contests, as_json)
+    else:
+        show(finished, as_json)
     if not all(each.outcome.succeeded for each in finished):
         raise SystemExit(1)
 
@@ -33,6 +43,45 @@ def show(finished: list[Finished], as_json: bool) -> None:
         click.echo(runs.as_json(finished))
     else:
         show_tables(finished)
+    show_failures(finished)
+
+
+def decide(
+    wanted: Plan, budget: Budget, machine: str, instead: Instead, finished: list[Finished]
+) -> list[Contest]:
+    """Adds runs with other seeds, and to `finished` what came of them. Returns what is decided then."""
+    from schedlab.commands import deciding
+    from schedlab.report.suites import Suite, suites
+    from schedlab.runs.collection import Collection, kept_run
+
+    def perform_added(added: Plan) -> None:
+        added.check_new()
+        finished.extend(perform(added, machine, instead=instead))
+
+    def compared(plan: Plan) -> list[Suite]:
+        return suites(Collection(kept_run(plan.folder / run.name) for run in plan.runs))
+
+    return deciding.decide(wanted, budget, perform_added, compared)[1]
+
+
+def show_decided(finished: list[Finished], contests: list[Contest], as_json: bool) -> None:
+    """Prints which policy is best for what, as far as it is told; or JSON."""
+    from schedlab.commands.deciding import tell_decided
+    from schedlab.runs import carrying_out as runs
+
+    if as_json:
+        click.echo(runs.as_json(finished, contests=[each.to_dict() for each in contests]))
+    else:
+        table = new_table("", ">CPUs", "goal", "best", "not told from it, or as good", ">seeds")
+        for each in contests:
+            best, *others = each.left
+            row = (each.measure.title, best, ", ".join(others), str(len(each.suite.seeds)))
+            table.add_row(str(each.suite.cpus), *row)
+        results().print(runs.summary(finished[0].run))
+        print_whole(table)
+        tell_decided(contests)
+        folder = finished[0].folder.parent
+        tell(f"Kept in {folder}; pages with charts: ./schedlab report {shlex.quote(str(folder))}")
     show_failures(finished)
 
 

@@ -339,6 +339,24 @@ def probability_beyond(
     return float(special.stdtr(freedom, -beyond / error))
 
 
+def probability_apart(
+    before: Sequence[float] | Floats, after: Sequence[float] | Floats, margin: float
+) -> float:
+    """How probable means so near each other are, if in truth they differ by `margin` at least (p-value).
+
+    One of the two one-sided tests of equivalence (Schuirmann, 1987), the one that tells less, by Student's t of
+    each seed's difference: small if the means surely differ by less. Two values of each side at least, else ValueError.
+    """
+    first, second = checked(before), checked(after)
+    if len(first) < 2 or len(first) != len(second):
+        raise ValueError("two values of each side at least, and as many of both")
+    within = margin - abs(float(second.mean() - first.mean()))
+    error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
+    if error <= NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
+        return 0.0 if within > 0 else 1.0
+    return float(special.stdtr(len(first) - 1.0, -within / error))
+
+
 def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) -> Outcome:
     """Welch's t (1947), and permutations of the values' sides."""
     change = float(after.mean() - before.mean())

@@ -30,6 +30,7 @@ from schedlab.report.workload_tables import workloads
 from schedlab.runs import results
 from schedlab.runs.again import command_of
 from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.looks import LOOKS, looks_text
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.toolchain.versions import changes, commit
 
@@ -122,6 +123,7 @@ def write_artifact(
         "README.md": _readme(place.name, figures, runs, sources).encode(),
         "schedlab.bib": citation().encode(),
         **({CHANGES: patch} if patch else {}),
+        f"runs/{LOOKS}": looks_text(max((run.looks for run in runs), default=1)).encode(),
     }
     for each in figures:
         for path in sorted((report / FILES).glob(f"{each.name}.*")):

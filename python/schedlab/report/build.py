@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache, partial
 from pathlib import Path
@@ -36,14 +37,15 @@ def write_report(
     out: Path,
     formats: Sequence[str] = ("html",),
     progress: Progress = lambda what, done, of: None,
+    missing: str = "",
 ) -> Path:
     """A report of these runs in the folder `out`; gives the file to open.
 
     The folder appears when it is whole. A report that is there is replaced; anything else raises
-    WrongUsage before any work is done.
+    WrongUsage before any work is done. `missing`: what is to come, in Markdown, while runs go on.
     """
     check_place(out)
-    report = all_visible(make_report(collection, progress))
+    report = all_visible(replace(make_report(collection, progress), missing=missing))
     files.check_names(report)
     with report_folder(out) as folder:
         first = write(report, folder, formats, progress)
@@ -84,14 +86,14 @@ def write(
 
 def make_report(collection: Collection, progress: Progress = lambda what, done, of: None) -> Report:
     """Returns all pages that there is something to say on. The first leads to the others."""
-    found = suites(_compared(collection))
+    found = compared_in(collection)
     pages = make_pages(collection, lambda: found, progress)
     return Report(TITLE, tuple(pages), facts(collection), tuple(findings(found)))
 
 
 def only_pages(collection: Collection, names: Container[str]) -> list[Page]:
     """Returns the pages of these names, as a report of these runs has them."""
-    return make_pages(collection, cache(lambda: suites(_compared(collection))), only=names)
+    return make_pages(collection, cache(lambda: compared_in(collection)), only=names)
 
 
 def make_pages(
@@ -122,6 +124,11 @@ def make_pages(
     if only is None or index.NAME in only:
         pages.insert(0, index.page(collection, found()))
     return [page for page in pages if page is not None]
+
+
+def compared_in(collection: Collection) -> list[Suite]:
+    """Returns what a report of these runs compares, of which its findings are counted."""
+    return suites(_compared(collection))
 
 
 def page_maker(number: int) -> Callable[[Collection], Page | None]:

@@ -95,7 +95,9 @@ def _never_out(contest: Sequence[Suite]) -> str:
 
 def _best_section(contest: Sequence[Suite]) -> Section:
     tables = (_digest(contest), _distances(contest), _winners(contest))
-    return Section("Best for what", (Text(prose("contest")), *tables))
+    looks = max(each.looks for each in contest)
+    added = (Text(prose("looks", looks=str(looks))),) if looks > 1 else ()
+    return Section("Best for what", (Text(prose("contest")), *added, *tables))
 
 
 def _digest(contest: Sequence[Suite]) -> Table:

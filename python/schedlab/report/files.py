@@ -44,10 +44,13 @@ def check_names(report: Report) -> None:
 
 
 def write_files(report: Report, folder: Path, advance: Advance = lambda name: None) -> None:
-    """Writes all of them into `folder`; the pictures by as many processes as pay."""
+    """Writes all of them into `folder`; the pictures by as many processes as pay.
+
+    A report that is to grow has no pictures: drawing them takes the most of a report's time.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [each for page in report.pages for each in page.blocks()]
-    charts = [each for each in blocks if isinstance(each, Chart)]
+    charts = [each for each in blocks if isinstance(each, Chart) and not report.missing]
     with ExitStack() as stack:
         pictures = _pictures(charts, folder, stack)
         for block in blocks:

@@ -11,6 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from schedlab.comparison.best import level_of
 from schedlab.comparison.measures import Measure
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.markup import code
@@ -27,7 +28,6 @@ _WIDELY = 0.75
 tests."""
 _POWER = 0.8
 """So probably as many seeds would tell a difference of the size that was seen."""
-_ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -160,14 +160,14 @@ def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
     so near that no number would.
 
     If differences stay as large and as scattered as they are, each of those that may be the best is told from the
-    best with a probability of 80 %, at 5 % divided by the number of policies besides the best (the usual size of a
-    sample for paired differences: Student 1908; Neyman and Pearson 1933).
+    best with a probability of 80 %, at 5 % divided by the number of policies besides the best, and by that of looks
+    (the usual size of a sample for paired differences: Student 1908; Neyman and Pearson 1933).
     """
     best, *others = suite.as_good(measure)
     own = np.asarray(suite.samples[best, measure.name][0])
     normal = NormalDist()
     rivals = max(1, len(suite.having(measure)) - 1)
-    factor = normal.inv_cdf(1 - _ALPHA / rivals) + normal.inv_cdf(_POWER)
+    factor = normal.inv_cdf(1 - level_of(suite.looks) / rivals) + normal.inv_cdf(_POWER)
     needed = len(suite.seeds)
     for other in others:
         difference = np.asarray(suite.samples[other, measure.name][0]) - own

@@ -33,6 +33,10 @@ THEME = ("theme.css", "dark.css")
 STYLES = (*THEME, "style.css", "blocks.css", "media.css")
 """Style sheets of a report's pages; the last have what depends on the screen, and on paper."""
 _COPIED = (*STYLES, "report.js")
+_GROWING = "growing.js"
+"""What shows a page again when there is a newer report."""
+_MADE = "made.js"
+"""Says which report is there: a page that was opened as a file may read a script, and no other file."""
 
 
 def write_pages(report: Report, folder: Path) -> Path:
@@ -43,11 +47,18 @@ def write_pages(report: Report, folder: Path) -> Path:
         (folder / file_of(report, page)).write_text(html)
         if number == 0:
             first = folder / file_of(report, page)
-    for name in _COPIED:
+    for name in (*_COPIED, *([_GROWING] if report.missing else [])):
         (folder / name).write_bytes((TEMPLATES / name).read_bytes())
+    (folder / _MADE).write_text(f"window.reportMade?.({json_in_script(made(report))});\n")
     (folder / _SCRIPT).write_text(charts_script())
-    playing.write(report, folder)
+    if not report.missing:
+        playing.write(report, folder)
     return first
+
+
+def made(report: Report) -> str:
+    """Returns what tells a report from those that were made in its place before."""
+    return report.missing and hashlib.sha256(report.missing.encode()).hexdigest()[:16]
 
 
 def file_of(report: Report, page: Page) -> str:
@@ -138,6 +149,11 @@ class _PageWriter:
         return self.page is self.report.pages[0]
 
     @property
+    def made(self) -> str:
+        """What tells this report from a newer one."""
+        return made(self.report)
+
+    @property
     def has_charts(self) -> bool:
         return any(isinstance(block, Chart) for block in self.page.blocks())
 
@@ -160,7 +176,8 @@ class _PageWriter:
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
         """Returns the files beside it: the kind of each, and its address."""
-        kinds = (*files.PICTURES, *files.DATA) if isinstance(block, Chart) else files.DATA
+        pictures = () if self.report.missing or isinstance(block, Table) else files.PICTURES
+        kinds = (*pictures, *files.DATA)
         return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
 
     def table(self, table: Table) -> _TableWriter:

@@ -171,6 +171,9 @@ class Report:
     """Name and value: version, commit, machine, host, when; at the foot of each page."""
     findings: tuple[str, ...] = ()
     """What the first page says first, in Markdown."""
+    missing: str = ""
+    """What is not there yet, in Markdown, if it is made while runs go on: each page begins with that, shows itself
+    again when there is a newer report, and has no pictures to download and nothing that plays."""
 
     @property
     def menu(self) -> tuple[Page, ...]:

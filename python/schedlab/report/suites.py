@@ -10,9 +10,9 @@ from functools import cached_property
 
 import polars as pl
 
-from schedlab.comparison.best import Ranking, ranking
+from schedlab.comparison.best import Ranking, level_of, ranking
 from schedlab.comparison.measures import BY_NAME, Measure, measured
-from schedlab.comparison.statistics import Estimate, estimates
+from schedlab.comparison.statistics import Estimate, estimates, probability_apart
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
@@ -57,6 +57,8 @@ class Suite:
     samples: Mapping[tuple[str, str], Sample]
     """Samples by policy and metric, where every seed has a value."""
     means: Mapping[tuple[str, str], Estimate]
+    looks: int = 1
+    """How often it is looked at most, with more seeds each time, whether policies are told apart."""
 
     @property
     def study(self) -> int | None:
@@ -92,7 +94,7 @@ class Suite:
         samples = {each: self.samples[each, measure.name] for each in self.having(measure)}
         finest = max(resolution for _, resolution in samples.values())
         values = {policy: sample for policy, (sample, _) in samples.items()}
-        return ranking(values, measure.better or "lower", finest)
+        return ranking(values, measure.better or "lower", finest, self.looks)
 
     def as_good(self, measure: Measure) -> list[str]:
         """The policies that cannot be told from the best, or are as good for all practical purposes: the best
@@ -110,6 +112,18 @@ class Suite:
         possible = self.rankings[measure.name].possible
         return [each for each in order if each in possible or self.is_near(each, measure)]
 
+    def settled(self, measure: Measure) -> bool:
+        """Would more seeds tell nothing more? One policy is left; or those that are left are surely as good."""
+        best, *others = self.as_good(measure)
+        return all(self._surely_near(each, best, measure) for each in others)
+
+    def _surely_near(self, policy: str, best: str, measure: Measure) -> bool:
+        mean = self.means[best, measure.name].mean
+        floor = self._floor(best, measure)
+        worst = mean / MARGIN if measure.better == "higher" else MARGIN * max(mean, floor)
+        own, other = (self.samples[each, measure.name][0] for each in (best, policy))
+        return probability_apart(own, other, abs(worst - mean)) < level_of(self.looks)
+
     def is_near(self, policy: str, measure: Measure) -> bool:
         """Is it so near the best mean that it is as good, whatever the seeds tell?"""
         return self.ratio(policy, measure) < MARGIN
@@ -124,7 +138,7 @@ class Suite:
     def ratio(self, policy: str, measure: Measure) -> float:
         """How many times as bad as the best it is: 1 for the best. What is finer than values are
         counts as that: a latency of 0 is one below the clock's step."""
-        floor = max(self.samples[policy, measure.name][1], _FLOORS.get(measure.name, 0))
+        floor = self._floor(policy, measure)
         own, best = (
             max(self.means[each, measure.name].mean, floor)
             for each in (policy, self.order(measure)[0])
@@ -133,6 +147,10 @@ class Suite:
             return 1.0
         above, below = (best, own) if measure.better == "higher" else (own, best)
         return above / below if below > 0 else math.inf
+
+    def _floor(self, policy: str, measure: Measure) -> float:
+        """What is finer than values are, or not looked at."""
+        return max(self.samples[policy, measure.name][1], _FLOORS.get(measure.name, 0))
 
     def alike(self, measure: Measure) -> bool:
         """Do all policies have the same values?"""
@@ -245,7 +263,8 @@ def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples
                     max(resolution for _, resolution in values),
                 )
     title = "; ".join(_commands(setups, seeds))
-    return Suite(*key, title, tuple(in_policy_order(by_policy)), seeds, failed, own, {})
+    looks = max(run.looks for each in setups for run in each.runs)
+    return Suite(*key, title, tuple(in_policy_order(by_policy)), seeds, failed, own, {}, looks)
 
 
 def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:

@@ -290,8 +290,8 @@ def measure(folder: Path, place: Path | None = None) -> Metrics:
     return computed
 
 
-def as_json(finished: list[Finished]) -> str:
-    """The results for programs."""
+def as_json(finished: list[Finished], **more: Any) -> str:
+    """The results for programs, and what is told besides them."""
     runs = [
         {
             "folder": str(each.folder),
@@ -301,7 +301,7 @@ def as_json(finished: list[Finished]) -> str:
         }
         for each in finished
     ]
-    return json_text({"schedlab": __version__, "runs": runs}, indent=2)
+    return json_text({"schedlab": __version__, "runs": runs, **more}, indent=2)
 
 
 def label(run: Run, several_seeds: bool) -> str:

@@ -15,6 +15,7 @@ from schedlab.errors import WrongUsage
 from schedlab.files.kept import read_object, read_tables
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results
+from schedlab.runs.looks import looks_at
 from schedlab.workload.changes import workload_title
 
 if TYPE_CHECKING:
@@ -64,6 +65,11 @@ class Kept:
     def measured(self) -> Path:
         """The folder of its metrics."""
         return self.metrics_folder or self.folder / results.METRICS
+
+    @property
+    def looks(self) -> int:
+        """How often it is looked at most, with more seeds each time, at the runs that it belongs to."""
+        return looks_at(self.folder.parent)
 
     @cached_property
     def setup(self) -> Setup:
@@ -352,17 +358,17 @@ def _runs_in(place: Path) -> Iterator[Kept]:
     """The runs in a folder, and in data sets of sweeps; those may hold the folders of their runs,
     too."""
     if results.is_whole(place):
-        found = _kept(place)
+        found = kept_run(place)
         if not _is_sweep(found):
             yield found
             return
     for manifest in sorted(place.glob(f"**/{results.MANIFEST}")):
         if results.is_whole(manifest.parent):
-            yield _kept(manifest.parent)
+            yield kept_run(manifest.parent)
 
 
-def _kept(folder: Path) -> Kept:
-    """A run, or a sweep, whose manifest is another's to check."""
+def kept_run(folder: Path) -> Kept:
+    """Returns a run, or a sweep, whose manifest is another's to check."""
     path = folder / results.MANIFEST
     content = read_object(path, {})
     is_sweep = _is_sweep(Kept(folder, content))

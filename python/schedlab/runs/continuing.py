@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from schedlab.errors import WrongUsage
@@ -12,6 +13,14 @@ from schedlab.machines.run import Run
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Software, inputs
 from schedlab.runs.plan import Plan
+
+
+def still_to_run(plan: Plan) -> Iterator[Run]:
+    """Gives the runs that are not there, and those that are and failed, whatever they were made from."""
+    for run in plan.runs:
+        place = plan.folder / run.name
+        if not (results.is_whole(place) and results.succeeded(results.read_manifest(place))):
+            yield run
 
 
 def unfinished(plan: Plan, machine: Machine, base: Software) -> Plan:

@@ -11,7 +11,7 @@ from schedlab.machines.base import Machine
 from schedlab.runs.carrying_out import Finished, Software, carry_out, software
 from schedlab.runs.parts import Instead, supply
 from schedlab.runs.plan import Plan
-from schedlab.runs.progress import Board
+from schedlab.runs.progress import Board, Whole
 from schedlab.toolchain.build import host_processors
 from schedlab.toolchain.policies import FAIR, Catalogue, check_choices, read_catalogue
 from schedlab.toolchain.versions import sitting
@@ -26,8 +26,12 @@ def perform(
     select: Selection | None = None,
     with_metrics: bool = True,
     instead: Instead | None = None,
+    whole: Whole | None = None,
 ) -> list[Finished]:
-    """Returns the runs in the plan's order. Raises Interrupted (schedlab.runs.carrying_out) on a signal."""
+    """Returns the runs in the order of the plan, or of what is selected of it. `whole`: what it is a part of.
+
+    Raises Interrupted (schedlab.runs.carrying_out) on a signal.
+    """
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
     machine.release()
@@ -37,7 +41,7 @@ def perform(
     own = {name: found.pop(name) for name in machine.parts}
     with software(own, sitting(), found) as base:
         left = select(wanted, machine, base) if select else wanted
-        with Board(left, slots) as board:
+        with Board(left, slots, whole=whole) as board:
             return carry_out(left, machine, base, slots, board, with_metrics)
 
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import struct
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +29,16 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES, _RECORD_BYTES = 64, 32  # abi/trace_format.h
 _REMEMBERED_MAX = 10_000
+_REPORT = "report of a run - -"
+"""The key of what a report takes for each of its runs."""
+_REPORT_PART = 0.2
+"""The same, as a part of what a run takes, as long as no report has been made here: docs/contributing.md has what
+both took."""
 _LINES_MAX = 40
 """Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
 _STEPS = 20
+_REPORT_RUNS = 100
+"""Of fewer runs, a report takes what it takes for the first of them."""
 
 
 class Durations:
@@ -70,6 +79,16 @@ class Durations:
         self.seconds[self.key(run)] = seconds
         self._note_alike(self.key(run), seconds)
 
+    @property
+    def report_s(self) -> float | None:
+        """Seconds that a report takes for each of its runs, or None if none has been made."""
+        return self.seconds.get(_REPORT)
+
+    def learn_report(self, runs: int, seconds: float) -> None:
+        if runs >= _REPORT_RUNS:
+            self.seconds.pop(_REPORT, None)
+            self.seconds[_REPORT] = seconds / runs
+
     def save(self) -> None:
         kept = dict(list(self.seconds.items())[-_REMEMBERED_MAX:])
         with suppress(OSError):  # it will be learned again
@@ -78,12 +97,34 @@ class Durations:
                 new.write_text(json.dumps(kept))
 
 
+def _unheard(run: Run) -> None:
+    """Is told of a run, and does nothing."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a plan is a part of: other machines may have parts of it, and it may end in more than runs."""
+
+    done: int = 0
+    """Runs before this plan."""
+    later: tuple[Run, ...] = ()
+    """Those after it."""
+    reported: int = 0
+    """The runs of which a report is made in the end; 0: none is."""
+    ended: Callable[[Run], None] = _unheard
+    """Is told of each run that has ended."""
+
+
 class Board:
     """The runs of a plan on standard error: lines, and below them a live picture on a terminal."""
 
-    def __init__(self, plan: Plan, slots: int, durations: Durations | None = None) -> None:
+    def __init__(
+        self, plan: Plan, slots: int, durations: Durations | None = None, whole: Whole | None = None
+    ) -> None:
         self.plan = plan
         self.slots = slots
+        self.whole = whole or Whole()
+        self.all = self.whole.done + len(plan.runs) + len(self.whole.later)
         self.durations = durations or Durations()
         self.running: dict[Run, tuple[float, Path]] = {}
         self.done = 0
@@ -118,7 +159,8 @@ class Board:
         self.done += 1
         if outcome.succeeded:
             self.learn(run, seconds)
-        if len(self.plan.runs) <= _LINES_MAX or not outcome.succeeded:
+        self.whole.ended(run)
+        if self.all <= _LINES_MAX or not outcome.succeeded:
             ending = "" if outcome.succeeded else f": {outcome.status}"
             title = f"{run.title}, seed {run.seed}"
             say(f"{self.count()} {title}  {format_duration(seconds)}{ending}")
@@ -138,25 +180,42 @@ class Board:
     def estimate(self, run: Run) -> float | None:
         """Returns the seconds that a run will take, or None if nothing is known of its like."""
         seconds = self.durations.of(run)
-        if seconds is None or not self.foreseen_s or self.durations.key(run) in self.learned:
+        if seconds is None or self.durations.key(run) in self.learned:
             return seconds
-        return seconds * self.taken_s / self.foreseen_s
+        return seconds * self.busy
 
     def count(self) -> str:
-        return f"[{self.done}/{len(self.plan.runs)}]"
+        return f"[{self.whole.done + self.done}/{self.all}]"
 
     def steps(self, done: int) -> int:
-        """How many twentieths of the plan."""
-        return done * _STEPS // len(self.plan.runs)
+        """How many twentieths of the whole."""
+        return (self.whole.done + done) * _STEPS // self.all
 
     def ahead(self) -> str:
-        left = self.left() if self.done < len(self.plan.runs) else None
+        left = self.left() if self.whole.done + self.done < self.all else None
         return "" if left is None else f", about {format_duration(left)} left"
 
+    def closing(self) -> float:
+        """Returns the seconds of the report that follows."""
+        each = self.durations.report_s
+        if each is None:
+            return (
+                self.whole.reported
+                * _REPORT_PART
+                * (time.monotonic() - self.began)
+                / max(1, self.done)
+            )
+        return self.whole.reported * each * self.busy
+
+    @property
+    def busy(self) -> float:
+        """How many times as long runs take as was foreseen."""
+        return self.taken_s / self.foreseen_s if self.foreseen_s else 1.0
+
     def left(self) -> float | None:
-        """Returns the seconds to go, or None if they cannot be told."""
+        """Returns the seconds to go, with those of a report, or None if they cannot be told."""
         now = time.monotonic()
-        waiting = self.plan.runs[self.done + len(self.running) :]
+        waiting = (*self.plan.runs[self.done + len(self.running) :], *self.whole.later)
         estimates = [self.estimate(run) for run in waiting]
         for run, (began, _) in self.running.items():
             whole = self.estimate(run)
@@ -167,7 +226,7 @@ class Board:
                 return None
             usual = self.slots * (now - self.began) / self.done
             known += [usual] * (len(estimates) - len(known))
-        return max(sum(known) / self.slots, max(known, default=0.0))
+        return max(sum(known) / self.slots, max(known, default=0.0)) + self.closing()
 
     def picture(self) -> RenderableType:
         grid = Table.grid(padding=(0, 2))
@@ -183,8 +242,9 @@ class Board:
             guest = f"guest {guest_seconds(trace):.2f} s"
             grid.add_row(f"{run.title}, seed {run.seed}", bar, format_duration(elapsed), guest)
         ahead = self.ahead().removeprefix(", ")
-        bar = ProgressBar(total=len(self.plan.runs), completed=self.done, width=24)
-        grid.add_row(f"{self.done} of {len(self.plan.runs)} runs", bar, ahead, "")
+        done = self.whole.done + self.done
+        bar = ProgressBar(total=self.all, completed=done, width=24)
+        grid.add_row(f"{done:,} of {self.all:,} runs", bar, ahead, "")
         return grid
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +60,21 @@ def plan(
             f"--seed {seed}: a study has several seeds, of which the last is too large"
         )
     return Plan(folder, runs)
+
+
+def told_early(runs: Sequence[Run]) -> tuple[tuple[Run, ...], int]:
+    """Returns the runs in the order in which they tell the most at any time, and how many give a first answer.
+
+    The tests under the most policies come first, each with all of its seeds: so what is told of a test early
+    stays. All of those with as many policies as any are the first answer.
+    """
+    policies: dict[str, set[tuple[PolicyChoice, tuple[tuple[str, int], ...]]]] = {}
+    for run in runs:
+        policies.setdefault(run.label, set()).add((run.policy, run.settings))
+    counts = {label: len(each) for label, each in policies.items()}
+    most = max(counts.values(), default=0)
+    ordered = tuple(sorted(runs, key=lambda run: -counts[run.label]))
+    return ordered, sum(counts[run.label] == most for run in runs)
 
 
 def _tick_ns(each: Experiment, wanted_ns: int) -> int:

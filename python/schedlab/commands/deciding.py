@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --decide`: seeds are added in rounds, until it is told which policy is best for what."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from schedlab.display.names import visible
+from schedlab.display.terminal import say, tell
+from schedlab.machines.run import Run
+from schedlab.runs.looks import note_looks
+from schedlab.runs.plan import Plan
+from schedlab.units import parse_time
+
+if TYPE_CHECKING:
+    from schedlab.comparison.measures import Measure
+    from schedlab.report.suites import Suite
+
+FEWEST_SEEDS = 3
+"""Fewer seeds tell next to nothing: it is not looked at them."""
+_SEEDS_MAX = 1000
+_SHOWN, _NAMED = 10, 3
+"""Contests that are not decided, each in a line; and in each, policies that are left."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What is given to decide."""
+
+    seeds: int = 24
+    """No test gets more."""
+    seconds: float | None = None
+    """No round begins later."""
+
+    def __str__(self) -> str:
+        """The budget as it is given."""
+        return str(self.seeds) if self.seconds is None else f"{self.seconds:g}s"
+
+    def after(self, seeds: int) -> int | None:
+        """Returns with how many seeds it is looked next: twice as many; or None if that is too many."""
+        after = max(2 * seeds, FEWEST_SEEDS)
+        return after if after <= self.seeds else None
+
+    def looks(self, first: int) -> int:
+        """Returns how often it is looked at most, if the first time is with so many seeds."""
+        after = self.after(first)
+        return 1 if after is None else 1 + self.looks(after)
+
+
+def parse_budget(text: str) -> Budget:
+    """Reads a number of seeds, or a time. Raises ValueError."""
+    if text.isdecimal():
+        if not FEWEST_SEEDS <= int(text) <= _SEEDS_MAX:
+            raise ValueError(f"only {FEWEST_SEEDS} to {_SEEDS_MAX} seeds are possible")
+        return Budget(int(text))
+    try:
+        return Budget(seconds=parse_time(text) / 1e9)
+    except ValueError:
+        raise ValueError(
+            "write how many seeds at most, such as 24, or a time, such as 10m; or nothing, as the last option"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A goal, on a test and a number of CPUs."""
+
+    suite: Suite
+    measure: Measure
+
+    @property
+    def left(self) -> list[str]:
+        """The policies that may be the best, or are as good; the best first."""
+        return self.suite.as_good(self.measure)
+
+    @property
+    def decided(self) -> bool:
+        return self.suite.settled(self.measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contest for JSON."""
+        return {
+            "test": self.suite.experiment,
+            "cpus": self.suite.cpus,
+            "machine": self.suite.machine,
+            "metric": self.measure.name,
+            "seeds": len(self.suite.seeds),
+            "policies": self.left,
+            "decided": self.decided,
+        }
+
+
+def decide(
+    wanted: Plan,
+    budget: Budget,
+    perform: Callable[[Plan], None],
+    suites: Callable[[Plan], Sequence[Suite]],
+) -> tuple[Plan, list[Contest]]:
+    """Adds seeds to the tests that are not decided, until none is left that may have more.
+
+    Returns all runs that there are then, and what came of each contest. `perform` carries out runs, `suites`
+    reads what there is of a plan. The same command adds the same seeds, unless its budget is a time.
+    """
+    began = time.monotonic()
+    found = suites(wanted)
+    looks = budget.looks(min((len(each.seeds) for each in found), default=budget.seeds))
+    note_looks(wanted.folder, looks)
+    found = suites(wanted)
+    while True:
+        undecided = [each for each in found if _open(each)]
+        added = tuple(run for each in undecided for run in _more(wanted, each, budget))
+        if not added:
+            break
+        if budget.seconds is not None and time.monotonic() - began > budget.seconds:
+            say(f"schedlab: {budget} are over")
+            break
+        from schedlab.report.wording import counted
+
+        contests = sum(len(_open(each)) for each in undecided)
+        say(
+            f"schedlab: adding seeds to {counted(len(undecided), 'test')}, in which {counted(contests, 'contest')}"
+            f" {'is' if contests == 1 else 'are'} not decided: {len(added):,} runs"
+        )
+        perform(replace(wanted, runs=added))
+        wanted = replace(wanted, runs=(*wanted.runs, *added))
+        found = suites(wanted)
+    return wanted, [Contest(each, measure) for each in found for measure in each.contests]
+
+
+def _open(suite: Suite) -> list[Measure]:
+    return [each for each in suite.contests if not suite.settled(each)]
+
+
+def _more(wanted: Plan, suite: Suite, budget: Budget) -> Iterator[Run]:
+    """Gives the runs that a test has in its next round: of all its policies, as they are compared seed by seed."""
+    seeds = budget.after(len(suite.seeds))
+    own = [run for run in wanted.runs if _key(run) == _key_of(suite)]
+    for first in {(run.policy, run.settings): run for run in reversed(own)}.values():
+        there = {
+            run.seed for run in own if (run.policy, run.settings) == (first.policy, first.settings)
+        }
+        for seed in range(min(suite.seeds), min(suite.seeds) + (seeds or 0)):
+            if seed not in there:
+                yield replace(first, seed=seed)
+
+
+def _key(run: Run) -> tuple[str, int, int, str]:
+    return visible(run.label or run.workload_title), run.cpus, run.tick_ns, run.machine
+
+
+def _key_of(suite: Suite) -> tuple[str, int, int, str]:
+    return suite.experiment, suite.cpus, suite.tick_ns, suite.machine
+
+
+def tell_decided(contests: Sequence[Contest]) -> None:
+    """Prints what was decided, and the first of what was not."""
+    from schedlab.report.wording import counted
+
+    if not contests:
+        tell("Nothing to decide: no test ran under several policies that differ.")
+        return
+    undecided = [each for each in contests if not each.decided]
+    best = sum(each.decided and len(each.left) == 1 for each in contests)
+    alike = len(contests) - len(undecided) - best
+    tell(
+        f"Of {counted(len(contests), 'contest')} (a goal, on a test and a number of CPUs), {best}"
+        f" {'has' if best == 1 else 'have'} one best policy; in {alike}, the best are surely less than 1 % apart;"
+        f" {len(undecided)} {'is' if len(undecided) == 1 else 'are'} not decided."
+    )
+    for each in undecided[:_SHOWN]:
+        suite = each.suite
+        more = f" and {len(each.left) - _NAMED} more" if len(each.left) > _NAMED else ""
+        tell(
+            f"- {each.measure.title}, {suite.experiment}, {counted(suite.cpus, 'CPU')}:"
+            f" {', '.join(each.left[:_NAMED])}{more} ({len(suite.seeds)} seeds)"
+        )
+    if len(undecided) > _SHOWN:
+        tell(f"- and {len(undecided) - _SHOWN} more")

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Seeds that are added until policies are told apart: how many, when that ends, and how often it errs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from kept_runs import MS, keep_figures
+from schedlab.commands.cli import cli
+from schedlab.commands.deciding import Budget, Contest, decide, parse_budget, tell_decided
+from schedlab.comparison.best import level_of, ranking
+from schedlab.comparison.statistics import probability_apart
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.machines.run import Run
+from schedlab.report.suites import Suite, suites
+from schedlab.runs.collection import read
+from schedlab.runs.looks import LOOKS, looks_at, note_looks
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.policies import PolicyChoice
+
+Value = Callable[[str, int], float]
+"""The turnaround in ms of a policy and a seed."""
+
+
+def plan_of(folder: Path, *policies: str, seeds: int = 3, label: str = "tiny") -> Plan:
+    runs = tuple(
+        Run("work", PolicyChoice(policy), (), 1, "spike", seed, MS, 60_000 * MS, 512, label=label)
+        for policy in policies
+        for seed in range(1, seeds + 1)
+    )
+    return Plan(folder, runs)
+
+
+class Laboratory:
+    """Carries out runs whose figures are known, and notes how many in each round."""
+
+    def __init__(self, folder: Path, value: Value) -> None:
+        self.folder = folder
+        self.value = value
+        self.rounds: list[list[Run]] = []
+
+    def perform(self, wanted: Plan) -> None:
+        self.rounds.append(list(wanted.runs))
+        for run in wanted.runs:
+            keep_figures(
+                self.folder,
+                experiment=run.label,
+                policy=str(run.policy),
+                seed=run.seed,
+                turnaround_mean_ns=self.value(str(run.policy), run.seed) * MS,
+            )
+
+    def suites(self, wanted: Plan) -> list[Suite]:
+        return suites(read([self.folder]))
+
+    def decide(self, budget: Budget, *policies: str, seeds: int = 3) -> list[Contest]:
+        wanted = plan_of(self.folder, *policies, seeds=seeds)
+        self.perform(wanted)
+        whole, contests = decide(wanted, budget, self.perform, self.suites)
+        assert len(whole.runs) == len(set(whole.runs)) == sum(map(len, self.rounds))
+        return contests
+
+
+def noise(seed: int, policy: str) -> float:
+    """The same for the same names: normal, 1 ms wide."""
+    return float(np.random.default_rng([seed, *policy.encode()]).normal())
+
+
+def test_what_is_clear_needs_no_further_seed(tmp_path: Path) -> None:
+    laboratory = Laboratory(
+        tmp_path, lambda policy, seed: {"rr": 900, "mlfq": 1}[policy] + seed / 9
+    )
+    (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
+    assert contest.decided and contest.left == ["mlfq"]
+    assert len(laboratory.rounds) == 1
+
+
+def test_seeds_are_doubled_until_it_is_told(tmp_path: Path) -> None:
+    """3 and 6 seeds do not tell the difference, 12 do."""
+    means = {"rr": 106.0, "mlfq": 100.0}
+    laboratory = Laboratory(tmp_path, lambda policy, seed: means[policy] + 3 * noise(seed, policy))
+    (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
+    added = [sorted({run.seed for run in runs}) for runs in laboratory.rounds]
+    assert added == [[1, 2, 3], [4, 5, 6], list(range(7, 13))]
+    assert all(
+        len(runs) == 2 * len(seeds) for runs, seeds in zip(laboratory.rounds, added, strict=True)
+    )
+    assert contest.decided and contest.left == ["mlfq"]
+    assert looks_at(tmp_path) == 4, "3, 6, 12, 24: however many were needed"
+
+
+def test_the_same_command_adds_the_same_seeds(tmp_path: Path) -> None:
+    rounds = []
+    for name in ("one", "other"):
+        laboratory = Laboratory(tmp_path / name, lambda policy, seed: 10 + noise(seed, policy))
+        laboratory.decide(Budget(12), "rr", "mlfq")
+        rounds.append(laboratory.rounds)
+    assert rounds[0] == rounds[1]
+
+
+def test_what_is_surely_as_good_is_decided(tmp_path: Path) -> None:
+    """Half a per cent apart, scattered by a tenth: more seeds would tell which is better, but it does not matter."""
+    laboratory = Laboratory(
+        tmp_path, lambda policy, seed: 100 + 0.5 * (policy == "rr") + noise(seed, policy) / 10
+    )
+    (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
+    assert contest.decided and set(contest.left) == {"rr", "mlfq"}
+
+
+def test_a_budget_ends_it_and_what_is_open_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    laboratory = Laboratory(tmp_path, lambda policy, seed: 10 + noise(seed, policy))
+    contests = laboratory.decide(Budget(7), "rr", "mlfq")
+    assert [len(runs) for runs in laboratory.rounds] == [6, 6], "12 seeds would be too many"
+    assert not contests[0].decided
+    tell_decided(contests)
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].endswith("1 is not decided.")
+    assert told[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and told[1].endswith("(6 seeds)")
+
+
+def test_no_round_begins_after_the_time(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path, lambda policy, seed: 10 + noise(seed, policy))
+    laboratory.decide(Budget(seconds=0.0), "rr", "mlfq")
+    assert len(laboratory.rounds) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "most", "looks"), [(3, 24, 4), (5, 24, 3), (1, 24, 4), (30, 24, 1)]
+)
+def test_how_often_it_is_looked(first: int, most: int, looks: int) -> None:
+    assert Budget(most).looks(max(first, 3)) == looks
+
+
+def test_a_report_counts_by_the_level_of_all_looks(tmp_path: Path) -> None:
+    """What 5 % tell, and a quarter of that does not: it is out of a plain report, and not of one of four looks."""
+    values = {"rr": (10.0, 10.9, 10.2), "mlfq": (9.0, 9.3, 9.4)}
+    for policy, samples in values.items():
+        for seed, value in enumerate(samples, 1):
+            keep_figures(tmp_path, policy=policy, seed=seed, turnaround_mean_ns=value * MS)
+    (turnaround,) = suites(read([tmp_path]))[0].contests
+    assert suites(read([tmp_path]))[0].as_good(turnaround) == ["mlfq"]
+    note_looks(tmp_path, 4)
+    assert suites(read([tmp_path]))[0].as_good(turnaround) == ["mlfq", "rr"]
+
+
+def test_looks_are_not_forgotten(tmp_path: Path) -> None:
+    assert looks_at(tmp_path) == 1
+    note_looks(tmp_path, 4)
+    note_looks(tmp_path, 2)
+    assert looks_at(tmp_path) == 4
+    (tmp_path / LOOKS).write_text('{"looks": 0}')
+    with pytest.raises(FileRefused, match="looks: 0: expected a whole number"):
+        looks_at(tmp_path)
+
+
+def out_at_any_look(level_looks: int, cases: int) -> float:
+    """How often the best of three policies, which are alike, is out at a look before it ends."""
+    random = np.random.default_rng(5)
+    lost = 0
+    for _ in range(cases):
+        seeds: int | None = 3
+        values = random.normal(size=(3, 12))
+        while seeds:
+            some = {str(number): values[number, :seeds] for number in range(3)}
+            possible = ranking(some, looks=level_looks).possible
+            lost += "0" not in possible
+            seeds = None if "0" not in possible or len(possible) == 1 else Budget(12).after(seeds)
+    return lost / cases
+
+
+def test_the_best_is_out_at_any_of_several_looks_in_one_of_twenty() -> None:
+    """3, 6 and 12 seeds. With 5 % at each look, it would be out more often than that."""
+    assert out_at_any_look(Budget(12).looks(3), 600) <= 0.05
+    assert out_at_any_look(1, 300) > 0.06
+
+
+def test_what_is_one_margin_apart_is_called_as_good_in_one_of_twenty() -> None:
+    random = np.random.default_rng(6)
+    looks, wrong = Budget(12).looks(3), 0
+    for _ in range(1500):
+        before, after = random.normal(size=12), random.normal(1.0, 1.0, size=12)
+        wrong += any(
+            probability_apart(before[:seeds], after[:seeds], 1.0) < level_of(looks)
+            for seeds in (3, 6, 12)
+        )
+    assert wrong / 1500 <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--decide study", "'study': write how many seeds at most"),
+        ("--decide 2", "only 3 to 1000 seeds are possible"),
+        ("study --decide 0.5.1s", "write how many seeds at most"),
+        (
+            "--machine sim --workload mixed --policy rr --decide",
+            "--decide: with one policy there is nothing to decide",
+        ),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(words: str, said: str) -> None:
+    done = CliRunner().invoke(cli, ["run", *words.split()])
+    assert done.exit_code == 2 or isinstance(done.exception, WrongUsage)
+    assert said in " ".join(f"{done.output} {done.exception}".split())
+
+
+def test_a_budget_is_seeds_or_a_time() -> None:
+    assert parse_budget("48") == Budget(48)
+    assert parse_budget("10m") == Budget(24, 600.0)
+    assert [str(parse_budget(each)) for each in ("48", "10m")] == ["48", "600s"]
