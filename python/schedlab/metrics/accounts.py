@@ -16,7 +16,7 @@ from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 from schedlab.trace.steps import Steps
 from schedlab.trace.stories import changes
-from schedlab.trace.timeline import key
+from schedlab.trace.timeline import key, life_at
 
 COUNTS = {
     "selections": Kind.SCHEDULER_EXIT,
@@ -128,11 +128,12 @@ class Accounts:
         followed = ends[:-1][steps.pid[ends[:-1]] == steps.pid[ends[:-1] + 1]]
         if len(followed):
             self._open.append(steps.of(followed))
-        end_ns = np.maximum(np.roll(steps.time, -1), steps.time)
+        end_ns = steps.time.copy()
+        np.maximum(steps.time[1:], steps.time[:-1], out=end_ns[:-1])
         spent = self._window.duration(steps.time, end_ns)
         spent[ends] = 0
         for name, state in TIMES.items():
-            add(self._sums[name], steps.life, ends, spent * is_kind(steps.after, state))
+            add(self._sums[name], steps.life[ends], ends, spent * is_kind(steps.after, state))
         woken = np.flatnonzero(is_kind(steps.step, Step.WOKEN) & goes_on)
         held = self._window.holds(steps.row[woken]) & self._window.holds(steps.row[woken + 1])
         woken = woken[held]
@@ -140,22 +141,25 @@ class Accounts:
 
     def _add_counts(self, steps: Steps, starts: Integers, columns: Columns) -> None:
         """Adds records about lives, which lie from where a life begins to where its PID's next one does."""
-        begins = key(steps.pid[starts], steps.row[starts])
-        next_pid = (steps.pid[starts] + 1) << 32
-        ends = np.minimum(np.append(begins[1:], next_pid[-1:]), next_pid)
-        life = steps.life[starts]
-        for name, kind in self._kinds.items():
-            rows = np.flatnonzero(is_kind(columns.kind, kind)) + steps.begin
-            rows = rows[self._window.part(rows)]
-            told = np.sort(key(columns.process[rows - steps.begin].astype(np.int64), rows))
-            self._sums[name][life] += np.searchsorted(told, ends) - np.searchsorted(told, begins)
+        kinds = list(self._kinds.values())
+        rows = np.flatnonzero(is_kind(columns.kind, *kinds)) + steps.begin
+        rows = rows[self._window.part(rows)]
+        at = rows - steps.begin
+        of = life_at(steps.pid[starts], steps.row[starts], columns.process[at], rows)
+        number = np.zeros(max(kinds) + 1, np.int64)
+        number[kinds] = np.arange(len(kinds))
+        # Of all pairs of a life and a kind; those of no life come first.
+        pairs = (of + 1) * len(kinds) + number[columns.kind[at]]
+        told = np.bincount(pairs, minlength=(len(starts) + 1) * len(kinds))
+        for name, counts in zip(self._kinds, told.reshape(-1, len(kinds))[1:].T, strict=True):
+            self._sums[name][steps.life[starts]] += counts
 
 
 def add(sums: Integers, of: npt.NDArray[np.integer], ends: Integers, values: Integers) -> None:
-    """Adds values to the sums of those that they are of; `of` has those that are equal side by side, and
-    `ends` are their last indices."""
+    """Adds values to the sums of those that they are of: `of` has them in their order, and `ends` the index
+    of the last value of each."""
     if len(of):
-        sums[of[ends]] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
+        sums[of] += np.add.reduceat(values, np.append(0, ends[:-1] + 1))
 
 
 def _room(values: Integers, count: int, otherwise: int) -> Integers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from schedlab.metrics.accounts import Accounts
@@ -16,7 +17,7 @@ from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
 from schedlab.metrics.told import told_values
 from schedlab.metrics.window import Window, measured_window, window_since
 from schedlab.metrics.window_length import check_window
-from schedlab.trace import Facts, Trace, outline, read_records
+from schedlab.trace import Facts, Trace, read_outlined
 from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
 
@@ -40,8 +41,7 @@ def measure(path: str | Path) -> Metrics:
     """Checks a trace's file and computes its metrics, as `read`, `validate` and `compute` do, in one pass
     over its records, of which a part is in memory at a time. Raises what they raise, and NoResult
     if the window was not as long as the workload said."""
-    records = read_records(path)
-    facts = outline(records)
+    records, facts = read_outlined(path)
     parts = Parts(records)
     checks, books = Checks(records, facts), _Books(facts, measured_window(facts))
     for part in parts:
@@ -79,7 +79,7 @@ class _Books:
             processes = processes.join(table, on="life", how="left", maintain_order="left")
         processes = with_shares(processes, trace, who, window, weights)
         workload = processes.filter(pl.col("role") == "workload")
-        waits = latencies.join(workload.select("life", "group"), on="life")
+        waits = _of_workload(latencies, workload, len(who))
         cpus = self._cpus.table()
         return Metrics(
             summary=summary_of(trace, window, processes, cpus, waits),
@@ -88,3 +88,15 @@ class _Books:
             cpus=cpus,
             values=told_values(trace, who, called["group"].to_list()),
         )
+
+
+def _of_workload(latencies: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
+    """The latencies of the workload's processes, with their groups; much faster than by a join."""
+    place = np.full(lives, -1)
+    place[workload["life"].to_numpy()] = np.arange(len(workload))
+    place = place[latencies["life"].to_numpy()]
+    group = workload["group"].cast(pl.Enum(workload["group"].unique().drop_nulls()))
+    held = place >= 0
+    if not held.all():
+        latencies, place = latencies.filter(held), place[held]
+    return pl.DataFrame({"group": group.gather(place), "latency_ns": latencies["latency_ns"]})

@@ -15,7 +15,7 @@ from schedlab.trace import Facts, Kind
 from schedlab.trace.format import is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
-from schedlab.trace.stories import Mask, Stories, same_as_next
+from schedlab.trace.stories import Mask, Stories
 
 SECOND_NS = 1_000_000_000
 _SUMS = {
@@ -32,24 +32,27 @@ _SUMS = {
 
 class Spans(NamedTuple):
     """Places in the stories of CPUs, each of which lasts until the next on its CPU: arrays of one length,
-    sorted by CPU, then by row."""
+    sorted by CPU, then by row, except `ends` and `cpu`."""
 
     at: Integers
-    cpu: npt.NDArray[np.uint16]
     row: Integers
     time: Integers
     closed: Mask
     """The next one is there, and is of the part."""
     ends: Integers
-    """Indices of the last of each CPU."""
+    """Indices of the last of each CPU that has any."""
+    cpu: npt.NDArray[np.uint16]
+    """Of `ends`."""
 
     @classmethod
     def of(cls, stories: Stories, at: Integers) -> Spans:
         """Some places."""
-        cpu, row = stories.columns.cpu[at], stories.row[at]
-        goes_on = same_as_next(cpu)
-        closed = goes_on & (np.roll(row, -1) >= stories.begin)
-        return cls(at, cpu, row, stories.columns.time[at], closed, np.flatnonzero(~goes_on))
+        row = stories.row[at]
+        ends = stories.last_of_cpus(at)
+        closed = np.zeros(len(at), bool)
+        np.greater_equal(row[1:], stories.begin, out=closed[:-1])
+        closed[ends] = False
+        return cls(at, row, stories.columns.time[at], closed, ends, stories.columns.cpu[at[ends]])
 
 
 class CpuAccounts:
@@ -71,8 +74,8 @@ class CpuAccounts:
         last[rest.columns.cpu] = rest.columns.time
         for at, add_up in ((rest.entries, self._add_runs), (rest.visits, self._add_idling)):
             spans = Spans.of(rest, at)
-            spent = self._window.duration(spans.time, last[spans.cpu])
-            spent[same_as_next(spans.cpu)] = 0
+            spent = np.zeros_like(spans.time)
+            spent[spans.ends] = self._window.duration(spans.time[spans.ends], last[spans.cpu])
             add_up(rest, spans, spent)
         return last
 
@@ -92,8 +95,9 @@ class CpuAccounts:
 
     def _spent(self, spans: Spans) -> Integers:
         """What of the window lies between each place and the next; 0 where that is not of the part."""
-        spent = self._window.duration(spans.time, np.roll(spans.time, -1))
-        spent[~spans.closed] = 0
+        spent = np.zeros_like(spans.time)
+        spent[:-1] = self._window.duration(spans.time[:-1], spans.time[1:])
+        spent *= spans.closed
         return spent
 
     def _add_runs(self, stories: Stories, spans: Spans, spent: Integers) -> None:
@@ -104,17 +108,19 @@ class CpuAccounts:
 
     def _add_idling(self, stories: Stories, spans: Spans, spent: Integers) -> None:
         """The idle loop, without the scheduler's part of it."""
-        of_idle = stories.columns.process[spans.at] == 0
-        idles = of_idle & ~is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        idles = stories.columns.process[spans.at] == 0
+        idles &= ~is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
         add(self._sums["idle_loop_ns"], spans.cpu, spans.ends, spent * idles)
 
     def _add_visits(self, stories: Stories, spans: Spans) -> None:
         """Ways through the scheduler that begin and end in the window."""
         held = self._window.holds(spans.row)
-        passes = spans.closed & held & np.roll(held, -1)
-        passes &= is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        passes = spans.closed & held & is_kind(stories.columns.kind[spans.at], Kind.SCHEDULER_ENTER)
+        passes[:-1] &= held[1:]
         counter = stories.columns.second.view(np.int64)[spans.at]
-        cycles = (np.roll(counter, -1) - counter) * passes
+        cycles = np.zeros_like(counter)
+        np.subtract(counter[1:], counter[:-1], out=cycles[:-1])
+        cycles *= passes
         add(self._sums["scheduler_entries"], spans.cpu, spans.ends, passes.astype(np.int64))
         add(self._sums["scheduler_cycles"], spans.cpu, spans.ends, cycles)
 

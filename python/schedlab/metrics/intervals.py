@@ -132,7 +132,7 @@ def scheduler_intervals(trace: Trace) -> pl.DataFrame:
 
 
 def _stories(trace: Trace) -> Stories:
-    return CpuOrder(trace.header.cpus).take(0, trace.columns)
+    return CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
 
 
 def _spans(stories: Stories, at: Integers) -> dict[str, pl.Series | npt.NDArray[np.integer]]:

@@ -63,8 +63,9 @@ def groups_of(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl
     groups = workload.group_by("group").agg(
         *_population(), pl.when(shares.count() > 0).then(shares.sum())
     )
+    waited = waits.group_by("group").agg(latency_statistics())
     return (
-        groups.join(waits.group_by("group").agg(latency_statistics()), on="group", how="left")
+        groups.join(waited.with_columns(pl.col("group").cast(pl.String)), on="group", how="left")
         .with_columns(
             share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100,
             throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / SECOND_NS),

@@ -31,6 +31,10 @@ class Window:
 
     def duration(self, begin_ns: Integers, end_ns: Integers) -> Integers:
         """What of the times from `begin_ns` to `end_ns` lies in the window, in nanoseconds."""
+        earliest = min(begin_ns.min(initial=self.end_ns), end_ns.min(initial=self.end_ns))
+        latest = max(begin_ns.max(initial=self.begin_ns), end_ns.max(initial=self.begin_ns))
+        if earliest >= self.begin_ns and latest <= self.end_ns:
+            return end_ns - begin_ns
         begin = np.clip(begin_ns, self.begin_ns, self.end_ns)
         lies: Integers = np.clip(end_ns, self.begin_ns, self.end_ns) - begin
         return lies

@@ -14,7 +14,7 @@ from schedlab.trace.format import (
 )
 from schedlab.trace.model import Header, Trace
 from schedlab.trace.ordered import OrderedRecords, read_records
-from schedlab.trace.outline import Facts, Outline, outline
+from schedlab.trace.outline import Facts, Outline, read_outlined
 from schedlab.trace.reader import read
 from schedlab.trace.steps import timeline
 from schedlab.trace.timeline import Step, Timeline
@@ -41,8 +41,8 @@ __all__ = [
     "event_table",
     "export",
     "mark_text",
-    "outline",
     "read",
+    "read_outlined",
     "read_records",
     "timeline",
     "validate",

@@ -33,7 +33,8 @@ def no_process(
     """Records that name a process by a number that none has."""
     wrong: npt.NDArray[np.bool_] = process > PROCESS_MAX
     for name, numbers in (("first", first), ("second", second)):
-        wrong |= is_kind(kind, *_OTHERS[name]) & (numbers > PROCESS_MAX)
+        if numbers.max(initial=0) > PROCESS_MAX:
+            wrong |= is_kind(kind, *_OTHERS[name]) & (numbers > PROCESS_MAX)
     return wrong
 
 
@@ -41,7 +42,9 @@ def no_counter(
     kind: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.bool_]:
     """Records whose cycle counter is higher than any."""
-    wrong: npt.NDArray[np.bool_] = is_kind(kind, *_COUNTERS) & (second > CYCLES_MAX)
+    wrong: npt.NDArray[np.bool_] = second > CYCLES_MAX
+    if wrong.any():
+        wrong &= is_kind(kind, *_COUNTERS)
     return wrong
 
 

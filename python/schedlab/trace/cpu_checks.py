@@ -11,7 +11,7 @@ from schedlab.trace.breach import Breach, always, earliest
 from schedlab.trace.errors import process_name
 from schedlab.trace.format import TEXT_OWNERS, TEXT_RECORDS_MAX, Kind, is_kind
 from schedlab.trace.model import Integers
-from schedlab.trace.stories import Stories
+from schedlab.trace.stories import Stories, without
 
 
 def cpu_checks(stories: Stories, tells_visits: bool) -> Iterator[Breach]:
@@ -41,8 +41,8 @@ def _end_checks(stories: Stories) -> Iterator[Breach]:
         always("the first record of a CPU must be START"),
     )
     starts = np.flatnonzero(is_kind(stories.columns.kind, Kind.START))
-    again = starts[~np.isin(starts, first)]
-    yield from earliest(stories, again, always("this CPU has started before"))
+    again = always("this CPU has started before")
+    yield from earliest(stories, without(starts, first), again)
     ends = np.flatnonzero(is_kind(stories.columns.kind, Kind.END))
     after = ends[ends + 1 < len(stories.columns.kind)] + 1
     after = after[stories.columns.cpu[after] == stories.columns.cpu[after - 1]]
@@ -126,7 +126,8 @@ def _scheduler_checks(stories: Stories, tells_visits: bool) -> Iterator[Breach]:
     """ENTER and EXIT take turns, SWITCH comes between them, and their counter does not go back."""
     enters = is_kind(stories.columns.kind, Kind.SCHEDULER_ENTER)
     leaves = is_kind(stories.columns.kind, Kind.SCHEDULER_EXIT)
-    inside = stories.just_before(stories.counted, enters[stories.counted].astype(np.uint32)) != 0
+    counted = stories.counted
+    inside = stories.just_before(counted, enters[counted])
     switches = is_kind(stories.columns.kind, Kind.SWITCH)
     if not tells_visits:
         inside |= switches
@@ -136,10 +137,9 @@ def _scheduler_checks(stories: Stories, tells_visits: bool) -> Iterator[Breach]:
         ((leaves | switches) & ~inside, not_entered),
     ):
         yield from earliest(stories, np.flatnonzero(wrong), always(problem))
-    counted = stories.counted
     cycles = stories.columns.second[counted]
-    back = (cycles[1:] < cycles[:-1]) & (
-        stories.columns.cpu[counted[1:]] == stories.columns.cpu[counted[:-1]]
-    )
+    lower = np.flatnonzero(cycles[1:] < cycles[:-1])
+    back = counted[lower + 1]
+    back = back[stories.columns.cpu[back] == stories.columns.cpu[counted[lower]]]
     higher = always("this CPU's cycle counter was higher before")
-    yield from earliest(stories, counted[1:][back], higher)
+    yield from earliest(stories, back, higher)

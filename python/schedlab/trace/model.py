@@ -59,24 +59,6 @@ class Columns(NamedTuple):
         time, *others = (records[name].copy() for name in ("time", *cls._fields[1:]))
         return cls(time.view(np.int64), *others)
 
-    def at(self, places: Integers) -> Columns:
-        """The records at some places."""
-        time, cpu, kind, process, first, second = self
-        return Columns(
-            time[places], cpu[places], kind[places], process[places], first[places], second[places]
-        )
-
-    def and_then(self, others: Columns) -> Columns:
-        """These records, and others behind them."""
-        return Columns(
-            np.concatenate((self.time, others.time)),
-            np.concatenate((self.cpu, others.cpu)),
-            np.concatenate((self.kind, others.kind)),
-            np.concatenate((self.process, others.process)),
-            np.concatenate((self.first, others.first)),
-            np.concatenate((self.second, others.second)),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Trace:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,7 @@ from schedlab.trace.reader import (
     map_records,
     order_of,
     read_header,
+    rises,
     unwrap,
 )
 
@@ -72,12 +74,19 @@ class OrderedRecords:
         return int(unwrap(_sequences(self.path, self.header, self.count))[0])
 
 
-def read_records(path: str | Path) -> OrderedRecords:
-    """Opens a trace that may be larger than memory. Raises what `read` does."""
+Look = Callable[[int, Records], None]
+
+
+def read_records(path: str | Path, look: Look | None = None) -> OrderedRecords:
+    """Opens a trace that may be larger than memory. Raises what `read` does.
+
+    `look` is shown all records on the way, a piece at a time, with the place of its first. If the file
+    does not have them in their order, it is shown some of them, in the file's.
+    """
     path = Path(path)
     header, record_bytes = read_header(path)
     count = record_bytes // RECORD.itemsize
-    order, missing = _order(path, header, count)
+    order, missing = _order(path, header, count, look)
     return OrderedRecords(
         path=path,
         header=header,
@@ -88,9 +97,11 @@ def read_records(path: str | Path) -> OrderedRecords:
     )
 
 
-def _order(path: Path, header: Header, count: int) -> tuple[Integers | None, int]:
+def _order(
+    path: Path, header: Header, count: int, look: Look | None
+) -> tuple[Integers | None, int]:
     """Returns `order` and `missing` of OrderedRecords."""
-    span = _span(path, header, count)
+    span = _span(path, header, count, look)
     if span is not None:
         return None, span - count
     sequence = unwrap(_sequences(path, header, count))
@@ -98,19 +109,21 @@ def _order(path: Path, header: Header, count: int) -> tuple[Integers | None, int
     return order_of(sequence), max(missing, 0)
 
 
-def _span(path: Path, header: Header, count: int) -> int | None:
+def _span(path: Path, header: Header, count: int, look: Look | None) -> int | None:
     """Returns how many sequence numbers there are from the first to the last, or None if they are not in
     order."""
-    span = min(count, 1)
-    last = np.empty(0, np.uint32)
+    span = 0
+    last = None
     for begin in range(0, count, AT_ONCE):
         piece = _in_file(path, header, begin, min(begin + AT_ONCE, count))
-        step = np.diff(np.concatenate((last, piece["sequence"])))
+        step = rises(last, piece["sequence"])
         span += int(step.sum(dtype=np.int64))
-        # A large step is one back; and what spans half of all numbers may have wrapped around.
+        # What spans half of all numbers may have wrapped around.
         if not ((step > 0) & (step < 1 << 31)).all() or span > 1 << 31:
             return None
         last = piece["sequence"][-1:].copy()
+        if look:
+            look(begin, piece)
     return span
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from schedlab.trace.format import RECORD, Kind, is_kind
 from schedlab.trace.model import CLOCK_SAMPLE, Header, Integers, clock_step
-from schedlab.trace.ordered import OrderedRecords
+from schedlab.trace.ordered import OrderedRecords, read_records
 from schedlab.trace.reader import AT_ONCE, Records, gather, read_texts
 
 _MANY = (
@@ -73,7 +73,7 @@ class Outline:
     row: Integers
     """Of the trace, of each record that is held; ascending."""
     records: Records
-    kinds: frozenset[int]
+    kinds: frozenset[Kind]
     """Of all records."""
     begin_ns: int
     end_ns: int
@@ -107,7 +107,7 @@ class Outline:
 
     def has(self, kind: Kind) -> bool:
         """See Facts."""
-        return int(kind) in self.kinds
+        return kind in self.kinds
 
     def rows(self, *kinds: Kind) -> Integers:
         """See Facts. Raises ValueError for a kind of which an outline holds none."""
@@ -128,34 +128,57 @@ class Outline:
         return values
 
 
+def read_outlined(path: str | Path) -> tuple[OrderedRecords, Outline]:
+    """Opens a trace that may be larger than memory, and looks through it. Raises what `read` does."""
+    facts = _Gathered()
+    source = read_records(path, facts.take)
+    return source, facts.of(source) if source.order is None else outline(source)
+
+
 def outline(source: OrderedRecords) -> Outline:
     """Looks through a trace once."""
-    rows, held = [np.empty(0, np.int64)], [np.empty(0, RECORD)]
-    kinds: set[int] = set()
-    begins, ends = [], []
-    sample = np.empty(0, np.int64)
+    facts = _Gathered()
     for begin in range(0, len(source), AT_ONCE):
-        records = source.piece(begin, begin + AT_ONCE)
+        facts.take(begin, source.piece(begin, begin + AT_ONCE))
+    return facts.of(source)
+
+
+class _Gathered:
+    """What an outline has of the records so far."""
+
+    def __init__(self) -> None:
+        self._rows = [np.empty(0, np.int64)]
+        self._held = [np.empty(0, RECORD)]
+        self._kinds: set[Kind] = set()
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._sample = np.empty(0, np.int64)
+
+    def take(self, begin: int, records: Records) -> None:
+        """The records from this row on."""
         kind = records["kind"].copy()
         time = records["time"].copy().view(np.int64)
         few = np.flatnonzero(~is_kind(kind, *_MANY))
-        rows.append(few + begin)
-        held.append(gather(records, few))
-        kinds |= set(np.flatnonzero(np.bincount(kind)).tolist())
-        begins.append(int(time.min()))
-        ends.append(int(time.max()))
-        if len(sample) < CLOCK_SAMPLE:
-            sample = np.concatenate((sample, time))[:CLOCK_SAMPLE]
-    return Outline(
-        path=source.path,
-        header=source.header,
-        length=len(source),
-        row=np.concatenate(rows),
-        records=np.concatenate(held),
-        kinds=frozenset(kinds),
-        begin_ns=min(begins, default=0),
-        end_ns=max(ends, default=0),
-        clock_step_ns=clock_step(sample),
-        missing=source.missing,
-        whole=source.whole,
-    )
+        self._rows.append(few + begin)
+        self._held.append(gather(records, few))
+        self._kinds |= {one for one in set(Kind) - self._kinds if is_kind(kind, one).any()}
+        self._begins.append(int(time.min()))
+        self._ends.append(int(time.max()))
+        if len(self._sample) < CLOCK_SAMPLE:
+            self._sample = np.concatenate((self._sample, time))[:CLOCK_SAMPLE]
+
+    def of(self, source: OrderedRecords) -> Outline:
+        """The outline of a trace, all of whose records were taken."""
+        return Outline(
+            path=source.path,
+            header=source.header,
+            length=len(source),
+            row=np.concatenate(self._rows),
+            records=np.concatenate(self._held),
+            kinds=frozenset(self._kinds),
+            begin_ns=min(self._begins, default=0),
+            end_ns=max(self._ends, default=0),
+            clock_step_ns=clock_step(self._sample),
+            missing=source.missing,
+            whole=source.whole,
+        )

@@ -9,11 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from schedlab.trace.errors import Named
 from schedlab.trace.model import Columns, Header
 from schedlab.trace.reader import AT_ONCE, Records
 from schedlab.trace.steps import ProcessOrder, Steps
 from schedlab.trace.stories import CpuOrder, Stories
+
+_KEPT_BYTES = 31 << 20
+"""glibc takes no notice of larger ones (M_MMAP_THRESHOLD in mallopt(3))."""
 
 
 class Source(Named, Protocol):
@@ -51,7 +56,7 @@ class Part:
     @cached_property
     def stories(self) -> Stories:
         """In the order of CPUs."""
-        return self._by_cpu.take(self.begin, self.columns)
+        return self._by_cpu.take(self.begin, self.records)
 
     @cached_property
     def steps(self) -> Steps:
@@ -68,6 +73,7 @@ class Parts:
         self.by_process = ProcessOrder()
 
     def __iter__(self) -> Iterator[Part]:
+        _keep_memory()
         begin = 0
         while begin < len(self._source):
             # So that forks without end cost no more than what they do.
@@ -75,3 +81,9 @@ class Parts:
             records = self._source.piece(begin, begin + size)
             yield Part(begin, records, self.by_cpu, self.by_process)
             begin += len(records)
+
+
+def _keep_memory() -> None:
+    """The C library gives large blocks back at once, and has the host clear others for the next part,
+    until one of this size was freed. (It keeps 64 MB then; the block itself is never touched.)"""
+    np.empty(_KEPT_BYTES, np.uint8)

@@ -71,12 +71,13 @@ def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
 def _number_check(
     columns: Columns, begin: int, kind: Kind, enumeration: type[IntEnum], called: str
 ) -> Iterator[Breach]:
+    there = is_kind(columns.kind, kind)
+    if not there.any():
+        return
     allowed = [int(number) for number in enumeration if number]
     number = columns.first
-    out = (number < min(allowed)) | (number > max(allowed))
-    yield from first_in(
-        begin, out & is_kind(columns.kind, kind), lambda at: f"there is no {called} {number[at]}"
-    )
+    there &= (number < min(allowed)) | (number > max(allowed))
+    yield from first_in(begin, there, lambda at: f"there is no {called} {number[at]}")
 
 
 def _shares_check(columns: Columns, begin: int, kind: Kind) -> Iterator[Breach]:
@@ -84,7 +85,7 @@ def _shares_check(columns: Columns, begin: int, kind: Kind) -> Iterator[Breach]:
     by = columns.process[rows]
     yield from first_of(
         rows + begin,
-        ~np.isin(by, SHARE_ATTRIBUTES),
+        ~is_kind(by, *SHARE_ATTRIBUTES),
         lambda at: f"there are no shares by attribute {by[at]}",
     )
 
@@ -94,7 +95,7 @@ def _found_check(columns: Columns, begin: int) -> Iterator[Breach]:
     state = columns.first[rows]
     yield from first_of(
         rows + begin,
-        ~np.isin(state, _FOUND_STATES),
+        ~is_kind(state, *_FOUND_STATES),
         lambda at: f"no process can be found as {state_name(int(state[at]))}",
     )
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from schedlab.trace.format import Kind, ProcessState, is_kind
 from schedlab.trace.model import Columns, Integers, Trace
-from schedlab.trace.stories import Mask, changes, same_as_next
-from schedlab.trace.timeline import EXITING, FIELD, Step, Timeline
+from schedlab.trace.stories import Mask, changes, same_as_next, stable_order
+from schedlab.trace.timeline import EXITING, Step, Timeline
 
-_STEP = 3
-"""Bits for a step in a key that sorts steps."""
+_STEPS = {
+    Kind.FORK: Step.BORN,
+    Kind.SWITCH: Step.OUT,
+    Kind.WAKEUP: Step.WOKEN,
+    Kind.EXIT: Step.ENDED,
+    Kind.FOUND: Step.FOUND,
+}
+"""The step that a record of a kind is; a SWITCH is an IN, too, after its OUT."""
+_FIRST_STEP = np.zeros(max(_STEPS) + 1, np.int8)
+_FIRST_STEP[list(_STEPS)] = list(_STEPS.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +47,12 @@ class Steps(Timeline):
     @cached_property
     def kept(self) -> Mask:
         """Those that later parts depend on."""
-        keep = self._last_of_processes(np.arange(len(self.pid)))
+        keep = ~same_as_next(self.pid)
         ended = is_kind(self.step, Step.ENDED)
         if ended.any():
-            keep |= self._last_of_processes(np.flatnonzero(~ended))
+            others = np.flatnonzero(~ended)
+            keep[others[~same_as_next(self.pid[others])]] = True
         return keep
-
-    def _last_of_processes(self, at: Integers) -> Mask:
-        found = np.zeros(len(self.pid), bool)
-        found[at[~same_as_next(self.pid[at])]] = True
-        return found
 
 
 class ProcessOrder:
@@ -63,26 +68,22 @@ class ProcessOrder:
     def take(self, begin: int, columns: Columns) -> Steps:
         """The part that begins at this row."""
         last = self._last
-        keys = np.sort(np.concatenate((_keys_of_last(last), _keys(columns, len(last.pid)))))
-        pid = keys >> FIELD
-        place = (keys & ((1 << FIELD) - 1)) >> _STEP
-        step = (keys & ((1 << _STEP) - 1)).astype(np.int8)
-        old = np.flatnonzero(place < len(last.pid))
-        at = place - len(last.pid)
-        at[old] = 0
-        row = at + begin
-        time, cpu, after = columns.time[at], columns.cpu[at], _after(columns, step, at)
-        for values, known in (
-            (row, last.row),
-            (time, last.time),
-            (cpu, last.cpu),
-            (after, last.after),
-        ):
-            values[old] = known[place[old]]
-        life = self._lives_of(pid, step, place, row >= begin)
-        steps = Steps(pid, row, step, after, life, time, cpu, begin)
-        self._last = steps.of(np.flatnonzero(steps.kept))
-        return steps
+        known = len(last.pid)
+        new = _steps_of(columns)
+        pid = np.concatenate((last.pid, new.pid))
+        order = stable_order(pid)[np.count_nonzero(pid == 0) :]
+        pid = pid[order]
+        facts = np.concatenate((_facts(last.step, last.after, last.cpu), new.facts))[order]
+        step, after = facts.astype(np.int8), (facts >> 8).astype(np.int8)
+        at = np.concatenate((np.zeros(known, np.int64), new.at))[order]
+        row, time = at + begin, columns.time[at]
+        old = np.flatnonzero(order < known)
+        row[old], time[old] = last.row[order[old]], last.time[order[old]]
+        life = self._lives_of(pid, step, order, row >= begin)
+        cpu = (facts >> 16).astype(np.uint16)
+        found = Steps(pid, row, step, after, life, time, cpu, begin)
+        self._last = found.of(np.flatnonzero(found.kept))
+        return found
 
     def rest(self) -> Steps:
         """The last step of each process in the whole trace (and the last before its EXIT)."""
@@ -106,6 +107,45 @@ def timeline(trace: Trace) -> Steps:
     return ProcessOrder().take(0, trace.columns)
 
 
+class _New(NamedTuple):
+    """Steps in the order of their records; arrays of one length."""
+
+    at: Integers
+    """Index of the record."""
+    pid: Integers
+    """0: idle, which has no steps."""
+    facts: npt.NDArray[np.uint32]
+    """See _facts."""
+
+
+def _steps_of(columns: Columns) -> _New:
+    rows = np.flatnonzero(is_kind(columns.kind, *_STEPS))
+    kind = columns.kind[rows]
+    times = 1 + is_kind(kind, Kind.SWITCH)
+    at, step = np.repeat(rows, times), np.repeat(np.take(_FIRST_STEP, kind), times)
+    # A switch's other step.
+    step[1:] += at[1:] == at[:-1]
+    first = columns.first[at]
+    pid = np.where(is_kind(step, Step.BORN, Step.OUT), first, columns.process[at])
+    after = np.take(_AFTER, step)
+    switches = rows[is_kind(kind, Kind.SWITCH)]
+    after[np.flatnonzero(is_kind(step, Step.OUT))] = np.minimum(columns.second[switches], 127)
+    found = np.flatnonzero(is_kind(step, Step.FOUND))
+    after[found] = np.minimum(first[found], 127)
+    return _New(at, pid.astype(np.int64), _facts(step, after, columns.cpu[at]))
+
+
+def _facts(
+    step: npt.NDArray[np.int8], after: npt.NDArray[np.int8], cpu: npt.NDArray[np.uint16]
+) -> npt.NDArray[np.uint32]:
+    """What a step is, what it leads to, and whose record it was, in a number: they are sorted at once."""
+    facts: npt.NDArray[np.uint32] = cpu.astype(np.uint32)
+    facts <<= 16
+    facts |= after.astype(np.uint32) << 8
+    facts |= step.astype(np.uint32)
+    return facts
+
+
 _AFTER = np.array(
     [
         ProcessState.RUNNABLE,  # BORN
@@ -117,37 +157,3 @@ _AFTER = np.array(
     ],
     np.int8,
 )
-
-
-def _after(columns: Columns, step: npt.NDArray[np.int8], at: Integers) -> npt.NDArray[np.int8]:
-    after = np.take(_AFTER, step)
-    for said_by, column in ((Step.OUT, columns.second), (Step.FOUND, columns.first)):
-        says = np.flatnonzero(is_kind(step, said_by))
-        after[says] = np.minimum(column[at[says]], 127)
-    return after
-
-
-def _keys(columns: Columns, place: int) -> Integers:
-    """Of each step its process, its place, counted from `place`, and what it is."""
-    kind, process, other = columns.kind, columns.process, columns.first
-    switches = np.flatnonzero(is_kind(kind, Kind.SWITCH))
-    parts = (
-        (np.flatnonzero(is_kind(kind, Kind.FORK)), other, Step.BORN),
-        (switches, other, Step.OUT),
-        (switches, process, Step.IN),
-        (np.flatnonzero(is_kind(kind, Kind.WAKEUP)), process, Step.WOKEN),
-        (np.flatnonzero(is_kind(kind, Kind.EXIT)), process, Step.ENDED),
-        (np.flatnonzero(is_kind(kind, Kind.FOUND)), process, Step.FOUND),
-    )
-    keys = np.concatenate(
-        [
-            (pids[rows].astype(np.int64) << FIELD) | ((rows + place) << _STEP) | int(step)
-            for rows, pids, step in parts
-        ]
-    )
-    of_processes: Integers = keys[keys >> FIELD != 0]
-    return of_processes
-
-
-def _keys_of_last(last: Steps) -> Integers:
-    return (last.pid << FIELD) | (np.arange(len(last.pid)) << _STEP) | last.step

@@ -31,6 +31,10 @@ FIELD = 32
 """Bits for a row, and for a PID, in a key that sorts steps."""
 
 
+_DENSE = 1 << 16
+"""PIDs that span no more than this are looked up in a table."""
+
+
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """Steps sorted by process, then by time. One life: a PID from its fork, or from
@@ -64,17 +68,30 @@ class Timeline:
         return np.where((found >= 0) & (self.pid[found] == pid), found, -1)
 
 
-def key(pid: Integers, row: Integers) -> Integers:
+def key(pid: npt.NDArray[np.integer], row: Integers) -> Integers:
     """Sorts steps by process, then by row."""
     return (pid.astype(np.int64) << FIELD) | row
 
 
-def life_at(begun: Integers, begin_row: Integers, pid: Integers, row: Integers) -> Integers:
+def life_at(
+    begun: Integers, begin_row: Integers, pid: npt.NDArray[np.integer], row: Integers
+) -> Integers:
     """The life that each PID had at each row; -1: none. `begun`, `begin_row`: of each life, its PID and
     where it begins; lives are in the order of both."""
     if len(begun) == 0:
         return np.full(len(pid), -1)
-    # The fork's own row already belongs to the life that it begins.
+    # The fork's own row already belongs to the life that it begins; and steps may come before the first
+    # fork of their PID, in traces that lack their beginning.
+    span = int(begun[-1] - begun[0]) + 1
+    if span <= _DENSE + 2 * len(pid) and (begun[1:] > begun[:-1]).all():
+        found = np.take(_places(begun, span), pid.astype(np.int64) - (begun[0] - 1), mode="clip")
+        return np.where(row >= begin_row[found], found, -1)
     found = np.searchsorted(key(begun, begin_row), key(pid, row), side="right") - 1
-    # Steps before the first fork of their PID, in traces that lack their beginning.
     return np.where((found >= 0) & (begun[found] == pid), found, -1)
+
+
+def _places(begun: Integers, span: int) -> Integers:
+    """The place of each PID, from that before the first to that after the last; -1: it is not there."""
+    table = np.full(span + 2, -1)
+    table[begun - (begun[0] - 1)] = np.arange(len(begun))
+    return table

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from schedlab.trace.breach import Breach, first_in
 from schedlab.trace.cpu_checks import cpu_checks
@@ -26,6 +27,7 @@ from schedlab.trace.model import Integers, Trace
 from schedlab.trace.outline import Facts
 from schedlab.trace.parts import Part, Parts, Source
 from schedlab.trace.process_checks import process_checks, queued_checks
+from schedlab.trace.reader import rises
 from schedlab.trace.record_checks import loss_check, record_checks
 
 
@@ -59,7 +61,7 @@ class Checks:
         self._groups = [self._of_records, self._of_order, self._of_stories]
         """Those that may find something that comes before what was found."""
         self._tells_visits = facts.has(Kind.SCHEDULER_ENTER)
-        self._sequence: np.uint32 | None = None
+        self._sequence: npt.NDArray[np.uint32] | None = None
         """Of the last record."""
 
     @property
@@ -77,7 +79,7 @@ class Checks:
                 break
         if not self._groups:
             self.end()
-        self._sequence = part.records["sequence"][-1]
+        self._sequence = part.records["sequence"][-1:].copy()
 
     def end(self) -> None:
         """Raises TraceError if something was found."""
@@ -90,12 +92,8 @@ class Checks:
             yield from loss_check(part.columns, part.begin)
 
     def _of_order(self, part: Part) -> Iterator[Breach]:
-        sequence = part.records["sequence"]
-        if self._sequence is not None:
-            sequence = np.concatenate(([self._sequence], sequence))
-        # The records are sorted: what looks like a step back is a large step.
-        step = np.diff(sequence)
-        begin = part.begin + len(part.records) - len(step)
+        begin = part.begin
+        step = rises(self._sequence, part.records["sequence"])
         yield from first_in(
             begin,
             step == 0,
