@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from conftest import Command
-from schedlab.benchmarks.study_setups import Cost, Reading, chosen, cost, read
-from schedlab.errors import WrongUsage
+from schedlab.benchmarks.study_setups import COLUMNS, Cost, Reading, chosen, cost, read
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from schedlab.toolchain.policies import read_catalogue
@@ -34,6 +35,30 @@ def test_a_row_is_a_setup() -> None:
     assert (str(first.policy), first.settings) == ("priority", (("aging_interval", 0),))
     assert (first.machine, first.cpus, first.seed) == ("spike", 2, 1)
     assert (first.tick_ns, first.limit_ns, first.memory_mib) == (10**6, 60 * 10**9, 512)
+
+
+ROW = "s1,timingtests,rr,slice=3,1,1,1000000,60000000000,512"
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ([], "line 1: the columns must be experiment,"),
+        ([",".join(COLUMNS[1:]), ROW], "line 1: the columns must be experiment,"),
+        ([",".join(COLUMNS), ROW, ROW.replace(",512", "")], "line 3: 9 columns are wanted"),
+        ([",".join(COLUMNS), f"{ROW},1"], "line 2: 9 columns are wanted"),
+        ([",".join(COLUMNS), ROW.replace("512", "many")], "line 2: memory_mib is 'many'; a whole"),
+        ([",".join(COLUMNS), ROW.replace("rr,", "r:r:r,")], "line 2: 'r:r:r' is not of the form"),
+        ([",".join(COLUMNS), ROW.replace("=3", "")], "line 2: 'slice' is not of the form"),
+        ([",".join(COLUMNS), f'{ROW}"', '"'], "line 2: "),
+    ],
+)
+def test_a_list_that_was_spoilt_is_refused(lines: list[str], problem: str, tmp_path: Path) -> None:
+    """With the line that is wrong; FileRefused ends with status 2."""
+    path = tmp_path / "study.csv"
+    path.write_text("\n".join(lines))
+    with pytest.raises(FileRefused, match=re.escape(f"{path}: {problem}")):
+        read(path)
 
 
 def test_patterns_choose_experiments() -> None:

@@ -207,6 +207,19 @@ def test_an_interruption_ends_all_and_keeps_what_is_finished(
     assert [members_of(group) for group in groups] == [[], []]
 
 
+@pytest.mark.usefixtures("unmeasured")
+def test_signals_mean_after_the_runs_what_they_meant_before(tmp_path: Path) -> None:
+    """A report follows, in a folder that goes: what ended that at once left the folder behind."""
+    caught: list[int] = []
+    meant = signal.signal(signal.SIGTERM, lambda number, frame: caught.append(number))
+    try:
+        carry_out(plan_in(tmp_path / "out", 1), ScriptMachine(":"))
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, meant)
+    assert caught == [signal.SIGTERM]
+
+
 def members_of(group: int) -> list[int]:
     """Processes of a group that live."""
     members = []

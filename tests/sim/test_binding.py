@@ -484,6 +484,17 @@ def test_refused_acts() -> None:
             simulator.fork("walker")
 
 
+def test_a_run_without_an_end_is_ended() -> None:
+    """Its trace would fill the disk. Where a time is named, it goes on."""
+    with machine("program root\n loop\n  sleep 1s\n end\n") as simulator:
+        for begin in (0, 60_000 * MS):
+            limit = begin + 60_000 * MS
+            with pytest.raises(RunFailed, match=f"has not ended at {limit} ns: name the time"):
+                simulator.run()
+            assert simulator.now == limit
+        assert simulator.run(130_000 * MS) is Status.TIME
+
+
 def test_refused_files() -> None:
     with machine() as simulator, pytest.raises(ActRefused):
         simulator.save("/nowhere/saved")

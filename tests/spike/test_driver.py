@@ -12,13 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, Programs
 from schedlab import trace
 from schedlab.errors import MachineUnfit
-from schedlab.machines import Boot
+from schedlab.machines import Boot, spike
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import STUCK, outcome_of
-from schedlab.machines.spike import SPIKES_TURN, TURN_VARIABLE, driven, stock, turn_wanted
+from schedlab.machines.spike import (
+    INTERLEAVE_VARIABLE,
+    SPIKE_VARIABLE,
+    SPIKES_TURN,
+    STOCK,
+    TURN_VARIABLE,
+    driven,
+    find_spike,
+    stock,
+    turn_wanted,
+)
 from schedlab.machines.spike_driver import driver
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.build import IMAGE, KERNEL, build
@@ -171,6 +181,33 @@ def test_a_turn_that_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch, turn:
         MachineUnfit, match=f"^{TURN_VARIABLE}={turn}: a turn is spike, or a multiple"
     ):
         turn_wanted()
+
+
+@pytest.mark.parametrize("named", ["stock", "one"])
+def test_what_another_spike_passes_over_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    named: str,
+    program: Programs,
+) -> None:
+    """Our driver alone has turns of another length, and a drawn order of CPUs."""
+    own = program("spike", ":")
+    monkeypatch.setenv(SPIKE_VARIABLE, named if named == STOCK else str(own))
+    monkeypatch.setenv(TURN_VARIABLE, "1000")
+    monkeypatch.setenv(INTERLEAVE_VARIABLE, "7")
+    monkeypatch.setattr(spike, "installed_spike", lambda: own.parent)
+    monkeypatch.setattr(spike, "spike_problem", lambda path: "")
+    monkeypatch.setattr(spike, "spike_version", lambda path: "1")
+    assert find_spike.__wrapped__().interleaving == ""
+    called = "Spike's own program" if named == STOCK else own
+    assert capsys.readouterr().err == (
+        f"schedlab: {TURN_VARIABLE} and {INTERLEAVE_VARIABLE} of the environment are passed over:"
+        f" {called} has turns of its own (docs/spike.md)\n"
+    )
+    monkeypatch.delenv(TURN_VARIABLE)
+    monkeypatch.delenv(INTERLEAVE_VARIABLE)
+    find_spike.__wrapped__()
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.spike

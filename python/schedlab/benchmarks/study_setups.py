@@ -11,13 +11,13 @@ import csv
 import io
 import resource
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.files.kept import read_text
 from schedlab.machines.run import Run
 from schedlab.paths import ROOT
@@ -25,26 +25,47 @@ from schedlab.toolchain.policies import parse_choices, parse_setting
 
 MACHINE = "spike"
 FILE = ROOT / "bench" / "study.csv"
+COUNTS = ("cpus", "seed", "tick_ns", "limit_ns", "memory_mib")
+"""Columns that have a whole number above 0."""
+COLUMNS = ("experiment", "workload", "policy", "settings", *COUNTS)
+_DIGITS = 18
+"""A number of no more fits into 64 bits."""
 
 
 def read(path: Path = FILE) -> tuple[Run, ...]:
-    """Returns all setups, in the order of the list."""
-    return tuple(_setup(row) for row in csv.DictReader(io.StringIO(read_text(path)), strict=True))
+    """Returns all setups, in the order of the list. Raises FileRefused, which names the line."""
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""), restkey="too many", strict=True)
+    try:
+        if tuple(rows.fieldnames or ()) != COLUMNS:
+            raise ValueError(f"the columns must be {','.join(COLUMNS)}")
+        return tuple(_setup(row) for row in rows)
+    except (ValueError, csv.Error) as error:
+        raise FileRefused(f"{path}: line {max(rows.line_num, 1)}: {error}") from None
 
 
-def _setup(row: dict[str, str]) -> Run:
+def _setup(row: Mapping[str, str | None]) -> Run:
+    if tuple(row) != COLUMNS or None in row.values():
+        raise ValueError(f"{len(COLUMNS)} columns are wanted")
+    cells = cast("Mapping[str, str]", row)
+    cpus, seed, tick_ns, limit_ns, memory_mib = (_count(name, cells[name]) for name in COUNTS)
     return Run(
-        workload=row["workload"],
-        policy=parse_choices(row["policy"])[0],
-        settings=tuple(parse_setting(each) for each in row["settings"].split()),
-        cpus=int(row["cpus"]),
+        workload=cells["workload"],
+        policy=parse_choices(cells["policy"])[0],
+        settings=tuple(parse_setting(each) for each in cells["settings"].split()),
+        cpus=cpus,
         machine=MACHINE,
-        seed=int(row["seed"]),
-        tick_ns=int(row["tick_ns"]),
-        limit_ns=int(row["limit_ns"]),
-        memory_mib=int(row["memory_mib"]),
-        label=row["experiment"],
+        seed=seed,
+        tick_ns=tick_ns,
+        limit_ns=limit_ns,
+        memory_mib=memory_mib,
+        label=cells["experiment"],
     )
+
+
+def _count(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text)):
+        raise ValueError(f"{name} is '{text}'; a whole number above 0 is wanted")
+    return int(text)
 
 
 def chosen(setups: Sequence[Run], patterns: Iterable[str]) -> tuple[Run, ...]:

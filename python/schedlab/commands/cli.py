@@ -62,7 +62,7 @@ def cli() -> None:
 
 def main() -> None:
     """Runs a command, and turns what goes wrong into one message and an exit status."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    _hear_signals()
     try:
         cli(prog_name="schedlab", standalone_mode=False)
     except click.exceptions.Abort:
@@ -93,3 +93,10 @@ def main() -> None:
 
         say(f"schedlab: {describe(error)}")
         sys.exit(1)
+
+
+def _hear_signals() -> None:
+    """What asks a program to end ends it by way of what it has to put away: folders that go."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))

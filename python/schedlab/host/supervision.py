@@ -59,7 +59,8 @@ class Caught:
 
 @contextmanager
 def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
-    """SIGINT, SIGTERM and SIGHUP cancel a task, which ends what it supervises on its way out."""
+    """SIGINT, SIGTERM and SIGHUP cancel a task, which ends what it supervises on its way out. After that
+    they mean what they meant before."""
     assert task is not None
     loop = asyncio.get_running_loop()
     caught = Caught()
@@ -70,13 +71,16 @@ def cancelled_by_signals(task: asyncio.Future[Any] | None) -> Iterator[Caught]:
             task.cancel()
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
     for number in numbers:
         loop.add_signal_handler(number, catch, number)
     try:
         yield caught
     finally:
-        for number in numbers:
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
+            # asyncio leaves the host's own answer, by which a program ends with its folders left behind.
+            signal.signal(number, handler)
 
 
 async def end_group(process: asyncio.subprocess.Process) -> None:

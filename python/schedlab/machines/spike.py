@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit
 from schedlab.host.processor import is_complete
 from schedlab.machines.base import Release
@@ -57,6 +58,7 @@ def find_spike() -> SpikeRelease:
     need_device_tree_compiler()
     named = os.environ.get(SPIKE_VARIABLE, "")
     if named == STOCK:
+        tell_passed_over("Spike's own program")
         own = str(installed_spike() / PROGRAM)
         return SpikeRelease(own, spike_version(own), _ORIGIN)
     if not named and not is_complete():
@@ -72,7 +74,18 @@ def find_spike() -> SpikeRelease:
     problem = spike_problem(path)
     if problem:
         raise MachineUnfit(f"{path} {problem}: update it, or let {SPIKE_VARIABLE} name another one")
+    tell_passed_over(path)
     return SpikeRelease(path, spike_version(path), "named by the user")
+
+
+def tell_passed_over(spike: str) -> None:
+    """Says so if what is set for our driver alone was set for another Spike."""
+    wanted = [name for name in (TURN_VARIABLE, INTERLEAVE_VARIABLE) if os.environ.get(name)]
+    if wanted:
+        say(
+            f"schedlab: {' and '.join(wanted)} of the environment {'are' if wanted[1:] else 'is'} passed"
+            f" over: {spike} has turns of its own (docs/spike.md)"
+        )
 
 
 def turn_wanted() -> str:

@@ -26,7 +26,9 @@ from schedlab_simulator.workload import Workload
 FilePath = str | PathLike[str]
 
 _LATEST = 2**61
-"""The last time that the C library knows."""
+"""The last time that the C library knows; no text is as long."""
+LIMIT_NS = 60_000_000_000
+"""How long run() goes on if it is told no time: as the program schedlab-sim."""
 _NEVER = 2**64 - 1
 _FIRST_PIECE = 10_000_000
 _LONGEST_PIECE = 100_000_000
@@ -128,9 +130,20 @@ class Simulator:
         """Goes on to this time, or (None) until the first process has ended.
 
         May be called again and again; a thousand small steps give what one large one gives.
-        RunFailed: it cannot go on.
+        RunFailed: it cannot go on; or no time was named, and the first process has not ended after
+        LIMIT_NS. A workload without an end would fill the disk with its trace.
         """
-        until = _LATEST if until_ns is None else until_ns
+        if until_ns is not None:
+            return self._run_to(until_ns)
+        limit = self.now + LIMIT_NS
+        if self._run_to(limit) is not Status.DONE:
+            raise RunFailed(
+                f"the first process has not ended at {limit} ns: name the time to which a workload"
+                " without an end, or a longer one, is to go on, as run(until_ns)"
+            )
+        return Status.DONE
+
+    def _run_to(self, until: int) -> Status:
         piece = _FIRST_PIECE
         while until > self._reached + piece:
             begin = monotonic()
