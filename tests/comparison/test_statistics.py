@@ -20,6 +20,7 @@ from schedlab.comparison.printed import (
     TIME,
     as_text,
     change_as_text,
+    column_decimals,
     fitting,
     in_column,
 )
@@ -412,6 +413,22 @@ def test_in_a_column_the_heading_has_the_unit() -> None:
     assert in_column(Estimate(4e6, 4e6, 4e6, 1), milliseconds) == "4"
     assert in_column(Estimate(86.04, 85.1, 86.98, 2), decimals=1) == "86.0 [85.1, 87.0]"
     assert in_column(Estimate(86.02, 86.01, 86.03, 2), decimals=1) == "86.0", "as far as is printed"
+
+
+def test_a_column_has_one_precision() -> None:
+    wide, narrow, tiny = (
+        Estimate(280.0, 160.0, 400.0, 2), Estimate(8.66, 8.61, 8.71, 2), Estimate(0.155, 0.155, 0.155, 2)
+    )  # fmt: skip
+    assert column_decimals([wide]) == 0, "no column is rounded to tens"
+    assert column_decimals([wide, narrow, narrow]) == 2, "as the middle one allows"
+    assert column_decimals([wide, wide, narrow]) == 0
+    assert column_decimals([wide, wide, tiny]) == 1, "no number is printed as 0"
+    assert column_decimals([Estimate(1e6, 9e5, 1.1e6, 2)] * 2 + [tiny]) == 0, (
+        "except beside huge ones"
+    )
+    assert column_decimals([Estimate(0, 0, 0, 2)]) == 0
+    assert column_decimals([narrow], SHARE) == 0
+    assert column_decimals([]) == 0
 
 
 def test_changes_have_a_sign() -> None:

@@ -445,7 +445,7 @@ def test_means_are_those_of_the_runs_with_their_interval(kept: Path) -> None:
         if run.succeeded and run.setup.policy == "rr" and run.setup.cpus == 2
     ]
     assert len(values) == 2
-    assert cell.text == in_column(estimate(values, POSITIVE))
+    assert cell.text == in_column(estimate(values, POSITIVE), decimals=0)
     _, low, high = map(float, re.findall(r"[\d.]+", cell.text))
     assert low < min(values) and max(values) < high, "Student's interval of two is wide"
     assert "seeds 1–2" in found.caption and "tick 1ms" in found.caption

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from schedlab.report.model import Cell, Page, Table, Text
 
@@ -17,6 +18,11 @@ def texts_of(page: Page) -> str:
     """The lead and all texts, one after another, each paragraph and each item a line."""
     texts = [page.lead, *(b.markdown for b in page.blocks() if isinstance(b, Text))]
     return re.sub(r"(?<=\S)\n *(?![-*\s])", " ", "\n".join(texts))
+
+
+def opening_of(page: Page) -> str:
+    """What the page says before its first table: the lead, and the texts of its first section."""
+    return texts_of(replace(page, sections=page.sections[:1]))
 
 
 def cells_of(table: Table, labels: int = 1) -> dict[tuple[str, ...], Cell]:

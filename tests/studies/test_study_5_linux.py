@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kept_runs import MS, keep_run, keep_simulated
-from page_contents import cells_of, tables_of, texts_of
+from page_contents import cells_of, opening_of, tables_of, texts_of
 from printed_by_benchmarks import OUTPUTS, RATES, sysbench
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE
@@ -127,8 +127,8 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
     order = asked(tmp_path).linux_order(SYSBENCH, "throughput", True)
     assert order == "WRR ≈ CFS > Lottery"
     assert order in texts_of(page)
-    assert order in page.lead
-    assert "1.1" in numbers(page.lead)
+    assert order in opening_of(page)
+    assert "1.1" in numbers(opening_of(page))
 
 
 def test_eight_threads_have_percentiles_and_what_the_trace_tells(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kept_runs import keep_run
-from page_contents import cells_of, tables_of, texts_of
+from page_contents import cells_of, opening_of, tables_of, texts_of
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Chart, Page
 from schedlab.report.studies import study_1, study_2
@@ -313,7 +313,7 @@ def test_runs_with_their_costs_tell_what_slow_forks_explain(tmp_path: Path) -> N
     assert starvation.why == "This difference to theirs is not explained."
     assert (queries.near_theirs(), queries.compared()) == (0, 2)
     assert (queries.near_theirs(True), queries.compared(True)) == (1, 2)
-    assert {"0", "1", "2"} <= numbers(page.lead)
+    assert {"0", "1", "2"} <= numbers(opening_of(page))
 
 
 def test_cells_that_gave_a_constant_do_not_count(tmp_path: Path) -> None:
@@ -582,7 +582,7 @@ def test_nothing_but_failures(tmp_path: Path) -> None:
     assert not asked(tmp_path).shares_compared()
     assert not second.some_compared()
     for study in (1, 2):
-        assert "5" in numbers(made(page_maker(study)(read([tmp_path]))).lead)
+        assert "5" in numbers(opening_of(made(page_maker(study)(read([tmp_path])))))
 
 
 # --- study 2
@@ -712,7 +712,7 @@ def test_sentences_say_what_is_missing(tmp_path: Path) -> None:
             keep_timing(tmp_path, *SUITES[1], test, 1, seed, **(failed if seed == 3 else {}))
         keep_shares(tmp_path, 3, "s1-lottery-low", "lottery", 1, seed, 2)
     page = made(page_maker(1)(read([tmp_path])))
-    assert {"2", "6"} <= numbers(page.lead)
+    assert {"2", "6"} <= numbers(opening_of(page))
     text = texts_of(page)
     assert "completion timing creation 1: failed (1 of 2)" in text
     assert "completion timing mixed 1: failed (1 of 2)" in text

@@ -12,7 +12,7 @@ import pytest
 from feedback_reference import ALLOTMENT_BOOST, schedule
 from guest_machine import traced
 from kept_runs import keep_run
-from page_contents import cells_of, tables_of, texts_of
+from page_contents import cells_of, opening_of, tables_of, texts_of
 from schedlab.metrics import compute
 from schedlab.report.build import page_maker
 from schedlab.report.markup import literal
@@ -169,7 +169,7 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     assert (failed.text, failed.tone) == ("failed (1 of 3)", "failed")
     assert failed.why == "seed 2: panic, out of memory"
     assert cells["MLFQ", "Mixed", "study"].text == "90.06"
-    assert "failed (1 of 3)" in page.lead
+    assert "failed (1 of 3)" in opening_of(page)
     claim = cells_of(tables["study-3-claims"], labels=3)
     gained = claim["5.3", "MLFQ's throughput is larger than RR's by, %", "Mixed", "", "here"]
     assert gained.tone == "failed"
@@ -180,7 +180,7 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
 def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
     """A changed run changes the sentences."""
     keep_study_3(tmp_path / "one")
-    before = made(page_maker(3)(read([tmp_path / "one"]))).lead
+    before = opening_of(made(page_maker(3)(read([tmp_path / "one"]))))
     ratio = number_of("Mixed", "MLFQ", 2) / number_of("Mixed", "RR", 2)
     assert f"{ratio:.2f}" in numbers(before)
     for seed in SEEDS:
@@ -189,7 +189,7 @@ def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
             tables={"summary": [summary_of(99)], "processes": people_of(99)},
         )  # fmt: skip
     kept = [run for run in read([tmp_path / "one"]) if "s3-mixed-mlfq" not in run.folder.name]
-    after = made(page_maker(3)(Collection([*kept, *read([tmp_path / "two"])]))).lead
+    after = opening_of(made(page_maker(3)(Collection([*kept, *read([tmp_path / "two"])]))))
     assert f"{ratio:.2f}" not in numbers(after)
     ratio = 99 / number_of("Mixed", "RR", 2)
     assert f"{ratio:.2f}" in numbers(after)
@@ -640,7 +640,7 @@ def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
     cells = cells_of(tables_of(page)["study-5-table-6"])
     cell = cells["WRR (wrr:linux)", "events a second", "here"]
     assert (cell.text, cell.why) == ("failed (1 of 1)", "seed 1: hung, no progress")
-    assert "throughput s5-cpubench wrr:linux: failed (1 of 1)" in page.lead
+    assert "throughput s5-cpubench wrr:linux: failed (1 of 1)" in opening_of(page)
     assert study_5.Queries(study_numbered(5), read([tmp_path])).turns_of("wrr:linux") == []
 
 

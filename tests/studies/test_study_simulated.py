@@ -108,14 +108,14 @@ def kept(experiment: str, machine: str) -> Kept:
 
 
 def noticed(study: int, *runs: Kept) -> str:
-    """What the page begins with; "": nothing."""
+    """What follows the page's first section; "": nothing."""
     page = Page("study", "Study", "Lead.", (Section("First", ()),))
     sections = simulated.with_notice(page, Collection(runs), study).sections
-    assert sections[-1].title == "First"
+    assert sections[0].title == "First"
     if len(sections) == 1:
         return ""
-    assert sections[0].title == simulated.TITLE
-    (text,) = sections[0].blocks
+    assert sections[1].title == simulated.TITLE
+    (text,) = sections[1].blocks
     assert isinstance(text, Text)
     return text.markdown
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from schedlab.comparison.statistics import NOISE, Difference, Estimate
@@ -29,6 +30,8 @@ PER_SECOND = Quantity("/s")
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 _DIGITS_MOST = 5
 _DIGITS_LEAST = 3
+_SEEN = 1e-3
+"""The part of a column's largest number from which on a number is printed as more than 0."""
 
 
 def as_text(value: Estimate, quantity: Quantity = NUMBER) -> str:
@@ -54,6 +57,21 @@ def in_column(value: Estimate, quantity: Quantity = NUMBER, decimals: int | None
     numbers = (value.mean, value.low, value.high)
     mean, low, high = _printed(numbers, quantity, signed=False, decimals=decimals)
     return mean if mean == low == high else f"{mean} [{low}, {high}]"
+
+
+def column_decimals(values: Collection[Estimate], quantity: Quantity = NUMBER) -> int:
+    """Returns the decimals of all numbers of a column: as many as the interval of the middle one allows, and so many
+    that none but 0 is printed as 0, unless it is a thousandth of the largest."""
+    factor = quantity.factor
+    means = [abs(each.mean * factor) for each in values if each.mean]
+    own = sorted(
+        max(0, _decimals(each.mean * factor, (each.high - each.low) * factor / 2))
+        for each in values
+    )
+    if not means:
+        return 0
+    seen = max(min(means), max(means) * _SEEN)
+    return max(own[len(own) // 2], math.ceil(-math.log10(seen)))
 
 
 def change_as_text(change: Difference, quantity: Quantity = NUMBER) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache, partial
@@ -18,6 +18,7 @@ from schedlab.report.findings import findings
 from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
+from schedlab.report.splitting import divided
 from schedlab.report.suites import Suite, suites
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
@@ -88,11 +89,12 @@ def make_report(collection: Collection, progress: Progress = lambda what, done, 
     """Returns all pages that there is something to say on. The first leads to the others."""
     found = compared_in(collection)
     pages = make_pages(collection, lambda: found, progress)
-    return Report(TITLE, tuple(pages), facts(collection), tuple(findings(found)))
+    said = tuple(each.text for each in findings(found))
+    return Report(TITLE, tuple(pages), facts(collection), said)
 
 
-def only_pages(collection: Collection, names: Container[str]) -> list[Page]:
-    """Returns the pages of these names, as a report of these runs has them."""
+def only_pages(collection: Collection, names: set[str]) -> list[Page]:
+    """Returns the pages of these names, as a report of these runs has them; of a page that is divided, all parts."""
     return make_pages(collection, cache(lambda: compared_in(collection)), only=names)
 
 
@@ -100,7 +102,7 @@ def make_pages(
     collection: Collection,
     found: Callable[[], list[Suite]],
     progress: Progress = lambda what, done, of: None,
-    only: Container[str] | None = None,
+    only: set[str] | None = None,
 ) -> list[Page]:
     """Makes them in the order of the report. `found`: what was compared of the runs. `only`: their names."""
     from schedlab.report import agreement, comparison, proposals
@@ -114,16 +116,17 @@ def make_pages(
         agreement.NAME: lambda: agreement.page(collection),
         runs.NAME: lambda: runs.page(collection),
     }
-    pages = []
+    pages: list[Page] = []
     for number, (name, maker) in enumerate(makers.items()):
         progress("pages", number, len(makers))
-        if only is None or name in only:
-            pages.append(maker())
+        if only is None or any(each == name or each.startswith(f"{name}-") for each in only):
+            page = maker()
+            pages += divided(page) if page else []
     pages += runs.workload_pages(collection, only)
     progress("pages", len(makers), len(makers))
     if only is None or index.NAME in only:
         pages.insert(0, index.page(collection, found()))
-    return [page for page in pages if page is not None]
+    return pages
 
 
 def compared_in(collection: Collection) -> list[Suite]:

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from statistics import median
 
 import polars as pl
 
 from schedlab.comparison.measures import Measure
-from schedlab.comparison.printed import Quantity, fitting, in_column
+from schedlab.comparison.printed import Quantity, column_decimals, fitting, in_column
+from schedlab.comparison.statistics import Estimate
 from schedlab.display.names import slug
-from schedlab.metrics.tables import three_digits
 from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
@@ -28,6 +28,8 @@ NAME = "comparison"
 NOTHING = Cell("–", "muted")
 _NAMED = 3
 """Up to this many that cannot be told from the best are named in a cell."""
+_FAR = 1000
+"""How many times the best are no longer told apart."""
 _MARK = "•"
 """The mark of the policies that may be the best."""
 
@@ -177,7 +179,8 @@ def _distance_cell(frame: pl.DataFrame, policy: str, measure: Measure) -> Cell:
     times = own["times_the_best"].sort().to_list()
     if not times:
         return NOTHING
-    return Cell(f"{three_digits(median(times))} ({three_digits(times[-1])})")
+    worst = f"{times[-1]:,.2f}" if times[-1] < _FAR else f"over {_FAR:,}"
+    return Cell(f"{median(times):,.2f} ({worst})")
 
 
 def _winners(contest: Sequence[Suite]) -> Table:
@@ -298,12 +301,19 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
     first = tests[0]
     measures = _measures(tests)
     units = {measure.name: _unit(tests, measure) for measure in measures}
+    digits = {
+        measure.name: column_decimals(list(_of(tests, measure)), units[measure.name])
+        for measure in measures
+    }
     rows: list[Row] = []
     sections, data = [], []
     for suite in tests:
         sections.append(len(rows))
         for policy in suite.policies:
-            cells = [_mean_cell(suite, policy, each, units[each.name]) for each in measures]
+            cells = [
+                _mean_cell(suite, policy, each, units[each.name], digits[each.name])
+                for each in measures
+            ]
             rows.append((Cell(str(suite.cpus)), Cell(policy), *cells))
             data += list(_long(suite, policy))
     return Table(
@@ -330,21 +340,20 @@ def _test_table(tests: Sequence[Suite], number: int) -> Table:
 
 def _unit(tests: Sequence[Suite], measure: Measure) -> Quantity:
     """One for the whole column."""
-    means = [
-        each.mean
-        for suite in tests
-        for (_, name), each in suite.means.items()
-        if name == measure.name
-    ]
-    return fitting(measure.quantity, max(means, default=0.0))
+    return fitting(measure.quantity, max((each.mean for each in _of(tests, measure)), default=0.0))
 
 
-def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> Cell:
+def _of(tests: Sequence[Suite], measure: Measure) -> Iterator[Estimate]:
+    for suite in tests:
+        yield from (each for (_, name), each in suite.means.items() if name == measure.name)
+
+
+def _mean_cell(suite: Suite, policy: str, measure: Measure, unit: Quantity, decimals: int) -> Cell:
     if policy in suite.failed:
         return Cell("failed", "failed", suite.failed[policy])
     if (policy, measure.name) not in suite.means:
         return NOTHING
-    text = in_column(suite.means[policy, measure.name], unit)
+    text = in_column(suite.means[policy, measure.name], unit, decimals)
     if measure.name not in suite.rankings:
         return Cell(text)
     good = suite.as_good(measure)

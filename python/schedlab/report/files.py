@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedlab.display.names import write_csv
 from schedlab.host.workers import worker_pool
+from schedlab.report import drawing
 from schedlab.report.model import Chart, Report, Text
-from schedlab.report.specifications import VEGA_LITE, for_paper
+from schedlab.report.specifications import for_paper
 from schedlab.toolchain.build import host_processors
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _WORTH_A_POOL = 12
 """Charts from which on a second process, which takes a second to begin, pays."""
 _PNG_SCALE = 2.0
+SMALL, SMALL_WIDTH = "-small", 420
+"""What ends the name of a picture that stands for a page, and how wide it is, in pixels."""
 
 Advance = Callable[[str], None]
 """Is told of each file's name when it is there."""
@@ -51,8 +54,9 @@ def write_files(report: Report, folder: Path, advance: Advance = lambda name: No
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [each for page in report.pages for each in page.blocks()]
     charts = [each for each in blocks if isinstance(each, Chart) and not report.missing]
+    small = {page.picture for page in report.pages}
     with ExitStack() as stack:
-        pictures = _pictures(charts, folder, stack)
+        pictures = _pictures(charts, small, folder, stack)
         for block in blocks:
             if not isinstance(block, Text):
                 write_data(block.data, folder / block.name)
@@ -66,20 +70,25 @@ def write_data(data: pl.DataFrame, stem: Path) -> None:
     data.write_parquet(stem.with_name(f"{stem.name}.parquet"))
 
 
-def _pictures(charts: Sequence[Chart], folder: Path, stack: ExitStack) -> Iterable[None]:
-    """Ends with each chart's pictures, in order."""
-    work = [(for_paper(chart), str(folder / chart.name)) for chart in charts]
+def _pictures(
+    charts: Sequence[Chart], small: Container[str], folder: Path, stack: ExitStack
+) -> Iterable[None]:
+    """Ends with each chart's pictures, in order; of those in `small`, with a small one, too."""
+    work = [(for_paper(chart), str(folder / chart.name), chart.name in small) for chart in charts]
     workers = min(host_processors(), len(charts))
     if len(charts) < _WORTH_A_POOL or workers < 2:
         return map(draw, work)
     return stack.enter_context(worker_pool(workers)).map(draw, work)
 
 
-def draw(work: tuple[Mapping[str, Any], str]) -> None:
-    """Draws one specification into STEM.svg and STEM.png."""
+def draw(work: tuple[Mapping[str, Any], str, bool]) -> None:
+    """Draws one specification into STEM.svg and STEM.png; where a small one is wanted, into STEM-small.svg, too."""
     import vl_convert
 
-    specification, stem = work
-    svg = vl_convert.vegalite_to_svg(dict(specification), vl_version=VEGA_LITE)
+    specification, stem, small = work
+    svg = drawing.svg(specification)
     Path(f"{stem}.svg").write_text(svg)
     Path(f"{stem}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
+    if small:
+        bare = {**specification, "background": None}
+        Path(f"{stem}{SMALL}.svg").write_text(drawing.narrowed(bare, SMALL_WIDTH))

@@ -80,8 +80,26 @@ def contenders(contest: Sequence[Suite]) -> list[str]:
     return [name for name in names if 2 * ran[name] >= max(ran.values())]
 
 
-def findings(found: Sequence[Suite]) -> list[str]:
-    """Returns up to `FINDINGS` sentences in Markdown, the most general first; none if nothing is told.
+@dataclass(frozen=True)
+class Finding:
+    """A sentence of the first page, in Markdown; and where it is seen best, if it is of a goal."""
+
+    text: str
+    measure: Measure | None = None
+    suite: Suite | None = None
+    """The contest of this goal in which the most policies are out."""
+
+    @property
+    def extremes(self) -> tuple[str, ...]:
+        """Returns the best and the worst policy of that contest."""
+        if self.suite is None or self.measure is None:
+            return ()
+        order = self.suite.order(self.measure)
+        return order[0], order[-1]
+
+
+def findings(found: Sequence[Suite]) -> list[Finding]:
+    """Returns up to `FINDINGS`, the most general first; none if nothing is told.
 
     Besides the first, each is of a goal: those come first in which the most policies are out.
     """
@@ -97,7 +115,24 @@ def findings(found: Sequence[Suite]) -> list[str]:
         f"**{_general(contest, names)}** Of {counted(asked, 'contest')} (a goal, on a test and a number of"
         f" CPUs), {told} {'has' if told == 1 else 'have'} one winner."
     )
-    return [first, *(_of_goal(each, scores[each]) for each in order)][:FINDINGS]
+    of_goals = (
+        Finding(_of_goal(each, scores[each]), each, telling(contest, each)) for each in order
+    )
+    return [Finding(first), *of_goals][:FINDINGS]
+
+
+def telling(contest: Sequence[Suite], *measures: Measure) -> Suite | None:
+    """Returns the suite that says most of these metrics, or None if none has all: that in which the most policies are
+    out; of several, that in which the worst is furthest from the best."""
+    there = [each for each in contest if all(measure in each.contests for measure in measures)]
+
+    def says(suite: Suite) -> tuple[int, float]:
+        return (
+            sum(len(suite.having(each)) - len(suite.as_good(each)) for each in measures),
+            max(suite.ratio(suite.order(each)[-1], each) for each in measures),
+        )
+
+    return max(there, key=says, default=None)
 
 
 def _general(contest: Sequence[Suite], names: Sequence[str]) -> str:

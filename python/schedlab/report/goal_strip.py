@@ -24,8 +24,13 @@ _BAR = 0.86
 """Of the width of a column."""
 _GAP, _RIGHT = 0.15, 2.4
 """Columns: before what stands at the right, and all of that."""
+_COLUMN = 75
+"""Pixels: of the whole width for each policy, where a page is so narrow that it must be scrolled."""
 _THICK = 11
 """Pixels."""
+_LEVEL = 8
+"""More names than that have no room beside each other."""
+_SLANTED: dict[str, Any] = {"labelAngle": -30, "labelOverlap": False, "labelAlign": "left"}
 _HATCH = 0.035
 """Columns from one line of a hatch to the next."""
 
@@ -94,7 +99,9 @@ def _drawn(data: pl.DataFrame, names: Sequence[str], titles: Sequence[str]) -> A
         axis=alt.Axis(ticks=False, domain=False, labelLimit=220),
     )
     layers = [*_bars(data, names, y), *_words(data, len(names), y)]
-    return alt.layer(*layers).properties(width=WIDTH, height=_ROW * len(titles))
+    return alt.layer(*layers).properties(
+        width=WIDTH, height=_ROW * len(titles), usermeta={"narrowest": _COLUMN * len(names)}
+    )
 
 
 def _bars(data: pl.DataFrame, names: Sequence[str], y: alt.Y) -> list[Any]:
@@ -148,6 +155,7 @@ def _columns(names: Sequence[str]) -> alt.X:
             grid=False,
             ticks=False,
             domain=False,
+            **(_SLANTED if len(names) > _LEVEL else {}),
         ),
     )
 

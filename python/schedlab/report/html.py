@@ -18,7 +18,7 @@ from markupsafe import Markup
 from schedlab.display.names import json_in_script, slug
 from schedlab.files.whole import written
 from schedlab.paths import cache_folder
-from schedlab.report import files, layout, markup, playing
+from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
@@ -109,7 +109,9 @@ class _PageWriter:
         )
 
     def resolve(self, target: str) -> str:
-        """The address of a place of the report, as seen from this page."""
+        """The address of a place of the report, as seen from this page; or of a trial of this page."""
+        if target.startswith(markup.TRIAL):
+            return playing.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
         if not target.startswith("#"):
             return target
         name = target[1:]
@@ -122,10 +124,34 @@ class _PageWriter:
         return f"{file_of(self.report, home)}{target}"
 
     def text(self, markdown: str) -> Markup:
+        if self.report.missing:  # the page that they lead to comes with the whole report
+            markdown = markup.without_trials(markdown)
         return Markup(markup.to_html(markdown, self.resolve))
 
     def line(self, markdown: str) -> Markup:
         return Markup(markup.to_inline_html(markdown, self.resolve))
+
+    @property
+    def trial(self) -> str:
+        """The name of the trial that is offered below the lead; "": none is."""
+        there = trials.NAME in self.page.trials and not self.report.missing
+        return trials.NAME if there else ""
+
+    def cards(self, with_picture: bool) -> list[tuple[Page, str]]:
+        """Returns the pages that the first one leads to, and their files."""
+        drawn = not self.report.missing
+        return [
+            each for each in self.pages()[1:] if bool(drawn and each[0].picture) == with_picture
+        ]
+
+    def small(self, page: Page) -> str:
+        """Returns the address of the picture that stands for a page."""
+        return f"{files.FOLDER}/{page.picture}{files.SMALL}.svg"
+
+    def described(self, page: Page) -> str:
+        """Returns what that picture shows."""
+        chart = self.numbering.blocks[page.picture]
+        return chart.description if isinstance(chart, Chart) else ""
 
     def short(self, page: Page) -> str:
         """Returns what a page is called where there is little room."""
@@ -263,8 +289,10 @@ class _PartWriter:
             names.append(cell.tone)
         if column in self._starts:
             names.append("group")
-        if len(layout.lines(cell)[0]) > layout.LONG:
+        if layout.longest_line(layout.lines(cell)[0]) > layout.LONG:
             names.append("long")
+        if "\n" in cell.text:
+            names.append("lines")
         return " ".join(names)
 
     def begins_section(self, row: int) -> bool:

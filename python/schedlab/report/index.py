@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from schedlab.report.findings import findings
+from schedlab.report.findings import Finding, findings
 from schedlab.report.goal_strip import strip
-from schedlab.report.markup import code, literal
-from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
+from schedlab.report.headlines import headlines
+from schedlab.report.markup import TRIAL, code, literal
+from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.suites import Suite
 from schedlab.report.tones import MEANINGS, SIGNS
+from schedlab.report.trials import of_suite
 from schedlab.report.wording import counted, cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
@@ -26,21 +28,43 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page:
     failed = [run for run in collection if not run.succeeded]
     said = findings(found)
     picture = strip(found)
+    trials = dict(_trials(collection, said))
+    text = "\n".join(f"- {_finding(each, trials)}" for each in said)
     first: tuple[Block, ...] = (
-        Text("\n".join(f"- {each}" for each in said) or prose("nothing-found"), "note"),
+        Text(text or prose("nothing-found"), "note"),
         *((picture,) if picture else ()),
     )
+    charts = tuple(headlines(found))
+    beside = (Section("Three pictures", charts, is_row=True),) if charts else ()
     return Page(
         name=NAME,
         title="What the schedulers did",
         lead=_lead(collection, failed),
         sections=(
-            Section("In short", first),
+            Section("In short", first, beside),
             Section("What was run", (_table(collection),)),
             Section("What failed", (_failures(failed),)),
             Section("How to read it", (Text(_guide(collection)),)),
         ),
+        trials=trials,
     )
+
+
+def _trials(collection: Collection, said: Sequence[Finding]) -> Iterator[tuple[str, Trial]]:
+    """Yields for each goal a trial of its best and its worst policy."""
+    for each in said:
+        if each.suite and each.measure:
+            trial = of_suite(collection, each.suite, each.extremes)
+            if trial:
+                yield each.measure.name, trial
+
+
+def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
+    """Returns its sentence, and a link to its trial."""
+    name = finding.measure.name if finding.measure else ""
+    if name not in trials:
+        return finding.text
+    return f"{finding.text} [Try it: {trials[name].title}]({TRIAL}{name})"
 
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:

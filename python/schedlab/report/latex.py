@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from schedlab import __version__
-from schedlab.report import layout, markup
+from schedlab.report import drawing, layout, markup
 from schedlab.report.model import Cell, Chart, Column, Report, Table
 from schedlab.report.numbering import numbered_notes
-from schedlab.report.specifications import VEGA_LITE, for_paper
+from schedlab.report.specifications import for_paper
 from schedlab.report.tones import SIGNS, used_tones
 
 FOLDER = "latex"
@@ -52,7 +51,6 @@ _SPECIAL = {
 _AFTER_LATIN = "\u0180"
 _PUNCTUATION = "–—‘’“”„…€"
 _NUMBER = re.compile(r"[-+−]?\d[\d,]*(?:\.\d+)?")
-_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 Advance = Callable[[str], None]
 
@@ -230,36 +228,6 @@ def _draw(chart: Chart, place: Path) -> None:
 
     specification = for_paper(chart)
     for width in WIDTHS_MM:
-        svg = _narrowed(specification, width * _PIXELS_PER_MM)
-        pdf = vl_convert.svg_to_pdf(_sized(svg, width * _POINTS_PER_MM))
+        picture = drawing.narrowed(specification, width * _PIXELS_PER_MM)
+        pdf = vl_convert.svg_to_pdf(drawing.sized(picture, width * _POINTS_PER_MM))
         (place / f"{chart.name}-{width}mm.pdf").write_bytes(pdf)
-
-
-def _narrowed(specification: dict[str, Any], wanted: float) -> str:
-    """Returns the picture with a plot so narrow, or so wide, that all of it is `wanted` pixels wide; of a chart
-    of several plots, as wide as it is."""
-    svg = _svg(specification)
-    own = specification.get("width")
-    if not isinstance(own, int | float):
-        return svg
-    plot = max(own + wanted - _size(svg)[0], wanted / 3)
-    return _svg({**specification, "width": plot})
-
-
-def _svg(specification: dict[str, Any]) -> str:
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(specification, vl_version=VEGA_LITE))
-
-
-def _size(svg: str) -> tuple[float, float]:
-    found = _SIZE.search(svg)
-    assert found, "Vega gives each picture a size"
-    return float(found[1]), float(found[2])
-
-
-def _sized(svg: str, width: float) -> str:
-    """Returns the picture so many points wide: its `viewBox` is what it was."""
-    old_width, old_height = _size(svg)
-    height = old_height * width / old_width
-    return _SIZE.sub(f'width="{width:.2f}" height="{height:.2f}"', svg, count=1)

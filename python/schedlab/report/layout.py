@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ PAGE = 119
 """Characters of a table that a page has room for, where a window is 1440 pixels wide."""
 LONG = 36
 """Characters of a cell, from which on its text may be broken."""
+_SMALL = 0.82
+"""How wide a letter of an interval is beside others."""
 _PADDING = 3
 """Characters' width between two columns."""
 _INTERVAL = re.compile(r"(.*\S) (\[[^\[\]]+\])")
@@ -36,9 +39,15 @@ def characters(table: Table, part: Part) -> int:
 def _width(table: Table, column: int) -> int:
     """Returns a column's width, by its longest text and the longest word of its heading."""
     words = table.columns[column].title.split(" ")
-    texts = [text for row in table.rows for text in lines(row[column])]
-    longest = max(map(len, texts), default=0)
-    return max(min(longest, LONG), *map(len, words))
+    printed = [lines(row[column]) for row in table.rows]
+    longest = max((longest_line(large) for large, _ in printed), default=0)
+    small = max((math.ceil(_SMALL * len(interval)) for _, interval in printed), default=0)
+    return max(min(longest, LONG), small, *map(len, words))
+
+
+def longest_line(text: str) -> int:
+    """Returns the length of a text of several lines."""
+    return max(map(len, text.split("\n")))
 
 
 def parts(table: Table) -> list[Part]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schedlab.report import files
 from schedlab.report.layout import fitted, heading
-from schedlab.report.markup import literal, title_markdown, without_html
+from schedlab.report.markup import literal, title_markdown, without_html, without_trials
 from schedlab.report.model import Block, Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.tones import SIGNS, used_tones
@@ -52,7 +52,7 @@ class _Document:
             yield from self._section(section, 3)
 
     def _section(self, section: Section, level: int) -> Iterator[str]:
-        yield f"{'#' * level} {title_markdown(section.title)}"
+        yield f"{'#' * level} {title_markdown(section.title)}" if section.title else ""
         for block in section.blocks:
             yield from self._block(block)
         for below in section.sections:
@@ -75,7 +75,7 @@ class _Document:
 
     def _markdown(self, text: str) -> str:
         """Anchors have the names of what they stand before: links to them need no change."""
-        return without_html(text)
+        return without_html(without_trials(text))
 
     def _table(self, table: Table) -> str:
         notes = numbered_notes(table)

@@ -19,6 +19,10 @@ _FIRST = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+(?=[.)](?:\s|$)))")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 
+TRIAL = "try:"
+"""Begins the target of a link to a trial."""
+_TRIALS = re.compile(rf" *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)")
+
 Resolve = Callable[[str], str]
 """Returns the text of a link, given its target."""
 
@@ -103,6 +107,11 @@ def to_inline_html(markdown: str, resolve: Resolve = str) -> str:
 def tokens(markdown: str) -> Iterator[Token]:
     """Returns what one line of text is made of: texts, code, and where emphasis begins and ends."""
     return (child for token in _PARSER.parseInline(markdown) for child in token.children or [])
+
+
+def without_trials(markdown: str) -> str:
+    """Returns a text without its links to trials, for what is read where the page is not."""
+    return _TRIALS.sub("", markdown)
 
 
 def _render(tokens: list[Token], resolve: Resolve) -> str:

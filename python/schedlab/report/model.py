@@ -25,7 +25,8 @@ Tone = Literal["plain", "good", "bad", "muted", "failed"]
 class Text:
     """Paragraphs, lists, `code` and links, in Markdown; HTML in it is shown as it is written.
 
-    A link to `#NAME` leads to the table, chart or page of that name, on whatever page it stands.
+    A link to `#NAME` leads to the table, chart or page of that name, on whatever page it stands; one to
+    `try:NAME` to the trial of that name of its page, where there is such a page to lead to.
     Text of others is made Markdown by schedlab.report.markup: `literal`, `code`, `listing`.
     """
 
@@ -136,12 +137,32 @@ Block = Text | Table | Chart
 
 
 @dataclass(frozen=True)
+class Trial:
+    """What the page that stands alone simulates when a reader follows a link to it (docs/page.md)."""
+
+    title: str
+    """Policies, workload and CPUs in words, in Markdown."""
+    policies: tuple[str, ...]
+    """As in the link: `mlfq:preset,boost=100`."""
+    cpus: int
+    seed: int
+    workload: str = ""
+    """One that stands in the page; "": none."""
+    text: str = ""
+    """One of its own, in the simulator's words; "": none."""
+    note: str = ""
+    """Markdown: in what it differs from the runs of the report."""
+
+
+@dataclass(frozen=True)
 class Section:
-    """A heading, what stands below it, and sections within."""
+    """A heading, what stands below it, and sections within. Without a title it has no heading."""
 
     title: str
     blocks: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
+    is_row: bool = False
+    """Do its charts stand side by side, where there is room?"""
 
 
 @dataclass(frozen=True)
@@ -155,6 +176,10 @@ class Page:
     sections: tuple[Section, ...]
     above: str = ""
     """The name of the page from which a reader comes to it; without one it is in the report's menu."""
+    picture: str = ""
+    """The name of the chart that stands for it on the first page; "": none does."""
+    trials: Mapping[str, Trial] = field(default_factory=dict)
+    """Trials that its texts lead to, by name; that named `page` is offered below the lead."""
 
     def blocks(self) -> Iterator[Block]:
         """Gives all of them, in the order of the page."""

@@ -12,6 +12,8 @@ class Numbering:
     def __init__(self, report: Report) -> None:
         self.labels: dict[str, str] = {}
         """Labels by name: `Table 3`, `Figure 1`."""
+        self.blocks: dict[str, Table | Chart] = {}
+        """Tables and charts by name."""
         self._pages: dict[str, Page] = {}
         tables = figures = 0
         for page in report.pages:
@@ -24,6 +26,7 @@ class Numbering:
                     self.labels[block.name] = f"Figure {figures}"
                 else:
                     continue
+                self.blocks[block.name] = block
                 self._pages[block.name] = page
         self.figures = figures
 

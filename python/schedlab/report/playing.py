@@ -13,16 +13,19 @@ import hashlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 from jinja2 import Template
 
 from schedlab.display.names import json_in_script
 from schedlab.errors import WrongUsage
-from schedlab.report.model import Recording, Report, Table
+from schedlab.report.model import Recording, Report, Table, Trial
 from schedlab.toolchain.kept import PAGE
 
 FOLDER = "play"
 _TEMPLATES = Path(__file__).parent / "templates"
+_PACE = 0.2
+"""Seconds of a trial's machine in a second of its reader: twenty ticks."""
 
 
 def place_of(recording: Recording) -> str:
@@ -30,10 +33,19 @@ def place_of(recording: Recording) -> str:
     return f"{FOLDER}/{recording.name}.html"
 
 
+def address_of(trial: Trial) -> str:
+    """Returns the address of the page with this setup, as seen from the report's pages: as `page/link.js` has it."""
+    parts = [("policy", each) for each in trial.policies]
+    parts += [("cpus", str(trial.cpus)), ("seed", str(trial.seed)), ("pace", str(_PACE))]
+    parts += [("workload", trial.workload)] if trial.workload else []
+    parts += [("text", trial.text)] if trial.text else []
+    return f"{PAGE.name}#{urlencode(parts)}"
+
+
 def write(report: Report, folder: Path) -> None:
-    """Writes into a report's folder what plays its recordings; nothing if it has none."""
+    """Writes into a report's folder what plays its recordings and trials; nothing if it has none."""
     recordings = list(_recordings(report))
-    if not recordings:
+    if not recordings and not any(page.trials for page in report.pages):
         return
     try:
         shutil.copyfile(PAGE, folder / PAGE.name)
@@ -41,7 +53,8 @@ def write(report: Report, folder: Path) -> None:
         raise WrongUsage(
             f"{PAGE}, with which reports play runs: {error.strerror}; ./schedlab page makes it anew"
         ) from None
-    (folder / FOLDER).mkdir()
+    if recordings:
+        (folder / FOLDER).mkdir()
     script = (_TEMPLATES / "play.js").read_text()
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = Template((_TEMPLATES / "play.html").read_text(), autoescape=True, trim_blocks=True)

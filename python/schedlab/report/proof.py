@@ -109,7 +109,7 @@ def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[Held
     for name, block in found.items():
         (out / f"{name}.csv").write_bytes(as_csv(block))
         if isinstance(block, Chart):
-            files.draw((for_paper(block), str(out / name)))
+            files.draw((for_paper(block), str(out / name), False))
     return [_held(artifact, each, out) for each in artifact.figures]
 
 

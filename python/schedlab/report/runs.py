@@ -8,6 +8,7 @@ from collections.abc import Container, Sequence
 import polars as pl
 
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.report import trials
 from schedlab.report.markup import code, listing, literal
 from schedlab.report.model import (
     Cell,
@@ -163,6 +164,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
         "Processes": (processes_table(collection, workload),),
         "Again": (_again(workload),),
     }
+    trial = trials.of_setups(workload.setups)
     return Page(
         name=page_name(workload),
         title=workload.title,
@@ -173,6 +175,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
             if (blocks := tuple(block for block in made if block is not None))
         ),
         above=NAME,
+        trials={trials.NAME: trial} if trial else {},
     )
 
 

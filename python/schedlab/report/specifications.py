@@ -16,8 +16,9 @@ from schedlab.report.model import Chart
 VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
 """The release that Altair writes for, as vl-convert names it: 6.4."""
 
-_LAYOUT = {"axis": {"maxExtent": 400}}
-"""By itself, Vega sets an axis's title at most 200 pixels away: into labels that are longer."""
+_LAYOUT = {"axis": {"maxExtent": 400, "labelSeparation": 4}}
+"""By itself, Vega sets an axis's title at most 200 pixels away, into labels that are longer, and lets numbers touch
+each other."""
 
 
 def for_page(chart: Chart) -> dict[str, Any]:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import polars as pl
 
@@ -32,6 +34,8 @@ MARGIN = 1.01
 _FLOORS = {"share-error": 0.1, "overhead": 1e-5}
 """Smaller differences are not looked at, by metric (points; part of the CPUs' time)."""
 
+_CHANGES = 40
+"""Letters of changes in a workload file that a title has room for."""
 _OTHER_IDEAL = 0.02
 """Ideal shares that differ by more than that are of other weights, not of other demands."""
 
@@ -48,7 +52,7 @@ class Suite:
     tick_ns: int
     machine: str
     title: str
-    """The command that was run; the commands, where seeds or policies had others."""
+    """The command that was run, or the name of a workload file; several, where seeds or policies had others."""
     policies: tuple[str, ...]
     """The policies in the order of all tables."""
     seeds: tuple[int, ...]
@@ -181,9 +185,8 @@ def suites(collection: Collection) -> list[Suite]:
         return []
     samples = _samples(_telling(compared, table))
     made = [_suite(key, each, seeds[key], samples) for key, each in several.items()]
-    return _with_means(
-        sorted((suite for suite in made if suite.seeds and suite.measures), key=_place)
-    )
+    told = _told_apart([suite for suite in made if suite.seeds and suite.measures])
+    return _with_means(sorted(told, key=_place))
 
 
 Key = tuple[str, int, int, str]
@@ -270,7 +273,30 @@ def _suite(key: Key, setups: Sequence[Repeated], seeds: tuple[int, ...], samples
 def _commands(setups: Sequence[Repeated], seeds: Sequence[int]) -> Iterable[str]:
     """Each once. A quick run of an experiment has another than a full one."""
     runs = (run for each in setups for run in each.runs if run.seed in seeds)
-    return dict.fromkeys(workload_title(run.manifest) for run in runs)
+    return dict.fromkeys(short_title(workload_title(run.manifest)) for run in runs)
+
+
+def short_title(title: str) -> str:
+    """Returns what a workload is called where there is little room: a file without its folder, and without changes that
+    are too many to read."""
+    name, _, changes = title.partition(" with ")
+    file = Path(name)
+    if file.suffix != ".json":
+        return title
+    if not changes:
+        return file.stem
+    return f"{file.stem} with {changes}" if len(changes) <= _CHANGES else f"{file.stem}, changed"
+
+
+def _told_apart(found: list[Suite]) -> list[Suite]:
+    """Returns the suites, those with the experiment's name that have a title in common."""
+    count = Counter((each.title, each.cpus) for each in found)
+    return [
+        replace(each, title=f"{each.title} ({each.experiment}, {each.machine})")
+        if count[each.title, each.cpus] > 1
+        else each
+        for each in found
+    ]
 
 
 def _how(setup: Repeated, seeds: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from schedlab.comparison.measures import BY_NAME, Measure
-from schedlab.comparison.printed import fitting, in_column, number_as_text
+from schedlab.comparison.printed import column_decimals, fitting, in_column, number_as_text
 from schedlab.comparison.statistics import Estimate, estimate
 from schedlab.metrics.tables import percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
@@ -123,12 +123,16 @@ def _table(suite: Suite, turns: dict[str, Estimate], processes: int) -> Table:
         fitting(quantity, max(each.mean for each in means.values()))
         for _, quantity, means in columns
     ]
+    digits = [
+        column_decimals(list(means.values()), unit)
+        for (_, _, means), unit in zip(columns, units, strict=True)
+    ]
     rows = [
         (
             Cell(policy),
             *(
-                Cell(in_column(means[policy], unit))
-                for (_, _, means), unit in zip(columns, units, strict=True)
+                Cell(in_column(means[policy], unit, decimals))
+                for (_, _, means), unit, decimals in zip(columns, units, digits, strict=True)
             ),
         )
         for policy in turns

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 
-from schedlab.comparison.printed import TIME, Quantity, fitting, in_column
+from schedlab.comparison.printed import TIME, Quantity, column_decimals, fitting, in_column
 from schedlab.comparison.statistics import Estimate, Within, estimate
 from schedlab.metrics.tables import three_digits
 
@@ -58,6 +58,14 @@ def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
     others."""
     there = [float(value) for value in values if value is not None]
     return estimate(there, unit.within) if there and len(there) == len(values) else None
+
+
+def in_a_column(unit: Unit, means: Iterable[Estimate | None]) -> Unit:
+    """Returns the unit with the decimals of all numbers of its column, unless it says them."""
+    there = [each for each in means if each is not None]
+    if unit.digits is not None or not there:
+        return unit
+    return replace(unit, digits=column_decimals(there, Quantity("", unit.factor)))
 
 
 def with_interval(mean: Estimate | None, unit: Unit) -> str:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from schedlab.comparison.statistics import Estimate
 from schedlab.display.names import unique_slugs
 from schedlab.report.charts import theme
 from schedlab.report.markup import literal
@@ -23,6 +24,7 @@ from schedlab.report.wording import (
     PLAIN,
     Unit,
     counted,
+    in_a_column,
     mean_of,
     time_unit,
     with_interval,
@@ -154,9 +156,12 @@ def metrics_table(collection: Collection, workload: Workload) -> Table:
     """The workload as a whole: a row for each policy and number of CPUs."""
     data = workload.rows_of(collection.summary)
     shown = [metric for metric in METRICS if _has_values(data, metric.column)]
-    units = {
-        metric.column: metric.unit or time_unit(data[metric.column].to_list()) for metric in shown
-    }
+    rows = [rows_of(data, [each]) if each.succeeded else None for each in workload.setups]
+    means, units = {}, {}
+    for metric in shown:
+        name, unit = metric.column, metric.unit or time_unit(data[metric.column].to_list())
+        means[name] = [None if own is None else mean_of(own[name].to_list(), unit) for own in rows]
+        units[name] = in_a_column(unit, means[name])
     columns = [
         Column(units[metric.column].heading(metric.title), metric.family) for metric in shown
     ]
@@ -167,10 +172,10 @@ def metrics_table(collection: Collection, workload: Workload) -> Table:
         rows=tuple(
             (
                 *_who(each.setup),
-                *_metric_cells(each, data, units),
+                *_metric_cells(each, [means[name][place] for name in units], units.values()),
                 Cell(str(len(each.runs)), "muted"),
             )
-            for each in workload.setups
+            for place, each in enumerate(workload.setups)
         ),
         data=data,
         caption=provenance(workload.setups),
@@ -183,14 +188,14 @@ def _has_values(data: pl.DataFrame, column: str) -> bool:
     return column in data.columns and data[column].null_count() < len(data)
 
 
-def _metric_cells(each: Repeated, data: pl.DataFrame, units: dict[str, Unit]) -> list[Cell]:
+def _metric_cells(
+    each: Repeated, means: Sequence[Estimate | None], units: Iterable[Unit]
+) -> list[Cell]:
     if not each.succeeded:
-        return failure_cells(each, max(len(units), 1))
-    own = rows_of(data, [each])
-    return [
-        Cell(with_interval(mean_of(own[column].to_list(), unit), unit))
-        for column, unit in units.items()
-    ] or [Cell("success")]
+        return failure_cells(each, max(len(means), 1))
+    return [Cell(with_interval(mean, unit)) for mean, unit in zip(means, units, strict=True)] or [
+        Cell("success")
+    ]
 
 
 # --- groups
@@ -284,7 +289,7 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
     parts = [rows_of(data, [each]) for each in shown]
     if not data.height or max(part.height for part in parts) > _PROCESSES_SHOWN:
         return None
-    units = {column: time_unit(data[column].to_list()) for column in _PROCESS_TIMES}
+    units = {column: _of_column(data[column]) for column in _PROCESS_TIMES}
     lengths = [part.height for part in parts]
     return Table(
         name=f"processes-{workload.stem}",
@@ -313,6 +318,13 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
         sections=tuple(sum(lengths[:number]) for number in range(1, len(lengths))),
         keys=len(_WHO) + 1,
     )
+
+
+def _of_column(times: pl.Series) -> Unit:
+    """Returns the unit of a column of times, each of a single run, with the decimals of all of them."""
+    unit = time_unit(times.to_list())
+    single = (Estimate(time, time, time, 1) for time in times.drop_nulls())
+    return in_a_column(unit, single)
 
 
 def _process_cells(row: dict[str, Any], units: dict[str, Unit]) -> Row:

@@ -53,6 +53,17 @@ def kept_listing() -> list[dict[str, Any]] | None:
 
 
 @cache
+def page_policies() -> frozenset[str]:
+    """Returns the names of the policies that the kept page has, whatever the C sources are now; none if it cannot be
+    read."""
+    try:
+        listing = _part(PAGE.read_text(encoding="utf-8"), LISTING)
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+    return frozenset(each["name"] for each in json.loads(listing or "[]"))
+
+
+@cache
 def _kept() -> str | None:
     try:
         page = PAGE.read_text(encoding="utf-8")

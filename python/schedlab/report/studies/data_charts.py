@@ -79,17 +79,24 @@ class DescribedChart(Described):
             for own in self.each_of(each, {})
             for point in self.each_of(x, own)
         ]
+        found = [self.value(said["here"], values) for _, said, values in series]
+        told = {
+            name
+            for (name, _, _), here in zip(series, found, strict=True)
+            if here.failed or any(number is not None for number in here.runs)
+        }
         measured = [
             {"series": name, "x": self.value(x["is"], values), "y": number}
-            for name, said, values in series
-            for number in self.value(said["here"], values).runs
+            for (name, _, values), here in zip(series, found, strict=True)
+            if name in told  # what no run can tell is no failure
+            for number in here.runs
         ]
         if not measured:
             return []
         printed = [
             {"series": name, "x": self.value(x["is"], values), "y": figure.value}
             for name, said, values in series
-            if (figure := self.value(said.get("study", "none"), values))
+            if name in told and (figure := self.value(said.get("study", "none"), values))
         ]
         ideal = [
             {"x": self.value(x["is"], point), "y": self.value(self.said["ideal"], point)}

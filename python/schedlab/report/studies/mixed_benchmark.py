@@ -50,6 +50,11 @@ class MixedBenchmark(queries.Queries):
             return self.in_rounds(kind, scheduler, size)
         return self.turnaround(kind, scheduler, size)
 
+    def feedback_is_quicker(self, size: int) -> bool:
+        """True if interactive processes end earlier under the feedback queue than under round-robin."""
+        one, other = (self.here("interactive", each, size).mean for each in ("MLFQ", "RR"))
+        return one is not None and other is not None and one < other
+
     def benchmark_runs(self) -> list[str]:
         """The experiments that `here` is of."""
         if self.ran(ROUNDS):

@@ -9,6 +9,7 @@ A slot calls the study's queries by their names:
     {{ figure('table 1', 'MLFQ', 'Mixed') }}       as it was published
     {% call known() %} … {% endcall %}             what is missing of the numbers, in place of the text
     {% if holds('hogs_had_ended') %}               a predicate
+    {% if is_known('turnaround', 'Mixed', 'RR') %} is there such a number?
     {{ show('study-3-inversion') }}                a table or a picture
     {{ doubts('table 1') }}                        what does not fit together there
 """
@@ -20,6 +21,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from types import CodeType
 from typing import Any
@@ -28,6 +30,7 @@ import jinja2
 
 from schedlab.errors import FileRefused
 from schedlab.files.kept import read_text
+from schedlab.report import trials
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Chart, Page, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
@@ -136,12 +139,16 @@ class _Writer:
         lead, *parts = _HEADING.split(filled)
         if not all(parts[0:1]) or _PLACE.search(lead):
             raise FileRefused(f"{path}: expected a lead without tables, and then headings")
-        return Page(
+        sections = self._sections(list(zip(parts[0::3], parts[1::3], parts[2::3], strict=True)))
+        page = Page(
             f"study-{self.queries.study.number}",
             title[1],
             " ".join(lead.split()),
-            tuple(self._sections(list(zip(parts[0::3], parts[1::3], parts[2::3], strict=True)))),
+            tuple(sections),
         )
+        trial = trials.of_study(self.queries.study)
+        picture = next((each.name for each in page.blocks() if isinstance(each, Chart)), "")
+        return replace(page, picture=picture, trials={trials.NAME: trial} if trial else {})
 
     def _sections(self, parts: list[tuple[str, str, str]]) -> Iterator[Section]:
         while parts:
@@ -170,6 +177,7 @@ class _Writer:
             "known": self._known,
             "note": lambda caller, tone="note": self._placed([Text(caller().strip(), tone)]),
             "holds": self._holds,
+            "is_known": self._is_known,
             "show": self._show,
             "each": self._each,
             "doubts": lambda *places: self._placed(self.told.at(*places)),
@@ -241,6 +249,12 @@ class _Writer:
         if not isinstance(answer, bool):
             raise _NotAsked(f"{name} is no predicate")
         return answer
+
+    def _is_known(self, name: str, *words: Any) -> bool:
+        """Is there such a number, or are there all of several?"""
+        answer = _answer(name, self._query(name), *words)
+        found = list(answer.values()) if isinstance(answer, dict) else [answer]
+        return bool(found) and all(each.mean is not None for each in found)
 
     def _each(self, name: str, *words: Any, to: int = 1, part: str = "") -> str:
         """`20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`: a number of each of the study's schedulers."""

@@ -16,6 +16,7 @@ from typing import ClassVar
 import polars as pl
 
 from schedlab.comparison.statistics import Within
+from schedlab.machines import SIMULATOR
 from schedlab.report.provenance import provenance
 from schedlab.report.studies.texts import combined, in_order, of_rows
 from schedlab.report.study_tables import Measured, measure
@@ -123,6 +124,13 @@ class Queries:
         if policy:
             return self.setup(experiment, policy, cpus) is not None
         return bool(self.collection.select(experiment=experiment))
+
+    def all_simulated(self) -> bool:
+        """True if no machine but the simulator ran this study's experiments."""
+        own = (
+            s for s in self.collection.repeated if s.experiment.startswith(f"s{self.study.number}-")
+        )
+        return all(setup.machine == SIMULATOR for setup in own)
 
     def shipped_run(self, experiments: Iterable[str] | str) -> list[str]:
         """The policies as shipped under which any of the experiments was run."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a study's page says first if its runs are the simulator's."""
+"""What a study's page says after its first section if its runs are the simulator's."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ TITLE = "These runs are simulated"
 
 
 def with_notice(page: Page, collection: Collection, study: int) -> Page:
-    """The page of a study; if any of its runs are simulated, it begins with what that means."""
+    """The page of a study; if any of its runs are simulated, what that means follows its first section."""
     runs = [run for run in collection if run.setup.experiment.startswith(f"s{study}-")]
     simulated = [run for run in runs if run.setup.machine == SIMULATOR]
     if not simulated:
         return page
     notice = Section(TITLE, (Text(_said(simulated, len(runs), study), "warning"),))
-    return replace(page, sections=(notice, *page.sections))
+    return replace(page, sections=(*page.sections[:1], notice, *page.sections[1:]))
 
 
 def _said(simulated: list[Kept], runs: int, study: int) -> str:

@@ -9,7 +9,7 @@ const OPTIONS = {
     defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
 };
-const NARROWEST = 120; // pixels of a view; what has less room is scrolled
+const NARROWEST = 120; // pixels of a view, if its chart says no others; what has less room is scrolled
 const LABELS = 0.4; // of a chart's width, at most, are the names at its side
 const NAMES = 0.55; // of a chart's width, at most, is a name in its legend
 const LEGENDS = [Infinity, 3, 2, 1]; // names side by side, until there is room
@@ -75,13 +75,13 @@ function columnsOf(place, specification) {
 // Makes views as wide as there is room for, with all that stands beside them: axes, and names at
 // the ends of lines, of which Vega's own fitting knows nothing.
 async function fit(drawn) {
-    const { place, view, signals, columns } = drawn;
+    const { place, view, signals, narrowest, columns } = drawn;
     for (let attempt = 0; attempt < ATTEMPTS && signals.length; attempt++) {
         const room = place.clientWidth - place.querySelector("svg").width.baseVal.value;
         if (room >= 0 && room < 2) return;
         for (const name of signals) {
             const width = Math.floor(view.signal(name) + room / columns);
-            view.signal(name, Math.max(NARROWEST, width));
+            view.signal(name, Math.max(narrowest, width));
         }
         await view.runAsync();
     }
@@ -117,7 +117,8 @@ async function draw(figure) {
             const specification = forPlace(written, place.clientWidth, names);
             const { view } = await vegaEmbed(place, specification, OPTIONS);
             const signals = widthSignals(view, specification);
-            const drawn = { place, view, signals, columns: columnsOf(place, specification) };
+            const narrowest = specification.usermeta?.narrowest ?? NARROWEST;
+            const drawn = { place, view, signals, narrowest, columns: columnsOf(place, specification) };
             await fit(drawn);
             if (names === LEGENDS.at(-1) || legendFits(place)) {
                 follow(drawn);

@@ -82,18 +82,20 @@ function showNotes() {
     });
 }
 
+const LIST_ROWS = 100; // of a longer list, so many are shown at first; as in report/splitting.py
+
 // The rows of a list can be sorted by each of its columns, and filtered by their words.
 function makeListsHandy() {
     for (const figure of document.querySelectorAll("figure.list")) {
         const body = figure.querySelector("tbody");
         if (!figure.querySelector("thead") || body.rows.length < 2) continue;
-        addFilter(figure, body);
+        const follow = addFilter(figure, body);
         const heads = [...figure.querySelectorAll("thead th")];
-        heads.forEach((head, column) => addSorting(head, heads, body, column));
+        heads.forEach((head, column) => addSorting(head, heads, body, column, follow));
     }
 }
 
-function addSorting(head, heads, body, column) {
+function addSorting(head, heads, body, column, follow) {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
@@ -105,6 +107,7 @@ function addSorting(head, heads, body, column) {
         const rows = [...body.rows].map((row) => ({ row, cell: row.cells[column] }));
         rows.sort((one, other) => inOrder(one.cell, other.cell) * (descending ? -1 : 1));
         body.replaceChildren(...rows.map(({ row }) => row));
+        follow();
     });
 }
 
@@ -122,26 +125,39 @@ function inOrder(one, other) {
 function addFilter(figure, body) {
     const field = document.createElement("input");
     const count = document.createElement("output");
+    const more = document.createElement("button");
     field.type = "search";
     field.placeholder = "Filter by words";
     field.setAttribute("aria-label", "Show the rows that have all of these words");
     const line = document.createElement("p");
     line.className = "filter";
-    line.append(field, count);
+    more.type = "button";
+    line.append(field, count, more);
     figure.querySelector("figcaption").after(line);
     const total = body.rows.length;
+    let room = LIST_ROWS;
     const follow = () => {
         const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-        let shown = 0;
+        let found = 0;
         for (const row of body.rows) {
             const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
-            row.hidden = !words.every((word) => text.includes(word));
-            shown += !row.hidden;
+            const fits = words.every((word) => text.includes(word));
+            found += fits;
+            row.hidden = !fits || found > room;
         }
-        count.textContent = words.length ? `${shown} of ${total} rows` : `${total} rows`;
+        const among = words.length ? `${found} of ${total} rows` : `${total} rows`;
+        count.textContent = found > room ? `${among}, the first ${room} shown` : among;
+        more.hidden = found <= room;
+        more.textContent = `Show all ${found}`;
     };
     field.addEventListener("input", follow);
+    more.addEventListener("click", () => {
+        room = Infinity;
+        follow();
+        field.focus();
+    });
     follow();
+    return follow;
 }
 
 foldContents();

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""The three charts of the first page: the goal that tells most, two goals against each other, and how CPUs are shared
+or how long a wake-up takes. They are drawn of the suites that the findings count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.comparison.measures import BY_NAME, Measure
+from schedlab.comparison.printed import TIME, Quantity, fitting
+from schedlab.report.charts.parts import CUT, NUMBERS, Looks, Reach, chart_of, reach_of, sentences
+from schedlab.report.charts.theme import ANNOTATION, WIDTH, in_policy_order
+from schedlab.report.comparison_charts import label
+from schedlab.report.findings import contests, goals, telling
+from schedlab.report.model import Chart
+from schedlab.report.suites import Suite
+
+CHARTS = 3
+_ROW = 22
+_HEIGHT = 250
+_LOGARITHMIC = 20.0
+"""The ratio of the worst mean to the best from which on an axis is logarithmic."""
+_FEW_POWERS = 4
+_TIMES = ("turnaround", "response", "completion", "wakeup-99th", "wakeup-median")
+"""Goals for the first chart, if policies differ in one; else any goal."""
+_PAIRS = (
+    ("turnaround", "response"),
+    ("turnaround", "wakeup-99th"),
+    ("throughput", "wakeup-99th"),
+    ("throughput", "response"),
+)
+"""Goals that are often paid for with each other."""
+_SHARES = "share-error"
+"""What is of interest in itself: how near shares are to what tickets or weights ask for."""
+
+
+def headlines(found: Sequence[Suite]) -> list[Chart]:
+    """Returns up to three charts, of different goals as far as there are; none if nothing can be told."""
+    contest = contests(found)
+    return list(_charts(contest))[:CHARTS] if contest else []
+
+
+def _charts(contest: Sequence[Suite]) -> Iterator[Chart]:
+    order = _by_interest(contest)
+    times = [each for each in order if each.name in _TIMES] or order
+    shown = set()
+    if times:
+        shown.add(times[0])
+        yield _means(contest, times[0])
+    pair = _pair(contest)
+    if pair:
+        yield _trade_off(contest, *pair)
+    rest = [each for each in order if each not in shown and (not pair or each not in pair)]
+    rest.sort(key=lambda each: each.name != _SHARES)
+    for measure in rest:
+        yield _means(contest, measure)
+
+
+def _by_interest(contest: Sequence[Suite]) -> list[Measure]:
+    """Returns the goals; those come first in which the most policies are out, as in the findings."""
+
+    def out(measure: Measure) -> int:
+        suites = [each for each in contest if measure in each.contests]
+        return sum(len(each.having(measure)) - len(each.as_good(measure)) for each in suites)
+
+    return sorted(goals(contest), key=out, reverse=True)
+
+
+def _pair(contest: Sequence[Suite]) -> tuple[Measure, Measure] | None:
+    """Returns two goals of one suite, or None if no suite has two in which policies differ."""
+    for names in _PAIRS:
+        across, up = (BY_NAME[name] for name in names)
+        if telling(contest, across, up):
+            return across, up
+    order = _by_interest(contest)
+    several = ((one, other) for one in order for other in order if one is not other)
+    return next((each for each in several if telling(contest, *each)), None)
+
+
+# --- a goal by policy
+
+
+def _means(contest: Sequence[Suite], measure: Measure) -> Chart:
+    suite = telling(contest, measure)
+    assert suite, "a goal is one in which policies differ somewhere"
+    names = suite.order(measure)
+    unit = _unit(suite, measure)
+    data = pl.DataFrame(
+        [{"series": policy, **_bounds(suite, policy, measure, unit)} for policy in names]
+    )
+    reach = _reach(data, ("mean",))
+    good = suite.as_good(measure)
+    return Chart(
+        f"headline-{measure.name}",
+        f"{_capital(measure.title)}, by policy",
+        _points(data, names, reach, _titled(measure, unit)),
+        data,
+        sentences(
+            f"Of {label(suite)}: the mean with its interval of 95 %, the best first."
+            f" {_left(good, names)}",
+            CUT if _cuts(reach, data, "low", "high") else "",
+        ),
+        f"{_capital(measure.title)} of {label(suite)}: "
+        + ", ".join(f"{row['series']} {row['mean']:,.4g}" for row in data.iter_rows(named=True))
+        + ".",
+    )
+
+
+def _left(good: Sequence[str], names: Sequence[str]) -> str:
+    if len(good) == len(names):
+        return "Any may be the best."
+    if len(good) == 1:
+        return "All others are worse than the first by more than chance."
+    return f"The first {len(good)} cannot be told apart; all others are worse by more than chance."
+
+
+def _points(data: pl.DataFrame, names: list[str], reach: Reach, title: str) -> Any:
+    looks = Looks(in_policy_order(names), policies=True)
+    y = alt.Y("series:N", title=None, sort=names, axis=alt.Axis(ticks=False, domain=False))
+    x, low = (_axis(alt.X, bound, reach, title) for bound in ("mean", "low"))
+    colour = looks.channel(alt.Color)
+    base = chart_of(data)
+    return alt.layer(
+        base.mark_rule(strokeWidth=2, clip=True).encode(low, alt.X2("high:Q"), y, colour),
+        base.mark_point(filled=True, size=60, opacity=1).encode(
+            x, y, colour, tooltip=_tooltip(title, "")
+        ),
+    ).properties(width=WIDTH, height=_ROW * len(names))
+
+
+# --- two goals
+
+
+def _trade_off(contest: Sequence[Suite], across: Measure, up: Measure) -> Chart:
+    suite = telling(contest, across, up)
+    assert suite, "the pair was chosen so"
+    names = [each for each in suite.having(across) if each in suite.having(up)]
+    units = _unit(suite, across), _unit(suite, up)
+    data = pl.DataFrame(
+        [
+            {
+                "series": policy,
+                **_prefixed("x_", _bounds(suite, policy, across, units[0])),
+                **_prefixed("y_", _bounds(suite, policy, up, units[1])),
+            }
+            for policy in names
+        ]
+    )
+    data = data.with_columns(undominated=pl.Series(_undominated(suite, names, across, up)))
+    x_reach, y_reach = (_reach(data, (f"{axis}_mean",)) for axis in "xy")
+    best = " and ".join(_direction(each, axis) for each, axis in ((across, 0), (up, 1)))
+    cut = _cuts(x_reach, data, "x_low", "x_high") or _cuts(y_reach, data, "y_low", "y_high")
+    return Chart(
+        f"headline-{across.name}-{up.name}",
+        f"{_capital(_short(across))} against {_short(up)}",
+        _plane(data, names, (x_reach, y_reach), (_titled(across, units[0]), _titled(up, units[1]))),
+        data,
+        sentences(
+            f"Of {label(suite)}: means with their intervals of 95 %. Further {best} is"
+            " better; named are those that no other surpasses in both.",
+            CUT if cut else "",
+        ),
+        f"{_capital(across.title)} and {up.title} of {label(suite)}: "
+        + "; ".join(
+            f"{row['series']} {row['x_mean']:,.4g} and {row['y_mean']:,.4g}"
+            for row in data.iter_rows(named=True)
+        )
+        + ".",
+    )
+
+
+def _undominated(suite: Suite, names: Sequence[str], *measures: Measure) -> list[bool]:
+    """Tells of each policy whether no other has a better mean in all of these metrics."""
+    ratios = {name: tuple(suite.ratio(name, each) for each in measures) for name in names}
+    return [
+        not any(
+            other != own and all(one <= two for one, two in zip(other, own, strict=True))
+            for other in ratios.values()
+        )
+        for own in ratios.values()
+    ]
+
+
+def _direction(measure: Measure, axis: int) -> str:
+    return (("left", "right"), ("down", "up"))[axis][measure.better == "higher"]
+
+
+def _plane(
+    data: pl.DataFrame, names: list[str], reaches: tuple[Reach, Reach], titles: tuple[str, str]
+) -> Any:
+    looks = Looks(in_policy_order(names), policies=True)
+    x, y = (
+        _axis(channel, f"{axis}_mean", reach, title)
+        for channel, axis, reach, title in zip((alt.X, alt.Y), "xy", reaches, titles, strict=True)
+    )
+    across = _axis(alt.X, "x_low", reaches[0], titles[0])
+    up = _axis(alt.Y, "y_low", reaches[1], titles[1])
+    colour = looks.channel(alt.Color)
+    base = chart_of(data)
+    bars = base.mark_rule(strokeWidth=1.5, clip=True, strokeOpacity=0.6)
+    names_of = chart_of(_named(data, reaches))
+    return alt.layer(
+        bars.encode(across, alt.X2("x_high:Q"), y, colour),
+        bars.encode(x, up, alt.Y2("y_high:Q"), colour),
+        base.mark_point(filled=True, size=75, opacity=1).encode(
+            x, y, colour, tooltip=[*_tooltip(titles[0], "x_"), *_tooltip(titles[1], "y_")[1:]]
+        ),
+        *(
+            names_of.mark_text(style=ANNOTATION, align=align, dx=dx, dy=-7)
+            .transform_filter(f"datum.align == '{align}'")
+            .encode(x, y, text=alt.Text("series:N"))
+            for align, dx in (("left", 4), ("right", -4))
+        ),
+    ).properties(width=WIDTH, height=_HEIGHT)
+
+
+def _named(data: pl.DataFrame, reaches: tuple[Reach, Reach]) -> pl.DataFrame:
+    """Returns the rows of the policies that no other surpasses in both goals, and on which side a name has room."""
+    rows = data.filter(pl.col("undominated")).with_columns(
+        align=pl.when(pl.col("x_mean") > _middle(reaches[0]))
+        .then(pl.lit("right"))
+        .otherwise(pl.lit("left"))
+    )
+    return rows.select("series", "x_mean", "y_mean", "align")
+
+
+def _middle(reach: Reach) -> float:
+    return math.sqrt(reach.low * reach.high) if reach.log else (reach.low + reach.high) / 2
+
+
+# --- parts of both
+
+
+def _bounds(suite: Suite, policy: str, measure: Measure, unit: Quantity) -> dict[str, float]:
+    mean = suite.means[policy, measure.name]
+    return {each: getattr(mean, each) * unit.factor for each in ("mean", "low", "high")}
+
+
+def _prefixed(prefix: str, named: dict[str, float]) -> dict[str, float]:
+    return {f"{prefix}{name}": value for name, value in named.items()}
+
+
+def _unit(suite: Suite, measure: Measure) -> Quantity:
+    if measure.quantity is not TIME:
+        return measure.quantity
+    means = (suite.means[policy, measure.name].mean for policy in suite.having(measure))
+    return fitting(TIME, max(means))
+
+
+def _titled(measure: Measure, unit: Quantity) -> str:
+    better = {"lower": "less is better", "higher": "more is better"}.get(measure.better or "", "")
+    return ", ".join(filter(None, (measure.title, unit.unit, better)))
+
+
+def _short(measure: Measure) -> str:
+    return measure.title.partition(",")[0]
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _reach(data: pl.DataFrame, columns: Sequence[str]) -> Reach:
+    values = [float(value) for column in columns for value in data[column]]
+    log = min(values) > 0 and max(values) / min(values) > _LOGARITHMIC
+    return reach_of(values, log=log, zero=False)
+
+
+def _cuts(reach: Reach, data: pl.DataFrame, low: str, high: str) -> bool:
+    return reach.cuts(data.select(low=pl.col(low), high=pl.col(high)))
+
+
+def _axis(channel: Any, field: str, reach: Reach, title: str) -> Any:
+    return channel(
+        f"{field}:Q",
+        title=title,
+        scale=reach.scale(),
+        axis=alt.Axis(format=NUMBERS, **_ticks(reach)),
+    )
+
+
+def _ticks(reach: Reach) -> dict[str, Any]:
+    """A logarithmic axis has a line at each power of ten, and if these are few, at 2 and 5 times each."""
+    if not reach.log:
+        return {"tickCount": 5}
+    powers = range(math.floor(math.log10(reach.low)), math.ceil(math.log10(reach.high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= _FEW_POWERS else (1,)
+    values = (step * 10.0**power for power in powers for step in steps)
+    return {"values": [each for each in values if reach.low <= each <= reach.high]}
+
+
+def _tooltip(title: str, prefix: str) -> list[alt.Tooltip]:
+    return [
+        alt.Tooltip("series:N", title="policy"),
+        alt.Tooltip(f"{prefix}mean:Q", title=title, format=",.4~g"),
+        alt.Tooltip(f"{prefix}low:Q", title="95 % interval from", format=",.4~g"),
+        alt.Tooltip(f"{prefix}high:Q", title="to", format=",.4~g"),
+    ]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Runs as setups of the page that stands alone, which a reader can follow, change and see."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.machines.folder import WORKLOAD_FILE
+from schedlab.report.markup import code
+from schedlab.report.model import Trial
+from schedlab.report.suites import Suite
+from schedlab.report.wording import cpus, listed
+from schedlab.runs.collection import Collection, Kept, Repeated
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.files import FILES
+from schedlab.studies.pack import Study
+from schedlab.toolchain.kept import page_policies
+from schedlab.units import format_time
+from schedlab.workload.changes import Change
+from schedlab.workload.costs import KERNEL
+from schedlab.workload.palette import palette
+from schedlab.workload.text import length, text_of
+from schedlab.workload.workload_files import read
+
+NAME = "page"
+"""The name of the trial that a page offers below its lead."""
+SYSTEMS = 4
+"""The number of policies that the page simulates side by side."""
+TICK_NS = 10_000_000
+"""The page's tick."""
+_LINES = 400
+"""The most lines of a workload that an address holds."""
+_OTHER_COSTS = "Operations take as long there as on our kernel, which is not so in these runs."
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A workload for the page: the name of one that it has, or a text."""
+
+    title: str
+    name: str = ""
+    text: str = ""
+    note: str = ""
+
+
+def of_setups(setups: Sequence[Repeated]) -> Trial | None:
+    """Returns a trial of setups that ran the same workload: under up to four policies, on that number of CPUs on
+    which most of them ran; None if the page has none of the policies, or nothing like the workload."""
+    there = [each for each in setups if _is_known(each.setup.policy)]
+    counts = [each.setup.cpus for each in there]
+    count = max(sorted(set(counts)), key=counts.count, default=0)
+    chosen = [each for each in there if each.setup.cpus == count][:SYSTEMS]
+    if not chosen:
+        return None
+    load = _load_of(chosen[0].runs[0])
+    policies = [_in_link(each.setup.policy_title) for each in chosen]
+    if load is None:
+        return None
+    return _trial(load, policies, count, chosen[0].runs[0].seed, chosen[0].setup.tick_ns)
+
+
+def of_suite(collection: Collection, suite: Suite, policies: Sequence[str]) -> Trial | None:
+    """Returns a trial of some policies of a suite, as `of_setups` does."""
+    ran = {
+        setup.policy_title: each
+        for setup, each in collection.repeated.items()
+        if (setup.experiment, setup.cpus, setup.tick_ns, setup.machine)
+        == (suite.experiment, suite.cpus, suite.tick_ns, suite.machine)
+    }
+    return of_setups([ran[policy] for policy in policies])
+
+
+def of_study(study: Study) -> Trial | None:
+    """Returns the trial that `try` of its study.yaml names, or None if it names none: an experiment, policies,
+    and CPUs."""
+    said = study.facts.get("try")
+    if not said:
+        return None
+    count = int(said["cpus"])
+    load = _load_of_experiment(said["experiment"], count)
+    if load is None:
+        return None
+    return _trial(load, [_in_link(each) for each in said["policies"]], count, 1, TICK_NS)
+
+
+def _trial(load: _Load, policies: Sequence[str], count: int, seed: int, tick_ns: int) -> Trial:
+    tick = "" if tick_ns == TICK_NS else f"A tick is {format_time(TICK_NS)} there."
+    return Trial(
+        f"{load.title} under {listed([code(each) for each in policies])} on {cpus([count])}",
+        tuple(policies),
+        count,
+        seed,
+        load.name,
+        load.text,
+        " ".join(filter(None, (load.note, tick))),
+    )
+
+
+def _is_known(policy: str) -> bool:
+    return policy.partition(":")[0] in page_policies()
+
+
+def _in_link(policy: str) -> str:
+    """Returns `mlfq:preset,boost=100` of `mlfq:preset boost=100`."""
+    return policy.replace(" ", ",")
+
+
+# --- what runs there
+
+
+def _load_of(run: Kept) -> _Load | None:
+    """Returns the workload of a run, or what is nearest to it; None if nothing is."""
+    file = run.folder / WORKLOAD_FILE
+    known = EXPERIMENTS.get(run.setup.experiment)
+    if file.is_file():
+        costs = run.manifest.get("costs") or KERNEL.name
+        other = costs != KERNEL.name or (known is not None and known.repeats)
+        return _load_of_file(file, run.setup.changes, run.seed, _OTHER_COSTS if other else "")
+    own = _load_of_experiment(run.setup.experiment, run.setup.cpus)
+    return own or _load_of_program(str(run.manifest["workload"]))
+
+
+def _load_of_file(file: Path, changes: Sequence[Change], seed: int, note: str = "") -> _Load | None:
+    name = _in_page(file)
+    if name and not changes:
+        return _Load(code(name), name, note=note)
+    try:
+        found = read(file, changes)
+    except WrongUsage:  # of another version
+        return None
+    title = f"{code(name)}, changed," if name else "its workload"
+    if length(found) > _LINES:
+        return _Load(code(name), name, note=f"{note} Nothing is changed in it.") if name else None
+    return _Load(title, text=text_of(found, seed, TICK_NS), note=note)
+
+
+def _load_of_experiment(experiment: str, count: int) -> _Load | None:
+    known = EXPERIMENTS.get(experiment)
+    found = FILES.get((known and known.repeats) or experiment)
+    if known is None or found is None:
+        return None
+    note = "A workload file stands for the program."
+    if known.repeats:
+        note += f" {_OTHER_COSTS}"
+    return _load_of_file(found.path, found.changed("quick", count), 1, note)
+
+
+def _load_of_program(command: str) -> _Load | None:
+    program, *options = command.split()
+    entry = palette().get(program)
+    if entry is None:
+        return None
+    note = "It is the workload file that is nearest to this command." if options else ""
+    return _load_of_file(entry.file, (), 1, note)
+
+
+@cache
+def _known_files() -> dict[str, str]:
+    """Returns the names of the workloads in the page, by what is in their files."""
+    return {
+        hashlib.sha256(each.file.read_bytes()).hexdigest(): name for name, each in palette().items()
+    }
+
+
+def _in_page(file: Path) -> str:
+    return _known_files().get(hashlib.sha256(file.read_bytes()).hexdigest(), "")

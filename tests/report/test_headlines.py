@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The charts of the first page are of the contests that its findings count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import vl_convert
+
+from kept_runs import MS, keep_figures
+from schedlab.report.findings import contests, findings, telling
+from schedlab.report.headlines import CHARTS, headlines
+from schedlab.report.specifications import for_page
+from schedlab.report.suites import Suite, short_title, suites
+from schedlab.runs.collection import read
+
+FIGURES = {"rr": (20.0, 9.0), "mlfq": (10.0, 1.0), "lottery": (15.0, 30.0), "stride": (12.0, 0.5)}
+"""Turnaround and response, in ms."""
+
+
+def found_in(folder: Path, names: tuple[str, ...] = tuple(FIGURES), seeds: int = 3) -> list[Suite]:
+    for policy in names:
+        for seed in range(1, seeds + 1):
+            turnaround, response = FIGURES[policy]
+            keep_figures(
+                folder,
+                experiment="s3-mixed",
+                policy=policy,
+                seed=seed,
+                turnaround_mean_ns=(turnaround + seed / 100) * MS,
+                response_mean_ns=(response + seed / 100) * MS,
+            )
+    return suites(read([folder]))
+
+
+def test_they_draw_the_suite_that_says_most(tmp_path: Path) -> None:
+    found = found_in(tmp_path)
+    charts = headlines(found)
+    assert [each.name for each in charts] == ["headline-turnaround", "headline-turnaround-response"]
+    assert len(charts) <= CHARTS
+    means, plane = (each.data for each in charts)
+    assert means["series"].to_list() == ["mlfq", "stride", "lottery", "rr"]
+    (suite,) = contests(found)
+    goal = next(each for each in findings(found) if each.measure)
+    assert goal.suite is suite is telling([suite], *suite.contests)
+    for row in plane.iter_rows(named=True):
+        for prefix, metric in (("x", "turnaround"), ("y", "response")):
+            expected = suite.means[row["series"], metric].mean / MS
+            assert abs(row[f"{prefix}_mean"] - expected) < 1e-9
+    undominated = plane.filter(plane["undominated"])["series"].to_list()
+    assert sorted(undominated) == ["mlfq", "stride"]
+    for chart in charts:
+        picture = vl_convert.vegalite_to_svg(for_page(chart))
+        assert "mlfq" in picture and "stride" in picture
+
+
+def test_there_are_none_where_nothing_can_be_told(tmp_path: Path) -> None:
+    assert headlines(found_in(tmp_path / "two", ("rr", "mlfq"))) == []
+    assert headlines(found_in(tmp_path / "one", seeds=1)) == []
+    assert headlines([]) == []
+
+
+def test_a_workload_is_called_by_its_file() -> None:
+    assert short_title("mixed -n 6") == "mixed -n 6"
+    assert short_title("workloads/files/mixed.json") == "mixed"
+    assert (
+        short_title("a/mixed.json with tasks.cpu.instance=6") == "mixed with tasks.cpu.instance=6"
+    )
+    assert short_title(f"a/mixed.json with {'tasks.cpu.instance=6 ' * 9}") == "mixed, changed"

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Links that offer a run's setup to be changed: what they hold, and where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from playwright.sync_api import Browser
+
+from kept_runs import keep_figures
+from schedlab.machines.folder import WORKLOAD_FILE
+from schedlab.paths import ROOT
+from schedlab.report import trials
+from schedlab.report.html import write_pages
+from schedlab.report.markdown import write_document
+from schedlab.report.markup import without_trials
+from schedlab.report.model import Page, Report, Section, Text, Trial
+from schedlab.report.playing import address_of
+from schedlab.runs.collection import read
+from schedlab.studies.pack import studies
+from schedlab.workload.text import text_of
+from schedlab.workload.workload_files import read as read_file
+
+HOGS = ROOT / "workloads" / "files" / "monitor" / "two-hogs.json"
+
+
+def kept(place: Path, file: Path | None = None, **more: Any) -> list[Any]:
+    """Runs of these policies; of a workload file, if one is given."""
+    for policy in more.pop("policies", ("rr", "mlfq")):
+        folder = keep_figures(place, policy=policy, **more)
+        if file:
+            (folder / WORKLOAD_FILE).write_bytes(file.read_bytes())
+    return list(read([place]).repeated.values())
+
+
+def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
+    trial = trials.of_setups(kept(tmp_path, HOGS, experiment="mine", cpus=2, seed=7))
+    assert trial
+    assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
+    assert (trial.cpus, trial.seed) == (2, 7)
+    assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs"
+    asked = parse_qs(address_of(trial).partition("#")[2])
+    assert asked["policy"] == ["mlfq", "rr"]
+    assert (asked["workload"], asked["cpus"], asked["seed"]) == (["two-hogs"], ["2"], ["7"])
+
+
+def test_a_file_that_was_changed_goes_along_as_a_text(tmp_path: Path) -> None:
+    changed = {"with": {"tasks.hog.instance": "5"}}
+    (setup, *_) = kept(tmp_path, HOGS, experiment="mine", manifest=changed, policies=("rr",))
+    trial = trials.of_setups([setup])
+    assert trial
+    assert trial.workload == ""
+    assert trial.text == text_of(read_file(HOGS, (("tasks.hog.instance", "5"),)), 1, trials.TICK_NS)
+    assert trial.title.startswith("`two-hogs`, changed, under `rr`")
+
+
+def test_a_studys_program_has_its_file_and_says_so(tmp_path: Path) -> None:
+    trial = trials.of_setups(kept(tmp_path, experiment="s3-cpu-on-their-costs", cpus=3))
+    assert trial
+    assert trial.workload == "study3-cpu"
+    assert trial.note.startswith("A workload file stands for the program. Operations take")
+    assert "A tick is 10ms there." in trial.note
+
+
+@pytest.mark.parametrize(
+    ("command", "workload", "note"),
+    [("mixed", "mixed", ""), ("mixed -n 6", "mixed", "nearest"), ("sh -c ls", None, "")],
+)
+def test_a_program_has_the_file_of_its_name_or_none(
+    command: str, workload: str | None, note: str, tmp_path: Path
+) -> None:
+    trial = trials.of_setups(kept(tmp_path, experiment=command))
+    assert (trial and trial.workload) == workload
+    assert note in (trial.note if trial else "")
+
+
+def test_what_the_page_does_not_have_is_left_out(tmp_path: Path) -> None:
+    setups = kept(tmp_path, HOGS, experiment="mine", policies=("fair", "rr", "my-own"))
+    trial = trials.of_setups(setups)
+    assert trial and trial.policies == ("rr",)
+    assert trials.of_setups([each for each in setups if each.setup.policy != "rr"]) is None
+
+
+def test_each_study_can_be_tried() -> None:
+    for study in studies():
+        trial = trials.of_study(study)
+        assert trial, study.number
+        assert trial.workload or trial.text
+
+
+def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
+    trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
+    text = "It is slow. [Try it: `hog`](try:slow)"
+    page = Page("index", "First", "", (Section("One", (Text(text),)),), trials={"slow": trial})
+    report = Report("r", (page,))
+    assert without_trials(text) == "It is slow."
+    assert "try:" not in write_document(report, tmp_path).read_text()
+    write_pages(report, tmp_path)
+    assert (
+        f'href="{address_of(trial)}"'.replace("&", "&amp;") in (tmp_path / "index.html").read_text()
+    )
+
+
+def test_a_link_opens_the_page_with_its_setup(browser: Browser, tmp_path: Path) -> None:
+    """The copy that is kept in the repository, whatever the sources are now."""
+    (setup,) = kept(
+        tmp_path / "runs", HOGS, experiment="mine", cpus=3, policies=("mlfq:four-quanta",),
+        manifest={"with": {"tasks.hog.instance": "5"}},
+    )  # fmt: skip
+    trial = trials.of_setups([setup])
+    assert trial
+    page = Page("index", "First", "", (), trials={trials.NAME: trial})
+    write_pages(Report("r", (page,)), tmp_path)
+    view = browser.new_page()
+    wrong: list[str] = []
+    view.on("pageerror", lambda error: wrong.append(str(error)))
+    view.goto((tmp_path / "index.html").as_uri())
+    view.get_by_role("link", name="Try it").click()
+    view.wait_for_selector(".strip-clock")
+    assert view.locator(".strip-policy").all_text_contents() == ["mlfq:four-quanta"]
+    view.click("text=Setup")
+    assert view.locator(".setup-machine input").first.input_value() == "3"
+    assert view.locator(".setup textarea").input_value() == trial.text
+    assert wrong == []
+    view.close()
