@@ -17,7 +17,7 @@ from schedlab.machines.run import Run
 from schedlab.report.build import write_report
 from schedlab.runs.collection import read
 from schedlab.runs.plan import Plan
-from schedlab.studies.planning import plan, told_early
+from schedlab.studies.planning import in_turns, plan
 from schedlab.toolchain.policies import PolicyChoice
 
 BASE = Run("work", PolicyChoice("rr"), (), 1, "spike", 1, MS, 60_000 * MS, 512)
@@ -130,8 +130,9 @@ def test_a_machine_in_the_hosts_time_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_tests_under_the_most_policies_come_first_with_all_their_seeds(tmp_path: Path) -> None:
     runs = plan(tmp_path, "quick").runs
-    ordered, first = told_early(runs)
-    assert sorted(run.name for run in ordered) == sorted(run.name for run in runs)
-    told = ordered[:first]
-    assert {run.label for run in told} == {"s3-cpu", "s3-io", "s3-mixed", "s3-inversion"}
-    assert first == 4 * 11 * 3 == sum(run.label in {each.label for each in told} for run in runs)
+    turns = in_turns(runs)
+    assert sorted((*turns.first, *turns.tried, *turns.rest), key=runs.index) == list(runs)
+    assert {run.label for run in turns.first} == {"s3-cpu", "s3-io", "s3-mixed", "s3-inversion"}
+    assert len(turns.first) == 4 * 11 * 3
+    others = {run.label for run in runs} - {run.label for run in turns.first}
+    assert sorted(run.label for run in turns.tried) == sorted(others)

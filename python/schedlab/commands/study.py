@@ -8,7 +8,8 @@ import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from schedlab.runs.results import is_whole
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import LINUX, SYSBENCH
-from schedlab.studies.planning import plan, told_early
+from schedlab.studies.planning import Turns, in_turns, plan
 from schedlab.studies.proposals import plan_of_proposals
 from schedlab.units import format_time
 
@@ -147,9 +148,9 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     wanted.check()
     check_place(folder / REPORT)
     with to_be_continued(request, wanted):
-        _, first = told_early(wanted.runs)
-        with GrowingReport(wanted, folder / REPORT, first, part_of) as growing:
-            carry_out(plans, growing)
+        turns = in_turns(next(iter(plans.values())).runs)
+        with GrowingReport(wanted, folder / REPORT, len(turns.first), part_of) as growing:
+            carry_out(plans, in_parts(plans, turns), growing)
             contests = None
             if request.decide:
                 growing.all_there()
@@ -174,28 +175,41 @@ def contests_of(wanted: Plan) -> list[Suite]:
     return contests(compared_in(Collection(carried_out(wanted))))
 
 
-def carry_out(plans: Mapping[str, Plan], growing: GrowingReport) -> None:
-    """Runs what is not there yet of each machine's plan; tells the report of what is there."""
-    left = {name: list(still_to_run(own)) for name, own in plans.items()}
-    count, wanted = sum(map(len, left.values())), growing.wanted
+def carry_out(
+    plans: Mapping[str, Plan], parts: Sequence[tuple[str, Plan]], growing: GrowingReport
+) -> None:
+    """Runs what is not there yet, part by part of the machines' plans; tells the report of what is there."""
+    left = [tuple(still_to_run(own)) for _, own in parts]
+    count, wanted = sum(map(len, left)), growing.wanted
     there = len(wanted.runs) - count
     say(
         f"schedlab: {count:,} runs, in {wanted.folder}"
         + (f"; {there:,} are there already" if there else "")
     )
-    done = 0
-    for name, own in plans.items():
-        of_machine = left.pop(name)
-        later = tuple(run for runs in left.values() for run in runs)
+    for number, (name, own) in enumerate(parts):
+        done = sum(map(len, left[:number]))
+        later = tuple(run for runs in left[number + 1 :] for run in runs)
         whole = Whole(done, later, len(wanted.runs), growing.ended)
         if own.runs:
-            report_failures(perform(own, name, in_turn, with_metrics=False, whole=whole))
-        done += len(of_machine)
+            select = partial(unfinished_of, own)
+            report_failures(perform(plans[name], name, select, with_metrics=False, whole=whole))
 
 
-def in_turn(wanted: Plan, machine: Machine, base: Software) -> Plan:
-    """Returns what is still to be run, in the order in which it tells the most at any time."""
-    return replace(wanted, runs=told_early(unfinished(wanted, machine, base).runs)[0])
+def unfinished_of(part: Plan, wanted: Plan, machine: Machine, base: Software) -> Plan:
+    """Returns what is left of a part. Runs of another make are refused wherever they are in the plan, before any of it
+    is run."""
+    left = set(unfinished(wanted, machine, base).runs)
+    return Plan(part.folder, tuple(run for run in part.runs if run in left))
+
+
+def in_parts(plans: Mapping[str, Plan], turns: Turns) -> list[tuple[str, Plan]]:
+    """Returns what is run one after the other, and on which machine. `turns`: of the first machine's runs. The
+    simulator, which takes the least time for its part, comes after the first answer."""
+    name, own = next(iter(plans.items()))
+    early = Plan(own.folder, (*turns.first, *turns.tried))
+    quick = [(SIMULATOR, plans[SIMULATOR])] if name != SIMULATOR and SIMULATOR in plans else []
+    later = [each for each in plans.items() if each[0] not in (name, SIMULATOR)]
+    return [(name, early), *quick, (name, Plan(own.folder, turns.rest)), *later]
 
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:

@@ -31,12 +31,13 @@ _HEADER_BYTES, _RECORD_BYTES = 64, 32  # abi/trace_format.h
 _REMEMBERED_MAX = 10_000
 _REPORT = "report of a run - -"
 """The key of what a report takes for each of its runs."""
-_REPORT_PART = 0.2
-"""The same, as a part of what a run takes, as long as no report has been made here: docs/contributing.md has what
-both took."""
+_REPORT_S = 0.01
+"""The same, in seconds, as long as none has been made here: docs/contributing.md has what one took."""
 _LINES_MAX = 40
 """Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
 _STEPS = 20
+_SURE_S = 5.0
+"""So much of what earlier starts foresaw is taken to have come true, before any run tells how busy the host is."""
 _REPORT_RUNS = 100
 """Of fewer runs, a report takes what it takes for the first of them."""
 
@@ -197,20 +198,12 @@ class Board:
 
     def closing(self) -> float:
         """Returns the seconds of the report that follows."""
-        each = self.durations.report_s
-        if each is None:
-            return (
-                self.whole.reported
-                * _REPORT_PART
-                * (time.monotonic() - self.began)
-                / max(1, self.done)
-            )
-        return self.whole.reported * each * self.busy
+        return self.whole.reported * (self.durations.report_s or _REPORT_S) * self.busy
 
     @property
     def busy(self) -> float:
         """How many times as long runs take as was foreseen."""
-        return self.taken_s / self.foreseen_s if self.foreseen_s else 1.0
+        return (self.taken_s + _SURE_S) / (self.foreseen_s + _SURE_S)
 
     def left(self) -> float | None:
         """Returns the seconds to go, with those of a report, or None if they cannot be told."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
@@ -62,19 +62,36 @@ def plan(
     return Plan(folder, runs)
 
 
-def told_early(runs: Sequence[Run]) -> tuple[tuple[Run, ...], int]:
-    """Returns the runs in the order in which they tell the most at any time, and how many give a first answer.
+@dataclass(frozen=True)
+class Turns:
+    """Runs in the order in which they tell the most at any time."""
 
-    The tests under the most policies come first, each with all of its seeds: so what is told of a test early
-    stays. All of those with as many policies as any are the first answer.
-    """
+    first: tuple[Run, ...]
+    """Those that give a first answer: the tests under the most policies, each with all of its seeds, so that what is
+    told of a test early stays."""
+    tried: tuple[Run, ...]
+    """One of each other test, which tells how long the others will take."""
+    rest: tuple[Run, ...]
+    """The others: again, the tests under the most policies come first."""
+
+
+def in_turns(runs: Sequence[Run]) -> Turns:
+    """Returns the runs in that order."""
     policies: dict[str, set[tuple[PolicyChoice, tuple[tuple[str, int], ...]]]] = {}
     for run in runs:
         policies.setdefault(run.label, set()).add((run.policy, run.settings))
     counts = {label: len(each) for label, each in policies.items()}
-    most = max(counts.values(), default=0)
-    ordered = tuple(sorted(runs, key=lambda run: -counts[run.label]))
-    return ordered, sum(counts[run.label] == most for run in runs)
+    ordered = sorted(runs, key=lambda run: -counts[run.label])
+    first = sum(counts[run.label] == max(counts.values()) for run in runs)
+    others: dict[str, list[Run]] = {}
+    for run in ordered[first:]:
+        others.setdefault(run.label, []).append(run)
+    tried = {each[len(each) // 2] for each in others.values()}
+    return Turns(
+        tuple(ordered[:first]),
+        tuple(run for run in ordered if run in tried),
+        tuple(run for run in ordered[first:] if run not in tried),
+    )
 
 
 def _tick_ns(each: Experiment, wanted_ns: int) -> int:
