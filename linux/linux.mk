@@ -3,6 +3,7 @@
 # make linux-host LINUX_SDK=FOLDER    build/linux/schedlab-linux: the loader, one static program
 #                                     build/linux/bpf/*.bpf.o: the policies, and the observer of the kernel
 #                                     build/linux/steer: steers a guest for a monitor
+# make linux-stripped LINUX_SDK=FOLDER  the first two without what debuggers need: build/linux/stripped
 # make build/linux/taking_turns.so    what QEMU's two threads need to take turns
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
 #                                     tests/linux/policies, which do what no policy should
@@ -24,14 +25,17 @@ LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bp
 LINUX_PATIENCE_MS := 4000 # of the kernel with policies of the tests: they are meant to try it
 LINUX_MISUSED  := policies/rr.c policies/mlfq.c $(sort $(wildcard tests/linux/policies/*.c))
 
-LOADER_C := $(HOST_C) -isystem $(LINUX_SDK)/usr/include
+LINUX_VERSION_IN := python/schedlab/__init__.py
+LINUX_VERSION    := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(LINUX_VERSION_IN))
+
+LOADER_C := $(HOST_C) -DSCHEDLAB_VERSION='"$(LINUX_VERSION)"' -isystem $(LINUX_SDK)/usr/include
 # vmlinux.h has anonymous members of named types; libbpf's BPF_PROG() gives each function a parameter
 # that most do not use.
 BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS) -Wno-microsoft-anon-tag \
             -Wno-unused-parameter -D__TARGET_ARCH_x86 -MMD -MP -I. -Ilinux/bpf/include \
             -isystem $(LINUX_SDK)/usr/include -isystem $(LINUX_VMLINUX)
 
-.PHONY: linux-host linux-tests linux-observed
+.PHONY: linux-host linux-stripped linux-tests linux-observed
 
 # Other packages are other headers, which the lists of dependencies leave out.
 LINUX_SDK_PLACE := $(shell readlink -f '$(LINUX_SDK)')
@@ -55,6 +59,8 @@ $B/$(1)/objects/policy_table.o: $B/$(1)/policy_table.c $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
 	@echo "  $$@"
 	@$$(CLANG) $$(LOADER_C) -c $$< -o $$@
+
+$B/$(1)/objects/linux/loader/main.o: $(LINUX_VERSION_IN)
 
 $B/$(1)/objects/%.o: %.c $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
@@ -95,6 +101,18 @@ $(foreach policy,$(POLICIES),\
 $(foreach policy,$(LINUX_MISUSED),\
     $(eval $(call LINUX_POLICY_RULE,linux-tests,$(policy),$(basename $(notdir $(policy))),\
         -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))
+
+# Of BPF objects libbpf needs the types (BTF), which stay.
+STRIP := $(NM:%nm$(VERSION)=%strip$(VERSION))
+linux-stripped: $(patsubst $B/linux/%,$B/linux/stripped/%,$(call linux_products,linux,$(POLICIES)))
+
+$B/linux/stripped/schedlab-linux: $B/linux/schedlab-linux
+	@mkdir -p $(@D)
+	@$(STRIP) --strip-all -o $@ $<
+
+$B/linux/stripped/bpf/%.bpf.o: $B/linux/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	@$(STRIP) --strip-debug -o $@ $<
 
 $B/linux/steer: linux/guest/steer.c abi/trace_format.h Makefile
 	@mkdir -p $(@D)

@@ -19,7 +19,8 @@ struct observed_cpu {
 
 static struct observed_cpu observed_cpus[HOST_CPUS];
 
-/* True if the kernel has the tracepoints sched_entry_tp and sched_exit_tp; the loader sets it. */
+/* True if visits to the scheduler are told: the kernel has tracepoints for them, and each CPU's
+ * time is its own. The loader sets it. */
 const volatile bool told_visits;
 
 static struct observed_cpu *this_cpu(void)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 #
-# Runs one command in the guest under one policy: run.sh SEED SECONDS POLICY COMMAND [OPTION]...
+# Runs one command under one policy, in a guest or on this machine: run.sh SEED SECONDS POLICY COMMAND [OPTION]...
 # The options are those of `schedlab-linux serve`. What came of it is left in /result: the trace,
 # what the command printed (output), what the server said (server).
 #
 # With BEGIN_AT, the command begins so many seconds after the machine, at the earliest. What the kernel
 # does of its own, some milliseconds every few seconds, then falls into the same parts of all runs,
 # however long their policies took to be loaded.
+#
+# A policy "scx:NAME" is a scheduler of sched_ext that the program $SCHEDULER brings to the kernel. The
+# server watches then.
 #
 # Exit status: 0; 1, the command failed; 102, it was not done after SECONDS; 103, the policy could
 # not be brought to the kernel; 104, the kernel threw it out while the command ran.
@@ -17,13 +20,62 @@ shift 4
 here=$(pwd)
 control=${WORKLOAD_CONTROL:-/run/schedlab} result=${RESULT:-/result}
 export PATH="$here/workloads:$here:$PATH"
-export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US=4000
+export WORKLOAD_SEED="$seed" WORKLOAD_TICK_US="${WORKLOAD_TICK_US:-4000}"
 
 # The process that looks after the run must not depend on the policy that it is about.
 chrt --fifo --pid 80 $$
 
-schedlab-linux serve --background --seed "$seed" --policy "$policy" "$@" \
+served=$policy
+[ -z "$SCHEDULER" ] || served=fair
+
+in_force() {
+    sed -n 's/^Policy: //p' "$control/sched_status"
+}
+
+# Brings another program's scheduler to the kernel, if one is wanted.
+begin_scheduler() {
+    [ -n "$SCHEDULER" ] || return 0
+    setsid "$SCHEDULER" >"$result"/scheduler 2>&1 &
+    scheduler=$!
+    rounds=0
+    until in_force | grep -q '^scx:'; do
+        rounds=$((rounds + 1))
+        [ "$rounds" -lt 600 ] && kill -0 "$scheduler" 2>/dev/null || return 1
+        sleep 0.1
+    done
+}
+
+# It takes its scheduler out by itself when it is asked to end; else the kernel does.
+end_scheduler() {
+    [ -n "$scheduler" ] || return 0
+    kill -s TERM "$scheduler" 2>/dev/null
+    rounds=0
+    while kill -0 "$scheduler" 2>/dev/null && [ "$rounds" -lt 50 ]; do
+        rounds=$((rounds + 1))
+        sleep 0.1
+    done
+    kill -s KILL -- "-$scheduler" 2>/dev/null
+    cat "$result"/scheduler >>"$result"/server
+    scheduler=
+}
+
+# Asked to end, it leaves nothing that runs. The server ends with this process in any case.
+workload= scheduler=
+leave() {
+    [ -z "$workload" ] || kill -s KILL -- "-$workload"
+    end_scheduler
+    schedlab-linux stop
+    exit 143
+}
+trap leave TERM INT HUP
+
+schedlab-linux serve --background --while $$ --seed "$seed" --policy "$served" "$@" \
     --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 || exit 103
+if ! begin_scheduler; then
+    end_scheduler
+    schedlab-linux stop
+    exit 103
+fi
 
 if [ -n "$BEGIN_AT" ]; then
     read -r up idle <"${UPTIME:-/proc/uptime}"
@@ -31,17 +83,19 @@ if [ -n "$BEGIN_AT" ]; then
     [ "$left" -gt 0 ] && sleep "$((left / 100)).$(printf %02d $((left % 100)))"
 fi
 
-chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
+setsid chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
 workload=$!
-(sleep "$seconds" && touch late && kill -KILL "$workload") &
+(sleep "$seconds" && touch late && kill -s KILL -- "-$workload") &
 watch=$!
 wait "$workload"
 status=$?
 kill "$watch" 2>/dev/null
+kill -s KILL -- "-$workload" 2>/dev/null # whatever it has left in the background
 
-in_force=$(sed -n 's/^Policy: //p' "$control/sched_status")
+ruled=$(in_force)
 why=$(cat "$control/sched_problem")
+end_scheduler
 schedlab-linux stop
-[ "$in_force" = fair ] && [ "$policy" != fair ] && [ -n "$why" ] && exit 104
+[ "$ruled" = fair ] && [ "$policy" != fair ] && [ -n "$why$SCHEDULER" ] && exit 104
 [ ! -e late ] || exit 102
 [ "$status" -eq 0 ] || exit 1

@@ -14,6 +14,7 @@
 
 #include "control_files.h"
 #include "machine.h"
+#include "scheduler.h"
 #include "text.h"
 
 #define FAILED      1
@@ -112,6 +113,22 @@ int client_stop(void)
     }
     close(process);
     return status;
+}
+
+int client_restore(const struct client *client)
+{
+    static char fair[] = FAIR_CLASS;
+    char *words[] = {fair};
+    char name[128];
+    if (machine_server())
+        return client_command(client, CONTROL_STATUS, words, 1);
+    control_files_clear(client->control);
+    if (machine_has_sched_ext() && !machine_wait_for_fair_class() &&
+        machine_is_scheduled_otherwise(name, sizeof(name))) {
+        say("%s rules this machine, and no server of ours: end the program that loaded it", name);
+        return WRONG_USAGE;
+    }
+    return 0;
 }
 
 /* ---- JSON ---- */

@@ -18,6 +18,9 @@ int client_policies(const struct client *client);
 int client_tunables(const struct client *client);
 /* Ends the server, and waits until it has. */
 int client_stop(void);
+/* Has the server choose the fair class; without a server, looks whether it is in force, and takes
+ * away the mount that a killed one has left. */
+int client_restore(const struct client *client);
 /* Writes the words, with blanks between them, to the file of this name. */
 int client_command(const struct client *client, const char *name, char *const *words, size_t count);
 

@@ -299,9 +299,7 @@ static const struct fuse_lowlevel_ops operations = {
     .write = write_command,
 };
 
-/* Removes what a server that was killed left mounted, which leads nowhere. Returns true if there
- * was such a thing. */
-static bool clear_remains(const char *folder)
+bool control_files_clear(const char *folder)
 {
     struct stat status;
     return stat(folder, &status) && errno == ENOTCONN && umount2(folder, MNT_DETACH) == 0;
@@ -309,7 +307,7 @@ static bool clear_remains(const char *folder)
 
 static bool make_folder(const char *folder)
 {
-    folder_was_made = clear_remains(folder) || mkdir(folder, 0700) == 0;
+    folder_was_made = control_files_clear(folder) || mkdir(folder, 0700) == 0;
     mounted_on = realpath(folder, NULL);
     if (!mounted_on)
         say("%s: %s", folder, strerror(errno));

@@ -25,6 +25,9 @@
 int control_files_begin(const char *folder);
 /* Takes them away, and the folder if it was made. Writes that wait are answered by an error. */
 void control_files_end(void);
+/* Removes what a server that was killed left mounted, which leads nowhere. Returns true if there
+ * was such a thing. */
+bool control_files_clear(const char *folder);
 
 /* Readable when a process uses the files. */
 int control_files_descriptor(void);

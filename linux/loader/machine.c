@@ -2,6 +2,7 @@
 
 #include "machine.h"
 
+#include <cpuid.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,11 +48,29 @@ uint64_t machine_tick_ns(void)
     return (uint64_t)tick.tv_sec * 1000000000 + (uint64_t)tick.tv_nsec;
 }
 
+/* QEMU gives its name where hypervisors do, in three registers. */
+bool machine_cpus_take_turns(void)
+{
+    uint32_t highest, name[3];
+    __cpuid(0x40000000, highest, name[0], name[1], name[2]);
+    return machine_cpus() > 1 && memcmp(name, "TCGTCGTCGTCG", sizeof(name)) == 0;
+}
+
+bool machine_has_sched_ext(void)
+{
+    return access(KERNEL_FOLDER "/state", R_OK) == 0;
+}
+
 static bool sched_ext_is(const char *wanted)
 {
     char state[64];
     return read_small_file(KERNEL_FOLDER "/state", state, sizeof(state)) &&
            strcmp(state, wanted) == 0;
+}
+
+bool machine_is_scheduled_by(char *name, size_t size)
+{
+    return sched_ext_is("enabled") && read_small_file(KERNEL_FOLDER "/root/ops", name, size);
 }
 
 bool machine_is_scheduled_otherwise(char *name, size_t size)
@@ -154,7 +173,7 @@ static bool has_rights(const struct machine_wishes *wishes, struct reason *why)
 static bool has_sched_ext(const struct machine_wishes *wishes, struct reason *why)
 {
     (void)wishes;
-    if (access(KERNEL_FOLDER "/state", R_OK) == 0)
+    if (machine_has_sched_ext())
         return true;
     if (access("/sys/kernel", F_OK))
         snprintf(why->text, sizeof(why->text), "/sys is not mounted");
@@ -209,7 +228,7 @@ static bool no_other_scheduler(const struct machine_wishes *wishes, struct reaso
 {
     char name[128];
     (void)wishes;
-    if (access(KERNEL_FOLDER "/state", R_OK))
+    if (!machine_has_sched_ext())
         return true; /* said by another check */
     if (sched_ext_is("disabling"))
         machine_wait_for_fair_class(); /* a server is on its way out */

@@ -13,10 +13,17 @@
 
 /* Returns the number of the highest CPU in use, plus 1, or 0 if the kernel does not say. */
 uint32_t machine_cpus(void);
+/* Is this a guest of QEMU without KVM, with several CPUs? They take turns on one thread of the
+ * host, and what one of them sees as time has the others' turns in it. */
+bool machine_cpus_take_turns(void);
 /* Returns the time from one tick of the kernel's clock to the next: 1/CONFIG_HZ. */
 uint64_t machine_tick_ns(void);
 
-/* Is a scheduler of sched_ext loaded? Its name, as the kernel has it, in `name`. */
+bool machine_has_sched_ext(void);
+/* Does a scheduler of sched_ext rule? Its name, as the kernel has it, in `name`. */
+bool machine_is_scheduled_by(char *name, size_t size);
+/* Is a scheduler of sched_ext loaded, or on its way in or out? Its name, as the kernel has it, in
+ * `name`. */
 bool machine_is_scheduled_otherwise(char *name, size_t size);
 /* Waits, for two seconds at most, until no policy is in force. Returns false if one still is. */
 bool machine_wait_for_fair_class(void);

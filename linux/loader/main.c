@@ -5,6 +5,7 @@
  * sched_ext, and asks of the server that does so. docs/linux.md explains it.
  */
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,30 +14,42 @@
 #include <unistd.h>
 
 #include "clients.h"
+#include "configuration.h"
 #include "control_files.h"
+#include "scheduler.h"
 #include "serve.h"
 #include "text.h"
 #include "trace.h"
 
+#define FAILED         1
 #define WRONG_USAGE    2
 #define CONTROL_FOLDER "/run/schedlab"
+#define CONFIGURATION  "/etc/schedlab-linux.conf"
+#define UNIT           "schedlab-linux.service"
 #define LOAD_LIMIT_S   120
 #define LOAD_LIMIT_MAX 86400
 #define TRIAL_S_MAX    (365 * 86400)
 
 static const char usage[] =
     "usage: schedlab-linux serve [OPTION]...    bring policies to this machine, until it is ended\n"
+    "       schedlab-linux start [OPTION]...    the same in the background, as " CONFIGURATION "\n"
+    "                                           says; by systemd's unit, if that is installed\n"
+    "       schedlab-linux switch NAME          to POLICY, POLICY:PRESET or fair; or: policy NAME\n"
+    "       schedlab-linux restore              the kernel's own class, fair; a server goes on\n"
     "       schedlab-linux status               the policy in force, and all threads\n"
     "       schedlab-linux policies             what there is to choose from\n"
-    "       schedlab-linux policy NAME          switch: POLICY, POLICY:PRESET or fair\n"
     "       schedlab-linux set PID [priority|tickets|weight] VALUE\n"
     "       schedlab-linux tunable [NAME=VALUE] list the policy's tunables, or set one\n"
     "       schedlab-linux stop                 end the server; the fair class is in force then\n"
+    "       schedlab-linux --version\n"
     "\n"
     "  --control FOLDER    of the control files; /run/schedlab unless told otherwise\n"
     "  --json              print tables as JSON\n"
     "\n"
-    "of serve:\n"
+    "of serve and start:\n"
+    "  --config FILE       lines NAME = VALUE with the options below, such as policy = rr; "
+    "options\n"
+    "                      that are given here go before it\n"
     "  --policy NAME       to begin with; fair, the kernel's own class, unless told otherwise\n"
     "  --set NAME=VALUE    a tunable of it; may be repeated\n"
     "  --seed NUMBER       of the policies' randomness; from the clock unless told otherwise\n"
@@ -47,6 +60,7 @@ static const char usage[] =
     "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
     "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
     "  --for TIME          a trial: after so long, such as 60s or 10m, it ends by itself\n"
+    "  --while PID         end when this process has ended\n"
     "  --background        return when the server is ready; it goes on\n"
     "  --ignore-limits     serve although control groups or nice values share out CPU time here\n"
     "  --dry-run           say what would be done, and change nothing\n";
@@ -67,6 +81,8 @@ enum option_number {
     OPTION_BACKGROUND,
     OPTION_DRY_RUN,
     OPTION_IGNORE_LIMITS,
+    OPTION_WHILE,
+    OPTION_CONFIG,
 };
 
 static const struct option client_options[] = {
@@ -77,6 +93,7 @@ static const struct option client_options[] = {
 };
 
 static const struct option serve_long_options[] = {
+    {"config", required_argument, NULL, OPTION_CONFIG},
     {"control", required_argument, NULL, OPTION_CONTROL},
     {"policy", required_argument, NULL, OPTION_POLICY},
     {"set", required_argument, NULL, OPTION_SET},
@@ -88,6 +105,7 @@ static const struct option serve_long_options[] = {
     {"trace-delay", required_argument, NULL, OPTION_TRACE_DELAY},
     {"load-limit", required_argument, NULL, OPTION_LOAD_LIMIT},
     {"for", required_argument, NULL, OPTION_FOR},
+    {"while", required_argument, NULL, OPTION_WHILE},
     {"background", no_argument, NULL, OPTION_BACKGROUND},
     {"dry-run", no_argument, NULL, OPTION_DRY_RUN},
     {"ignore-limits", no_argument, NULL, OPTION_IGNORE_LIMITS},
@@ -105,7 +123,7 @@ static void refuse(const char *format, const char *what)
 {
     char reason[1024];
     snprintf(reason, sizeof(reason), format, what);
-    say("%s; `schedlab-linux --help` tells more", reason);
+    say("%s%s; `schedlab-linux --help` tells more", configuration_place(), reason);
     exit(WRONG_USAGE);
 }
 
@@ -113,8 +131,8 @@ static int64_t number_between(const char *name, const char *text, int64_t lowest
 {
     int64_t number;
     if (!text_to_number(text, &number) || number < lowest || number > highest) {
-        say("%s %s: a whole number from %lld to %lld is wanted", name, text, (long long)lowest,
-            (long long)highest);
+        say("%s%s %s: a whole number from %lld to %lld is wanted", configuration_place(), name,
+            text, (long long)lowest, (long long)highest);
         exit(WRONG_USAGE);
     }
     return number;
@@ -126,8 +144,8 @@ static int64_t length_of_trial(const char *text)
 {
     int64_t seconds;
     if (!text_to_seconds(text, &seconds) || seconds < 1 || seconds > TRIAL_S_MAX) {
-        say("--for %s: a time from 1s to %dh is wanted, such as 60s or 10m", text,
-            TRIAL_S_MAX / 3600);
+        say("%s--for %s: a time from 1s to %dh is wanted, such as 60s or 10m",
+            configuration_place(), text, TRIAL_S_MAX / 3600);
         exit(WRONG_USAGE);
     }
     return seconds;
@@ -140,6 +158,18 @@ static void add_setting(struct serve_options *options, char *setting)
     options->settings[options->setting_count++] = setting;
 }
 
+/* A policy of the command line begins without the tunables that the configuration sets for its own.
+ */
+static void choose_policy(struct serve_options *options, char *name)
+{
+    size_t others = options->setting_count - options->configured_settings;
+    memmove(options->settings, options->settings + options->configured_settings,
+            others * sizeof(options->settings[0]));
+    options->setting_count = others;
+    options->configured_settings = 0;
+    options->policy = name;
+}
+
 static void take_serve_option(struct serve_options *options, int option)
 {
     switch (option) {
@@ -147,7 +177,7 @@ static void take_serve_option(struct serve_options *options, int option)
         options->control = optarg;
         break;
     case OPTION_POLICY:
-        options->policy = optarg;
+        choose_policy(options, optarg);
         break;
     case OPTION_SET:
         add_setting(options, optarg);
@@ -177,6 +207,11 @@ static void take_serve_option(struct serve_options *options, int option)
     case OPTION_FOR:
         options->trial_s = length_of_trial(optarg);
         break;
+    case OPTION_WHILE:
+        options->lifeline = (pid_t)number_between("--while", optarg, 1, INT32_MAX);
+        break;
+    case OPTION_CONFIG: /* it was read before all others */
+        break;
     case OPTION_BACKGROUND:
         options->background = true;
         break;
@@ -193,6 +228,61 @@ static void take_serve_option(struct serve_options *options, int option)
         exit(WRONG_USAGE);
     }
 }
+
+/* ---- the configuration ---- */
+
+static bool is_yes(const char *name, const char *value)
+{
+    if (strcmp(value, "yes") && strcmp(value, "no")) {
+        say("%s%s: yes or no is wanted, not '%s'", configuration_place(), name, value);
+        exit(WRONG_USAGE);
+    }
+    return value[0] == 'y';
+}
+
+/* A setting is an option of serve without its dashes. What is asked of one start is none. */
+static void take_setting(void *options, const char *name, char *value)
+{
+    static const char *const of_a_start[] = {"config", "while", "background", "dry-run", "help"};
+    const struct option *option = serve_long_options;
+    bool is_setting = true;
+    for (size_t i = 0; i < sizeof(of_a_start) / sizeof(of_a_start[0]); i++)
+        is_setting = is_setting && strcmp(name, of_a_start[i]);
+    while (option->name && strcmp(option->name, name))
+        option++;
+    if (!is_setting || !option->name)
+        refuse("there is no setting %s", name);
+    if (option->has_arg == no_argument && !is_yes(name, value))
+        return;
+    optarg = value;
+    take_serve_option(options, option->val);
+}
+
+static void read_configuration(struct serve_options *options, const char *path)
+{
+    if (configuration_read(path, take_setting, options))
+        exit(WRONG_USAGE);
+    if (!scheduler_accepts(options->policy, options->settings, options->setting_count)) {
+        say("%s: %s", path, scheduler_problem());
+        exit(WRONG_USAGE);
+    }
+    options->configured_settings = options->setting_count;
+}
+
+/* Returns the file that --config names, or else `otherwise`. */
+static const char *configuration_of(int count, char **words, const char *otherwise)
+{
+    int option;
+    const char *path = otherwise;
+    opterr = 0; /* what is wrong is said when all are taken */
+    while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
+        path = option == OPTION_CONFIG ? optarg : path;
+    opterr = 1;
+    optind = 0; /* from the beginning again */
+    return path;
+}
+
+/* ---- serve, start ---- */
 
 /* The folder bpf beside this program. */
 static const char *own_objects(void)
@@ -214,10 +304,10 @@ static uint64_t seed_from_clock(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static int serve_command(int count, char **words)
+static struct serve_options read_serve_options(int count, char **words, const char *configuration)
 {
     struct serve_options options = {
-        .policy = "fair",
+        .policy = FAIR_CLASS,
         .control = CONTROL_FOLDER,
         .objects = own_objects(),
         .seed = seed_from_clock(),
@@ -225,6 +315,9 @@ static int serve_command(int count, char **words)
         .trace_delay_ms = TRACE_DELAY_MS,
     };
     int option;
+    configuration = configuration_of(count, words, configuration);
+    if (configuration)
+        read_configuration(&options, configuration);
     while ((option = getopt_long(count, words, "h", serve_long_options, NULL)) >= 0)
         take_serve_option(&options, option);
     if (optind < count)
@@ -233,6 +326,45 @@ static int serve_command(int count, char **words)
         refuse("%s without --trace FILE", "--trace-memory");
     if (options.trace_queues && !options.trace)
         refuse("%s without --trace FILE", "--trace-queues");
+    return options;
+}
+
+static int serve_command(int count, char **words)
+{
+    struct serve_options options = read_serve_options(count, words, NULL);
+    return serve(&options);
+}
+
+static bool systemd_has_unit(void)
+{
+    static const char *const folders[] = {"/etc/systemd/system", "/usr/lib/systemd/system",
+                                          "/lib/systemd/system"};
+    char path[128];
+    bool found = false;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        snprintf(path, sizeof(path), "%s/" UNIT, folders[i]);
+        found = found || access(path, R_OK) == 0;
+    }
+    return found && access("/run/systemd/system", F_OK) == 0;
+}
+
+/* What is wrong is told here, not in systemd's journal. */
+static int start_by_systemd(const struct serve_options *options)
+{
+    if (!serve_is_right_usage(options) || !serve_is_possible(options))
+        return WRONG_USAGE;
+    execlp("systemctl", "systemctl", "start", UNIT, (char *)NULL);
+    say("systemctl: %s", strerror(errno));
+    return FAILED;
+}
+
+static int start_command(int count, char **words)
+{
+    const char *configuration = access(CONFIGURATION, F_OK) ? NULL : CONFIGURATION;
+    struct serve_options options = read_serve_options(count, words, configuration);
+    if (count == 1 && systemd_has_unit())
+        return start_by_systemd(&options);
+    options.background = true;
     return serve(&options);
 }
 
@@ -273,7 +405,7 @@ static int client_main(const char *command, int count, char **words)
         want_words(command, given, 2, 3);
         return client_command(&client, CONTROL_STATUS, rest, (size_t)given);
     }
-    if (strcmp(command, "policy") == 0) {
+    if (strcmp(command, "policy") == 0 || strcmp(command, "switch") == 0) {
         want_words(command, given, 1, 1);
         return client_command(&client, CONTROL_STATUS, rest, 1);
     }
@@ -282,6 +414,8 @@ static int client_main(const char *command, int count, char **words)
         return client_command(&client, CONTROL_TUNABLES, rest, (size_t)given);
     }
     want_words(command, given, 0, 0);
+    if (strcmp(command, "restore") == 0)
+        return client_restore(&client);
     if (strcmp(command, "stop") == 0)
         return client_stop();
     if (strcmp(command, "tunable") == 0)
@@ -291,15 +425,22 @@ static int client_main(const char *command, int count, char **words)
 
 int main(int count, char **words)
 {
-    static const char *const clients[] = {"status", "policies", "policy", "set", "tunable", "stop"};
+    static const char *const clients[] = {"status", "policies", "policy",  "switch",
+                                          "set",    "tunable",  "restore", "stop"};
     if (count < 2) {
         fputs(usage, stderr);
         return WRONG_USAGE;
     }
     if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0)
         print_usage_and_exit();
+    if (strcmp(words[1], "--version") == 0) {
+        puts("schedlab-linux " SCHEDLAB_VERSION);
+        return 0;
+    }
     if (strcmp(words[1], "serve") == 0)
         return serve_command(count - 1, words + 1);
+    if (strcmp(words[1], "start") == 0)
+        return start_command(count - 1, words + 1);
     for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
         if (strcmp(words[1], clients[i]) == 0)
             return client_main(words[1], count - 1, words + 1);

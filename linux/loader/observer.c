@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine.h"
+
 static bool has_tracepoint(const struct btf *kernel, const char *name)
 {
     char type[64];
@@ -18,6 +20,19 @@ static bool has_tracepoint(const struct btf *kernel, const char *name)
 static bool has_function(const struct btf *kernel, const char *name)
 {
     return btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
+}
+
+/* Where CPUs take turns, one is often taken off in the middle of a visit to the scheduler, and the
+ * visit would have the others' work in it. */
+static bool can_time_visits(const struct btf *kernel)
+{
+    return has_tracepoint(kernel, "sched_entry_tp") && !machine_cpus_take_turns();
+}
+
+static bool tells_visits(const struct bpf_program *program)
+{
+    return strcmp(bpf_program__name(program), "observe_entry") == 0 ||
+           strcmp(bpf_program__name(program), "observe_exit") == 0;
 }
 
 /* Returns true if the kernel has the NAME in a program's section "tp_btf/NAME" or "fentry/NAME". */
@@ -59,10 +74,12 @@ void observer_fit(struct bpf_object *observer, bool tell_queues)
     struct btf *kernel = btf__load_vmlinux_btf();
     if (!kernel)
         return; /* loading will say what is wrong */
+    bool visits = can_time_visits(kernel);
     struct bpf_program *program;
     bpf_object__for_each_program(program, observer)
     {
         bool wanted = tell_queues || strcmp(bpf_program__name(program), BEFORE_QUEUES) != 0;
+        wanted = wanted && (visits || !tells_visits(program));
         bpf_program__set_autoload(program, wanted && can_attach(kernel, program));
     }
     fit_yield(kernel, observer);
@@ -70,7 +87,7 @@ void observer_fit(struct bpf_object *observer, bool tell_queues)
     struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
     struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;
     if (constants && size >= sizeof(*constants)) {
-        constants->told_visits = has_tracepoint(kernel, "sched_entry_tp");
+        constants->told_visits = visits;
     }
     btf__free(kernel);
 }

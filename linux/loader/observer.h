@@ -9,8 +9,8 @@
 struct bpf_object;
 struct bpf_program;
 
-/* Before the object is loaded: leaves out what watches things that this kernel does not have, or
- * that are of no use unless the trace is told of queues. */
+/* Before the object is loaded: leaves out what watches things that this kernel does not have, that
+ * cannot be timed here, or that are of no use unless the trace is told of queues. */
 void observer_fit(struct bpf_object *observer, bool tell_queues);
 
 /* After it was loaded: from now on, forked threads inherit attributes. */

@@ -400,11 +400,24 @@ void scheduler_handle_loaded(void)
         requests_watch(loaded);
 }
 
+/* Another program may have loaded a scheduler of its own, or ended it: the trace is to tell. */
+static void check_others(void)
+{
+    struct in_force found = {.name = FAIR_CLASS};
+    char name[sizeof(found.name) - sizeof(OTHERS)];
+    if (machine_is_scheduled_by(name, sizeof(name)))
+        snprintf(found.name, sizeof(found.name), OTHERS "%s", name);
+    if (strcmp(found.name, now.name))
+        begin_force(&found);
+}
+
 void scheduler_check_exit(void)
 {
     static const struct in_force fair = {.name = FAIR_CLASS};
     struct host_exit exit;
     char reason[1200];
+    if (!now.object)
+        check_others();
     if (!now.object || !policy_object_has_exited(now.object, &exit))
         return;
     describe_exit(&exit, reason, sizeof(reason));

@@ -17,6 +17,8 @@
  */
 
 #define FAIR_CLASS "fair"
+#define OTHERS                                                                                     \
+    "scx:" /* what stands before the name of a scheduler that another program has loaded */
 
 struct scheduler_options {
     const char *objects; /* folder */
@@ -60,7 +62,7 @@ bool scheduler_accepts(const char *name, char *const *settings, size_t count);
  * since; "" if neither has happened. */
 const char *scheduler_problem(void);
 
-/* "rr:table-scan", "fair". */
+/* "rr:table-scan", "fair", "scx:simple". */
 const char *scheduler_name(void);
 
 void scheduler_add_status(struct text *text);
@@ -81,7 +83,8 @@ void scheduler_abandon_load(void);
 /* Returns an epoll descriptor: readable when a policy asks for something. */
 int scheduler_requests(void);
 void scheduler_handle_requests(void);
-/* Has the kernel ended the policy? To be called now and then. */
+/* Has the kernel ended the policy, or another program brought one of its own? To be called now and
+ * then. */
 void scheduler_check_exit(void);
 
 #endif

@@ -18,6 +18,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include "control_files.h"
 #include "machine.h"
 #include "scheduler.h"
+#include "supervisor.h"
 #include "text.h"
 #include "trace.h"
 
@@ -40,6 +42,7 @@ struct server {
     int signals;
     int looks;    /* a timer */
     int trial;    /* a timer that ends it; -1: none */
+    int lifeline; /* a process with which it ends; -1: none */
     int loading;  /* what is watched for the end of a load; -1: nothing */
     int ready_to; /* a pipe that is told when the server is ready; -1: none */
     bool ended;
@@ -57,7 +60,7 @@ static const char *object_of(const char *policy, char *name, size_t size)
     return name;
 }
 
-static bool is_right_usage(const struct serve_options *options)
+bool serve_is_right_usage(const struct serve_options *options)
 {
     if (scheduler_accepts(options->policy, options->settings, options->setting_count))
         return true;
@@ -83,7 +86,7 @@ static void tell_plan(const struct serve_options *options)
            options->control);
 }
 
-static bool machine_fits(const struct serve_options *options)
+bool serve_is_possible(const struct serve_options *options)
 {
     char name[SCHEDULER_CHOICE_BYTES];
     struct machine_wishes wishes = {
@@ -154,6 +157,13 @@ static bool begin_trial(struct server *server, int64_t seconds)
     return timerfd_settime(server->trial, 0, &once, NULL) == 0 && watch(server, server->trial);
 }
 
+/* Returns false if there is no such process any more. */
+static bool tie_to(struct server *server, pid_t process)
+{
+    server->lifeline = (int)syscall(SYS_pidfd_open, process, 0);
+    return watch(server, server->lifeline);
+}
+
 static void watch_load(struct server *server)
 {
     int descriptor = scheduler_loading();
@@ -186,6 +196,9 @@ static void handle_event(struct server *server)
         handle_look(server);
     else if (event.data.fd == server->trial) {
         say("the trial is over");
+        server->ended = true;
+    } else if (event.data.fd == server->lifeline) {
+        say("the process that it was to end with has ended");
         server->ended = true;
     } else if (event.data.fd == scheduler_requests())
         scheduler_handle_requests();
@@ -239,6 +252,7 @@ static void tell_ready(const struct server *server)
         (void)written;
         close(server->ready_to);
     }
+    supervisor_tell_ready();
 }
 
 static int serve_until_ended(struct server *server, const struct serve_options *options)
@@ -248,6 +262,10 @@ static int serve_until_ended(struct server *server, const struct serve_options *
                                           .load_limit_s = options->load_limit_s,
                                           .ignore_limits = options->ignore_limits,
                                           .tell_queues = options->trace_queues};
+    if (options->lifeline && !tie_to(server, options->lifeline)) {
+        say("--while %d: %s", options->lifeline, strerror(errno));
+        return FAILED;
+    }
     if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
         return FAILED;
     if (begin_policy(server, options))
@@ -269,7 +287,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
 
 static int serve_here(const struct serve_options *options, int ready_to)
 {
-    struct server server = {.loading = -1, .trial = -1, .ready_to = ready_to};
+    struct server server = {.loading = -1, .trial = -1, .lifeline = -1, .ready_to = ready_to};
     char why[256];
     if (!machine_take_lock(why, sizeof(why))) {
         say("%s", why);
@@ -314,7 +332,7 @@ static int serve_in_background(const struct serve_options *options)
 
 int serve(const struct serve_options *options)
 {
-    if (!is_right_usage(options) || !machine_fits(options))
+    if (!serve_is_right_usage(options) || !serve_is_possible(options))
         return WRONG_USAGE;
     if (options->dry_run) {
         tell_plan(options);

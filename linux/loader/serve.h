@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define SETTINGS_MAX 32
 
@@ -12,6 +13,7 @@ struct serve_options {
     const char *policy;
     char *settings[SETTINGS_MAX]; /* NAME=VALUE */
     size_t setting_count;
+    size_t configured_settings; /* of these, the first ones: those of a configuration file */
     const char *control;
     const char *objects;
     const char *trace; /* null: no trace */
@@ -24,8 +26,13 @@ struct serve_options {
     uint64_t seed;
     unsigned load_limit_s;
     int64_t trial_s; /* after which it ends by itself; 0: it goes on */
+    pid_t lifeline;  /* a process with which it ends; 0: none */
 };
 
+/* Would it be obeyed, as far as names and ranges go? Else says why not. */
+bool serve_is_right_usage(const struct serve_options *options);
+/* Can this machine do it? Else says why not. Nothing is changed. */
+bool serve_is_possible(const struct serve_options *options);
 /* Returns the exit status. */
 int serve(const struct serve_options *options);
 

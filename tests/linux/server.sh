@@ -138,3 +138,50 @@ echo $(($(cut -d . -f 1 /proc/uptime) - begun)) >/result/trial-seconds
 look after-trial
 ls -A /run >>/result/left
 kill "$one" "$two" "$three" "$sleeper"
+
+# --- the Debian package: installed, used, upgraded and removed while it serves
+
+# As it is on a machine, where nothing of ours is in /job.
+installed() {
+    file=$1
+    shift
+    step "$file" env PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+
+# busybox has a dpkg that unpacks, but calls the package's scripts without their words.
+scripts=/var/lib/dpkg/info/schedlab-linux
+mkdir -p /var/lib/dpkg/info
+touch /var/lib/dpkg/status
+installed install dpkg -i /job/package.deb
+installed install $scripts.postinst configure
+cat /sys/kernel/sched_ext/state >/result/installed
+ls -A /run >>/result/installed
+installed version schedlab-linux --version
+installed start schedlab-linux start
+look started
+installed switch schedlab-linux switch rr
+look switched
+installed upgrade-before $scripts.prerm upgrade 0.1.0
+installed upgrade-unpack dpkg -i /job/package.deb
+installed upgrade $scripts.postinst configure 0.1.0
+look upgraded
+installed restore schedlab-linux restore
+look restored
+installed stop-installed schedlab-linux stop
+echo "policy = nosuch" >>/etc/schedlab-linux.conf
+installed wrong-configuration schedlab-linux start
+installed start-otherwise schedlab-linux start --config /dev/null --policy rr
+look started-otherwise
+installed remove $scripts.prerm remove
+installed remove-files dpkg -r schedlab-linux
+cat /sys/kernel/sched_ext/state >/result/removed
+ls -A /run /usr/lib/schedlab-linux /usr/sbin/schedlab-linux >>/result/removed 2>&1
+
+# --- a server that is tied to a process
+sleep 1000 &
+life=$!
+step lifeline schedlab-linux serve --policy rr --background --while "$life"
+look with-lifeline
+kill "$life"
+settle
+cat /sys/kernel/sched_ext/state >/result/after-lifeline

@@ -270,9 +270,11 @@ def test_a_qemu_that_is_unfair_to_cpus_is_said(
 # --- the script in the guest, with stand-ins for what only a guest has
 
 SERVER = """#!/bin/sh
-echo "$@" >>"$LOG"
+echo "$@" | sed "s/--while $PPID /--while PARENT /" >>"$LOG"
 [ "$1" = stop ] || exit "$SERVE"
 """
+
+CHRT = '#!/bin/sh\n[ "$2" = --pid ] || { shift 2; exec "$@"; }\n'
 
 
 def scripted(
@@ -286,7 +288,7 @@ def scripted(
     (control / "sched_problem").write_text(why)
     for name, text in (
         ("schedlab-linux", SERVER),
-        ("chrt", '#!/bin/sh\n[ "$2" = --pid ] || { shift 2; exec "$@"; }\n'),
+        ("chrt", CHRT),
     ):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
@@ -311,7 +313,7 @@ def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
     status, told = scripted(tmp_path, command)
     assert status == 0
     trace = tmp_path / "result" / "trace.bin"
-    serve = f"serve --background --seed 7 --policy wrr --set a=1 --trace {trace} --trace-memory"
+    serve = f"serve --background --while PARENT --seed 7 --policy wrr --set a=1 --trace {trace} --trace-memory"
     assert told == [serve, "stop"]
     assert (tmp_path / "result" / "output").read_text() == "7 4000\nwrong\n"
 

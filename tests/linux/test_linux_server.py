@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from schedlab import __version__
 from schedlab.machines.linux.guest import GuestJob, boot
+from schedlab.machines.linux.package import make_package
 from schedlab.machines.linux.parts import build_linux
 from schedlab.paths import BUILD
 
@@ -28,8 +30,10 @@ FAIR, OURS = "disabled", "enabled"
 def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the script has left, of one guest."""
     build_linux("linux-tests")
+    package = make_package(tmp_path_factory.mktemp("package")).debian
     job = GuestJob(
         files={
+            "package.deb": package,
             "schedlab-linux": PLACE / "schedlab-linux",
             **{f"bpf/{path.name}": path for path in PLACE.glob("bpf/*.bpf.o")},
         },
@@ -236,3 +240,49 @@ def test_an_end_undoes_all(left: Path) -> None:
     assert status(left, "stop") == 0
     assert (left / "ended").read_text().splitlines()[0] == FAIR
     assert (left / "left").read_text() == ""
+
+
+def in_force(left: Path, step: str) -> list[str]:
+    """What the kernel says of sched_ext, and the policy's name."""
+    state, _, name, *_ = (left / step).read_text().splitlines()
+    return [state, name]
+
+
+def test_installing_the_package_starts_nothing(left: Path) -> None:
+    assert "status: 1" not in (left / "install").read_text()
+    assert (left / "installed").read_text() == f"{FAIR}\n"
+    assert f"schedlab-linux {__version__}\n" in (left / "version").read_text()
+
+
+def test_an_installed_program_is_started_switched_and_restored(left: Path) -> None:
+    for step in ("start", "switch", "restore", "stop-installed"):
+        assert status(left, step) == 0
+    assert in_force(left, "started") == in_force(left, "restored") == [FAIR, "Policy: fair"]
+    assert in_force(left, "switched") == [OURS, "Policy: rr"]
+
+
+def test_an_upgrade_brings_back_the_policy_that_it_found(left: Path) -> None:
+    for step in ("upgrade-before", "upgrade-unpack", "upgrade"):
+        assert status(left, step) == 0
+    assert in_force(left, "upgraded") == [OURS, "Policy: rr"]
+
+
+def test_a_wrong_configuration_is_named_in_a_line(left: Path) -> None:
+    assert status(left, "wrong-configuration") == 2
+    said, _ = (left / "wrong-configuration").read_text().splitlines()
+    assert said.startswith("schedlab-linux: /etc/schedlab-linux.conf: nosuch: no such policy")
+
+
+def test_a_removal_ends_the_server_and_leaves_nothing(left: Path) -> None:
+    for step in ("start-otherwise", "remove", "remove-files"):
+        assert status(left, step) == 0
+    assert in_force(left, "started-otherwise") == [OURS, "Policy: rr"]
+    state, *rest = (left / "removed").read_text().splitlines()
+    assert state == FAIR
+    assert not [line for line in rest if "No such file" not in line and line != "/run:"]
+
+
+def test_a_server_ends_with_the_process_that_it_is_tied_to(left: Path) -> None:
+    assert status(left, "lifeline") == 0
+    assert in_force(left, "with-lifeline") == [OURS, "Policy: rr"]
+    assert (left / "after-lifeline").read_text() == f"{FAIR}\n"

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fit_hosts import fit_root
 from linux_guests import need_guests
 from processes import is_running
 from schedlab import trace
@@ -442,7 +443,13 @@ class Machine:
 
     @property
     def places(self) -> Places:
-        return Places(self.folder / "proc", self.folder / "kmsg", self.lock, self.program)
+        return Places(
+            self.folder / "proc",
+            self.folder / "kmsg",
+            self.lock,
+            self.program,
+            fit_root(self.folder / "root"),
+        )
 
     def says(self, text: str) -> None:
         """The kernel does."""

@@ -100,6 +100,13 @@ def policy(name: str, control: Path | None) -> None:
     hand_on("policy", name, control=control)
 
 
+@linux.command()
+@control_option
+def restore(control: Path | None) -> None:
+    """Have the kernel's own class in force; the server goes on, if one runs."""
+    hand_on("restore", control=control)
+
+
 @linux.command("set")
 @click.argument("pid", type=click.IntRange(min=1))
 @click.argument("words", nargs=-1, required=True, metavar="[priority|tickets|weight] VALUE")
@@ -219,6 +226,30 @@ def build(as_json: bool) -> None:
         echo_json({"program": str(program), "objects": str(program.parent / "bpf")})
     else:
         click.echo(program)
+
+
+@linux.command()
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Folder for both files.  [default: this one]",
+)
+@json_option
+def package(out: Path, as_json: bool) -> None:
+    """Make schedlab-linux as a Debian package and as a tarball, for machines without a checkout.
+
+    Both have the program, the policies, a configuration file, a systemd unit and a manual page. The
+    same commit gives the same bytes; SOURCE_DATE_EPOCH gives the files another time than the
+    commit's, DEBFULLNAME and DEBEMAIL name the package's maintainer.
+    """
+    from schedlab.machines.linux.package import make_package
+
+    made = make_package(out)
+    if as_json:
+        echo_json({"debian": str(made.debian), "tarball": str(made.tarball)})
+    else:
+        click.echo(f"{made.debian}\n{made.tarball}")
 
 
 def check_policy(name: str) -> None:

@@ -31,7 +31,14 @@ from schedlab.commands.replay import recorded, replay_option
 from schedlab.commands.workload_run import run_workload
 from schedlab.display.terminal import tell
 from schedlab.errors import WrongUsage
-from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.machines import (
+    HOST,
+    LINUX_KERNELS,
+    LINUX_MACHINES,
+    MACHINES,
+    SIMULATOR,
+    machine_named,
+)
 from schedlab.runs.asked import Request
 from schedlab.studies.pack import studies
 from schedlab.toolchain.policies import STANDARD, PolicyChoice
@@ -58,6 +65,7 @@ OF_A_WORKLOAD = {
     "delays": "--delay",
     "replay": "--replay",
     "kernel": "--kernel",
+    "ignore_limits": "--ignore-limits",
 }
 """Options that say what is run; a study says that itself."""
 OF_ALL = {
@@ -103,7 +111,8 @@ _READY = "mixed"
     default=STANDARD,
     show_default=True,
     type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`.",
+    help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`. On Linux also fair, the"
+    " kernel's own class, and scx:NAME, the published scheduler scx_NAME if it is installed.",
 )
 @click.option(
     "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
@@ -111,7 +120,8 @@ _READY = "mixed"
 @click.option(
     "--cpus",
     type=CPUS,
-    help="How many CPUs: 4, 1,2,8 or 1-4.  [default: 1-4; on linux as many as this host has]",
+    help="How many CPUs: 4, 1,2,8 or 1-4.  [default: 1-4; on linux as many as this host has, on host"
+    " all of them]",
 )
 @click.option(
     "--machine",
@@ -119,7 +129,8 @@ _READY = "mixed"
     show_default=True,
     type=click.Choice(MACHINES),
     help="spike and qemu have our kernel, sim none (it runs workload files only), linux a real Linux"
-    " kernel. All except qemu and linux-free, which have the host's time, give the same run every time.",
+    " kernel in a guest, host the one that this machine runs. spike, sim and linux give the same run every"
+    " time; the others have the host's time.",
 )
 @click.option(
     "--runs",
@@ -185,6 +196,12 @@ _READY = "mixed"
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the results; of a study, also one to go on in.  [default: a new one in runs/]",
+)
+@click.option(
+    "--ignore-limits",
+    is_flag=True,
+    help="On host: policies take over although control groups or nice values share out CPU time here: no"
+    " policy honours them.",
 )
 @no_kvm_option
 @json_option
@@ -280,15 +297,22 @@ def fill_in(options: dict[str, Any]) -> None:
     from schedlab.toolchain.build import host_processors
 
     machine = machine_named(options["machine"])
+    if options["ignore_limits"] and machine.name != HOST:
+        raise WrongUsage(
+            f"--ignore-limits: on --machine {machine.name} there are none; leave it out, or add"
+            f" --machine {HOST}"
+        )
     if machine.name == SIMULATOR and options["memory"] is not None:
         raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
     if options["workload"] is None:
         options["workload"] = STANDARD_WORKLOAD if machine.programs != frozenset() else _READY
-    of_host = (min(host_processors(), machine.cpus_max),)
+    of_host = (
+        machine.cpus_max if machine.name == HOST else min(host_processors(), machine.cpus_max),
+    )
     standards = {
         "tick": machine.tick_ns,
         "memory": machine.memory_mib,
-        "cpus": of_host if machine.name in LINUX_MACHINES else _CPUS,
+        "cpus": of_host if machine.name in LINUX_KERNELS else _CPUS,
     }
     for name, standard in standards.items():
         if options[name] is None:

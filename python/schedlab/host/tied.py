@@ -12,15 +12,16 @@ _IF_STILL_THERE = 'test "$PPID" = "$0" || exit 1; exec "$@"'
 
 
 @cache
-def tie() -> tuple[str, ...]:
+def tie(signal: str = "KILL") -> tuple[str, ...]:
     """Returns what stands before a command; between the two, the PID of the process that starts it.
 
-    Empty where there is no setpriv (of util-linux): nothing is tied there.
+    The command gets the signal at that process's end. Empty where there is no setpriv (of util-linux):
+    nothing is tied there.
     """
     path = shutil.which("setpriv")
-    return (path, "--pdeathsig", "KILL", "--", "/bin/sh", "-c", _IF_STILL_THERE) if path else ()
+    return (path, "--pdeathsig", signal, "--", "/bin/sh", "-c", _IF_STILL_THERE) if path else ()
 
 
-def tied() -> tuple[str, ...]:
+def tied(signal: str = "KILL") -> tuple[str, ...]:
     """Returns what stands before a command that this process starts itself."""
-    return (*tie(), str(os.getpid())) if tie() else ()
+    return (*tie(signal), str(os.getpid())) if tie(signal) else ()

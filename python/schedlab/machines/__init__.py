@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from schedlab.machines.base import Branching, Machine, Release
 from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab.machines.linux.host import HostLinux
 from schedlab.machines.linux.machine import FreeLinux, Linux
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.sim import Simulator
@@ -14,14 +15,17 @@ KERNEL_MACHINES = ("spike", "qemu")
 """They run our kernel."""
 SIMULATOR = "sim"
 LINUX_MACHINES = (Linux.name, FreeLinux.name)
-"""They run a Linux kernel: in instruction-counted time, or as fast as the host."""
-MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_MACHINES)
+"""They run a Linux kernel in a guest: in instruction-counted time, or as fast as the host."""
+HOST = HostLinux.name
+"""The Linux kernel that this machine runs."""
+LINUX_KERNELS = (*LINUX_MACHINES, HOST)
+MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_KERNELS)
 
 
 def machine_named(name: str) -> Machine:
     """The adapter of a machine in MACHINES."""
     others: dict[str, type[Simulator | Linux]] = {
-        each.name: each for each in (Simulator, Linux, FreeLinux)
+        each.name: each for each in (Simulator, Linux, FreeLinux, HostLinux)
     }
     return kernel_machine(name) if name in KERNEL_MACHINES else others[name]()
 
@@ -32,7 +36,9 @@ def kernel_machine(name: str) -> KernelMachine:
 
 
 __all__ = [
+    "HOST",
     "KERNEL_MACHINES",
+    "LINUX_KERNELS",
     "LINUX_MACHINES",
     "MACHINES",
     "SIMULATOR",

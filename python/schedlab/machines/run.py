@@ -66,6 +66,8 @@ class Run:
     """Operations that take longer than they do, on our kernel and in the simulator."""
     changes: tuple[Change, ...] = ()
     """Values that the workload file is given instead of its own; those of `file`."""
+    ignore_limits: bool = False
+    """A policy takes over although nice values or control groups share out CPU time on this machine."""
     replay: Replay | None = field(default=None, compare=False, repr=False)
     """What the simulator replays, instead of a workload file."""
 

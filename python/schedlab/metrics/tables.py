@@ -185,6 +185,12 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
         if row["lost_records"]:
             lost = f"{row['lost_records']:,} records of {heading} were lost"
             yield Text(f"{lost}: its figures are near the truth at best.", "yellow")
+    untold = [h for h, row in zip(headings, rows, strict=True) if row["overhead_share"] is None]
+    if untold:
+        yield Text(
+            f"Overhead is not told, {', '.join(untold)}: the trace has no visits to the scheduler. Where"
+            " emulated CPUs take turns, a visit's time would have the other CPUs' work in it."
+        )
     step = max(row["clock_step_ns"] for row in rows)
     if step >= _COARSE_STEP_NS:
         yield Text(f"The machine's clock moves in steps of {duration(step)}.")

@@ -43,6 +43,7 @@ class Request:
     kernel: Path | None
     replay: Recording | None
     out: Path | None
+    ignore_limits: bool = False
 
     def base(self) -> Run:
         """The first of the runs. Raises WrongUsage for what cannot be run."""
@@ -67,6 +68,7 @@ class Request:
             delays=one_value_each("--delay", self.delays),
             changes=file.changes if file else (),
             replay=self.replay,
+            ignore_limits=self.ignore_limits,
         )
 
     def plan(self) -> Plan:

@@ -6,14 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from schedlab.errors import WrongUsage
-from schedlab.machines import LINUX_MACHINES, machine_named
+from schedlab.machines import LINUX_KERNELS, machine_named
 from schedlab.machines.base import Machine
+from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
 from schedlab.runs.carrying_out import Finished, Software, carry_out, software
 from schedlab.runs.parts import Instead, supply
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Whole
 from schedlab.toolchain.build import host_processors
-from schedlab.toolchain.policies import FAIR, Catalogue, check_choices, read_catalogue
+from schedlab.toolchain.policies import (
+    FAIR,
+    Catalogue,
+    PolicyChoice,
+    check_choices,
+    read_catalogue,
+)
 from schedlab.toolchain.versions import sitting
 
 Selection = Callable[[Plan, Machine, Software], Plan]
@@ -50,10 +57,23 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
     on_linux = {**catalogue, FAIR.name: FAIR}
     setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
     for machine, policy, settings in setups:
-        of_linux = machine in LINUX_MACHINES
-        if policy.name == FAIR.name and not of_linux:
+        of_linux = machine in LINUX_KERNELS
+        if policy.name in (FAIR.name, PUBLISHED.name) and not of_linux:
             raise WrongUsage(
-                f"--policy {policy}: it is the Linux kernel's own class; add --machine linux, or choose"
+                f"--policy {policy}: it is of Linux alone, not of ours; add --machine linux, or choose"
                 " another"
             )
+        if is_published(policy):
+            check_published(policy, settings)
+            continue
         check_choices(on_linux if of_linux else catalogue, (policy,), dict(settings))
+
+
+def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...]) -> None:
+    """Raises WrongUsage if the scheduler is not installed, or a tunable is set for it."""
+    program = program_of(policy)
+    for name, value in settings:
+        raise WrongUsage(
+            f"--set {name}={value}: {program.name} has no tunables of ours; leave it out, or leave out"
+            f" {policy}"
+        )

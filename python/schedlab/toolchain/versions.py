@@ -61,6 +61,12 @@ def changes() -> bytes:
         return _git(*patch, *SOURCES, environment=there) or b""
 
 
+def commit_seconds() -> int | None:
+    """Returns when the checkout's commit was made, in seconds since 1970, or None where git cannot tell."""
+    told = _git("log", "-1", "--format=%ct")
+    return int(told) if told and told.strip() else None
+
+
 def sitting() -> dict[str, Any]:
     """What is run now, and by what: the command line, the commit, this Python."""
     return {

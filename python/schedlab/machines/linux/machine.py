@@ -13,6 +13,13 @@ from typing import TYPE_CHECKING
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines.base import Machine, Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.linux.published import (
+    IN_GUEST,
+    files_for_guest,
+    is_published,
+    program_of,
+    remark_on,
+)
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 from schedlab.machines.run import Run
 from schedlab.paths import ROOT
@@ -46,7 +53,7 @@ class Linux(Machine):
 
     name = "linux"
     repeatable = True
-    parts = ("linux_kernel", "linux_image", "linux_programs")
+    parts: tuple[str, ...] = ("linux_kernel", "linux_image", "linux_programs")
     tools = ("simulator",)
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
@@ -112,7 +119,8 @@ class Linux(Machine):
         words = [str(run.seed), seconds, str(run.policy), command_of(run)]
         for name, value in run.settings:
             words += ["--set", f"{name}={value}"]
-        return shlex.join(words)
+        words += ["--ignore-limits"] if run.ignore_limits else []
+        return shlex.join(words) + (remark_on(run.policy) if is_published(run.policy) else "")
 
     def release(self) -> Release:
         from schedlab.machines.linux.guest import find_qemu
@@ -131,13 +139,15 @@ class Linux(Machine):
     def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
         """What the guest is given to do."""
         from schedlab.machines.linux.guest import GuestJob
+        from schedlab.machines.linux.packages import packages
 
-        files = {"programs.tar": parts["linux_programs"]}
+        files: dict[str, bytes | Path] = {"programs.tar": parts["linux_programs"]}
         if run.file:
-            files[WORKLOAD] = scratch / WORKLOAD
-            text = folder / WORKLOAD_TEXT
-            compile_workload(text, files[WORKLOAD], run.tick_ns, parts["simulator"])
+            files[WORKLOAD] = compiled(run, parts, folder, scratch)
         begin = f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={self.begin_s}"
+        if is_published(run.policy):
+            files |= files_for_guest(program_of(run.policy), packages().kernel)
+            begin += f" SCHEDULER={IN_GUEST}"
         return GuestJob(
             files=files,
             script=f"{begin} && exec sh run.sh {self.arguments(run)}\n",
@@ -155,20 +165,28 @@ class Linux(Machine):
 
         mode = guest.REPEATABLE if self.repeatable else guest.FREE_RUNNING
         ended = guest.outcome(guest.Prepared([], mode, 0), folder, status)
-        server, output = (_content(ended.results / name) for name in (_SERVER, _OUTPUT))
+        found = self.collect(ended.status, ended.message, ended.results, folder, console)
+        guest.clean(folder)
+        return replace(found, note=self._note_of(ended.mode))
+
+    def collect(
+        self, status: int, message: str, results: Path, folder: Path, console: Path
+    ) -> Outcome:
+        """What came of linux/guest/run.sh, by what it left in `results`, which is gone afterwards.
+
+        `message`: why it did not come to its end; "" if it did.
+        """
+        server, output = (_content(results / name) for name in (_SERVER, _OUTPUT))
         with console.open("ab") as log:
             log.writelines(b"\n" + said for said in (server, output) if said)
-        trace = ended.results / TRACE_FILE
+        trace = results / TRACE_FILE
         if trace.is_file():
-            trace.replace(folder / TRACE_FILE)
-        shutil.rmtree(ended.results)
-        guest.clean(folder)
-        if ended.status in _POLICY_FAILED:
+            shutil.move(trace, folder / TRACE_FILE)
+        shutil.rmtree(results)
+        if status in _POLICY_FAILED:
             why = tail_of(server.decode(errors="replace"), "its server's words end")
-            found = Outcome("failed", _POLICY_FAILED[ended.status] + why)
-        else:
-            found = _outcome(ended.status, read_console(console), ended.message)
-        return replace(found, note=self._note_of(ended.mode))
+            return Outcome("failed", _POLICY_FAILED[status] + why)
+        return _outcome(status, read_console(console), message)
 
     def _mode(self) -> str:
         from schedlab.machines.linux.guest import GuestJob, mode_of
@@ -203,6 +221,13 @@ class FreeLinux(Linux):
         from schedlab.machines.linux.guest import KVM
 
         return cpus if self._mode() == KVM else 1
+
+
+def compiled(run: Run, parts: Parts, folder: Path, scratch: Path) -> Path:
+    """Compiles the workload file of a run, and returns where it is."""
+    place = scratch / WORKLOAD
+    compile_workload(folder / WORKLOAD_TEXT, place, run.tick_ns, parts["simulator"])
+    return place
 
 
 def _content(path: Path) -> bytes:

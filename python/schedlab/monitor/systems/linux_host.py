@@ -24,6 +24,7 @@ from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
 from schedlab.files.trusted_path import open_trusted
 from schedlab.host.supervision import to_the_end
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.linux.host_fitness import need_fit_host
 from schedlab.machines.linux.parts import LINUX, build_linux
 from schedlab.machines.outcome import tail_of
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
@@ -140,6 +141,7 @@ class LinuxHostSystem(RealSystem):
                 " monitor with sudo; or, in another terminal, `sudo build/linux/schedlab-linux serve"
                 " --trace FILE --trace-queues`, which it then watches"
             )
+        need_fit_host(self._places.root)
         await to_the_end(asyncio.to_thread(build_linux, "linux-host"))
         trace = self.folder / TRACE_FILE
         words = ["serve", "--policy", str(self.setup.policy), "--seed", str(self.setup.seed)]

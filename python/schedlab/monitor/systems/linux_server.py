@@ -37,6 +37,8 @@ class Places:
     lock: Path = Path("/run/schedlab-linux.lock")
     """Only root can make it, and the server has it locked (linux/loader/machine.c)."""
     program: Path = LINUX / PROGRAM
+    root: Path = Path("/")
+    """Where the kernel shows what it has."""
 
 
 HERE = Places()

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""The Linux kernel that this machine runs, with our policies in it for as long as a run lasts.
+
+A run is that of a guest (linux/guest/run.sh): the script serves the policy, runs the workload, and ends
+the server. It is tied to us, and the server to it: so the kernel's own class is in force again however
+a run ends.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.host.tied import tied
+from schedlab.machines.base import Parts, Release
+from schedlab.machines.linux.host_fitness import loaded, need_fit_host
+from schedlab.machines.linux.machine import Linux, compiled
+from schedlab.machines.linux.published import is_published, program_of
+from schedlab.machines.outcome import Outcome
+from schedlab.machines.run import Run
+
+_COARSE_CLOCK = 6
+"""CLOCK_MONOTONIC_COARSE of Linux, which moves with the tick."""
+_RESTORE_SECONDS = 10.0
+RESULTS = "result"
+
+
+class HostLinux(Linux):
+    """See Machine. All processes of this machine take part, not those of the workload alone."""
+
+    name = "host"
+    repeatable = False
+    parts = ("linux_programs",)
+    begin_s = 0
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+        self.cpus_max = os.cpu_count() or 1
+        self.tick_ns = round(time.clock_getres(_COARSE_CLOCK) * 1e9)
+        self.memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+
+    @property
+    def note(self) -> str:
+        return f"this machine's own kernel, Linux {platform.release()}: not repeatable"
+
+    def check(self, run: Run) -> None:
+        for option, given, own in (
+            ("--cpus", run.cpus, self.cpus_max),
+            ("--memory", run.memory_mib, self.memory_mib),
+        ):
+            if given != own:
+                raise WrongUsage(
+                    f"{option} {given}: on --machine {self.name} it is {own}, all of this machine's;"
+                    " leave it out"
+                )
+        super().check(run)
+        need_fit_host(self._root)
+
+    def release(self) -> Release:
+        return Release("/proc/version", platform.release(), "this machine's own kernel")
+
+    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        (scratch / RESULTS).mkdir()
+        if run.file:
+            compiled(run, parts, folder, scratch)
+        settings: dict[str, object] = {
+            "RESULT": scratch / RESULTS,
+            "WORKLOAD_TICK_US": run.tick_ns // 1000,
+        }
+        if is_published(run.policy):
+            settings["SCHEDULER"] = program_of(run.policy)
+        words = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in settings.items())
+        unpack = (
+            f"cd {shlex.quote(str(scratch))} && tar -xf {shlex.quote(str(parts[self.parts[0]]))}"
+        )
+        begin = f"{unpack} && export {words}"
+        return [*tied("TERM"), "sh", "-c", f"{begin} && exec sh run.sh {self.arguments(run)}"]
+
+    def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
+        found = self.collect(status, "", scratch / RESULTS, folder, console)
+        still = self._scheduler_that_stays()
+        if still:
+            message = f"the scheduler {still} is still in force: `schedlab-linux stop` ends it"
+            return Outcome("failed", f"{message}\n{found.message}".strip())
+        return found
+
+    def _scheduler_that_stays(self) -> str:
+        """Returns its name, or "" if the kernel's own class is in force, as it is soon after a server's end."""
+        limit = time.monotonic() + _RESTORE_SECONDS
+        while (name := loaded(self._root)) and time.monotonic() < limit:
+            time.sleep(0.05)
+        return name
+
+    def host_cpus(self, cpus: int) -> int:
+        """All that there are: each run has the machine for itself."""
+        return sys.maxsize
+
+    def host_limit(self, cpus: int, limit_ns: int) -> float:
+        return 300 + limit_ns / 1e9

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Whether policies can be brought to the Linux kernel that this machine runs, and what is missing if not."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from schedlab.errors import WrongUsage
+from schedlab.host.processor import need_linux_guests
+from schedlab.machines.linux.kernel import NEEDED, config_beside
+
+_STATE = "sys/kernel/sched_ext/state"
+_SCHED_EXT, _BTF = "CONFIG_SCHED_CLASS_EXT", "CONFIG_DEBUG_INFO_BTF"
+_KERNEL_CURE = (
+    "boot Linux 6.15 or newer with these options, such as the kernel of Debian's trixie-backports; or"
+    " take a guest that has it: --machine linux"
+)
+
+
+def need_fit_host(root: Path = Path("/")) -> None:
+    """Raises WrongUsage, in one line with the cure, or MachineUnfit. `root`: another one for tests."""
+    need_linux_guests()
+    lacking = list(_lacking(root))
+    if lacking:
+        raise WrongUsage(f"--machine host: {'; '.join(lacking)}")
+
+
+def _lacking(root: Path) -> Iterator[str]:
+    options = [name for name, there in _parts(root) if not there]
+    if options:
+        wanting = " and ".join(f"{name} ({NEEDED[name]})" for name in options)
+        yield f"Linux {platform.release()} {_how(root, options)} {wanting}: {_KERNEL_CURE}"
+    if not options and not (root / "dev/fuse").exists():
+        yield "/dev/fuse is not there: `modprobe fuse`"
+    if os.geteuid() != 0:
+        yield "only root may bring a scheduler to the kernel: begin the command with sudo"
+    if other := loaded(root):
+        yield (
+            f"the scheduler {other} is loaded already: end the program that loaded it, such as by"
+            " `schedlab-linux stop` or `systemctl stop scx`"
+        )
+
+
+def _parts(root: Path) -> Iterator[tuple[str, bool]]:
+    yield _SCHED_EXT, (root / _STATE).exists()
+    yield _BTF, (root / "sys/kernel/btf/vmlinux").exists()
+
+
+def _how(root: Path, options: list[str]) -> str:
+    """Says what is known: an older kernel does not know an option that its configuration lacks."""
+    text = _config(root)
+    known = text and not any(f"{name}=y" in text for name in options)
+    return "was built without" if known else "does not show"
+
+
+def _config(root: Path) -> str:
+    """Returns the running kernel's configuration, or "" if it is at none of its usual places."""
+    with suppress(OSError, EOFError):
+        return gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
+    return config_beside(root / "boot" / "vmlinuz", platform.release())
+
+
+def loaded(root: Path = Path("/")) -> str:
+    """Returns the name of the scheduler of sched_ext that is in force, or "" if none is."""
+    try:
+        if (root / _STATE).read_text().strip() == "disabled":
+            return ""
+        return (root / "sys/kernel/sched_ext/root/ops").read_text().strip() or "without a name"
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""`run --machine host`, with stand-ins for a kernel that has sched_ext: what is refused, and how it ends."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from fit_hosts import BTF, FUSE, OPS, STATE, fit_root
+from processes import is_running
+from schedlab.errors import WrongUsage
+from schedlab.machines import HOST, machine_named
+from schedlab.machines.linux import host
+from schedlab.machines.linux.host import HostLinux
+from schedlab.machines.linux.host_fitness import need_fit_host
+from schedlab.machines.linux.parts import archive
+from schedlab.machines.run import Run
+from schedlab.runs.perform import check_policies
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.policies import PolicyChoice
+from test_linux_machine import CHRT
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine that is fit, whose user is root."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    return fit_root(tmp_path / "root")
+
+
+@pytest.fixture
+def machine(root: Path) -> HostLinux:
+    return HostLinux(root)
+
+
+@pytest.fixture
+def run(machine: HostLinux) -> Run:
+    return Run(
+        workload="mixed -n 4",
+        policy=PolicyChoice("rr"),
+        settings=(),
+        cpus=machine.cpus_max,
+        machine=HOST,
+        seed=7,
+        tick_ns=machine.tick_ns,
+        limit_ns=60_000_000_000,
+        memory_mib=machine.memory_mib,
+    )
+
+
+# --- what is missing
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda root: (root / name).unlink()
+
+
+def with_scheduler(root: Path) -> None:
+    (root / STATE).write_text("enabled\n")
+    (root / OPS).parent.mkdir()
+    (root / OPS).write_text("rusty_1.2\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        (without(STATE), ["CONFIG_SCHED_CLASS_EXT", "6.15 or newer", "--machine linux"]),
+        (without(BTF), ["CONFIG_DEBUG_INFO_BTF", "6.15 or newer", "--machine linux"]),
+        (without(FUSE), ["/dev/fuse is not there: `modprobe fuse`"]),
+        (with_scheduler, ["the scheduler rusty_1.2 is loaded already", "end the program"]),
+    ],
+)
+def test_what_is_missing_is_said_in_a_line_with_its_cure(
+    root: Path, change: Callable[[Path], object], messages: list[str]
+) -> None:
+    need_fit_host(root)
+    change(root)
+    with pytest.raises(WrongUsage) as caught:
+        need_fit_host(root)
+    assert caught.value.exit_status == 2
+    told = str(caught.value)
+    assert all(message in told for message in ["--machine host: ", *messages]), told
+    assert "\n" not in told
+
+
+def test_it_takes_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(WrongUsage, match=r"only root may .* with sudo"):
+        need_fit_host(root)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_that_a_kernel_lacks_an_option_is_said_where_its_configuration_is_known(
+    root: Path, known: bool
+) -> None:
+    (root / STATE).unlink()
+    if known:
+        (root / "proc").mkdir()
+        content = gzip.compress(b"# CONFIG_SCHED_CLASS_EXT is not set\n")
+        (root / "proc" / "config.gz").write_bytes(content)
+    with pytest.raises(WrongUsage, match="was built without" if known else "does not show"):
+        need_fit_host(root)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"cpus": 4096}, "--cpus 4096: on --machine host it is"),
+        ({"memory_mib": 1}, "--memory 1: on --machine host it is"),
+        ({"tick_ns": 123}, "--tick 123ns: the Linux kernel"),
+    ],
+)
+def test_the_machine_is_taken_as_it_is(
+    machine: HostLinux, run: Run, changed: dict[str, object], message: str
+) -> None:
+    machine.check(run)
+    with pytest.raises(WrongUsage, match=message):
+        machine.check(replace(run, **changed))  # type: ignore[arg-type]
+
+
+def test_the_fair_class_is_of_this_machine_too(tmp_path: Path, run: Run) -> None:
+    check_policies({}, Plan(tmp_path, (replace(run, policy=PolicyChoice("fair")),)))
+    assert not machine_named(HOST).repeatable
+
+
+# --- a run, from its beginning to its end
+
+SERVER = """#!/bin/sh
+case "$1" in
+serve)
+    mkdir -p "$WORKLOAD_CONTROL"
+    printf 'Scheduler status\\nPolicy: rr\\n' >"$WORKLOAD_CONTROL/sched_status"
+    : >"$WORKLOAD_CONTROL/sched_problem"
+    echo enabled >"$STATE"
+    echo events >"$RESULT/trace.bin"
+    ;;
+stop) echo disabled >"$STATE" ;;
+esac
+echo "$1" >>"$LOG"
+"""
+
+
+@pytest.fixture
+def parts(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Programs of which the server changes what the stand-in shows."""
+    programs = {"run.sh": ROOT / "linux" / "guest" / "run.sh"}
+    for name, text in (("schedlab-linux", SERVER), ("chrt", CHRT)):
+        programs[name] = tmp_path / name
+        programs[name].write_text(text)
+    (tmp_path / "programs.tar").write_bytes(archive(programs))
+    monkeypatch.setenv("STATE", str(root / STATE))
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("WORKLOAD_CONTROL", str(tmp_path / "control"))
+    return {"linux_programs": tmp_path / "programs.tar"}
+
+
+def begun(
+    machine: HostLinux, run: Run, parts: dict[str, Path], tmp_path: Path
+) -> tuple[subprocess.Popen[bytes], Path, Path]:
+    """The process of a run; its folder, and that for what it needs besides."""
+    folder, scratch = tmp_path / "run", tmp_path / "a 'scratch'"
+    folder.mkdir()
+    scratch.mkdir()
+    command = machine.start(run, parts, folder, scratch)
+    with (folder / "console.log").open("wb") as console:
+        process = subprocess.Popen(command, stdout=console, stderr=console, start_new_session=True)
+    return process, folder, scratch
+
+
+def test_a_run_leaves_what_a_guest_does(
+    machine: HostLinux, run: Run, parts: dict[str, Path], tmp_path: Path, root: Path
+) -> None:
+    run = replace(run, workload="mixed & echo $WORKLOAD_TICK_US; exit 0")
+    process, folder, scratch = begun(machine, run, parts, tmp_path)
+    outcome = machine.outcome(process.wait(60), folder, scratch, folder / "console.log")
+    assert outcome.succeeded, outcome.message
+    assert sorted(path.name for path in folder.iterdir()) == ["console.log", "trace.bin"]
+    assert f"{run.tick_ns // 1000}\n" in (folder / "console.log").read_text()
+    assert (tmp_path / "log").read_text().split() == ["serve", "stop"]
+    assert (root / STATE).read_text() == "disabled\n"
+
+
+def test_a_scheduler_that_stays_is_told(
+    machine: HostLinux, run: Run, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "_RESTORE_SECONDS", 0)
+    with_scheduler(root)
+    (tmp_path / host.RESULTS).mkdir()
+    (tmp_path / "console.log").write_text("")
+    outcome = machine.outcome(0, tmp_path, tmp_path, tmp_path / "console.log")
+    assert not outcome.succeeded
+    assert "rusty_1.2 is still in force" in outcome.message
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    limit = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_a_run_that_is_asked_to_end_leaves_nothing(
+    machine: HostLinux, run: Run, parts: dict[str, Path], tmp_path: Path, root: Path
+) -> None:
+    told = tmp_path / "pid"
+    work = f"mixed & sleep 1000 & echo $! >{told}.new; mv {told}.new {told}; wait"
+    process, _, _ = begun(machine, replace(run, workload=work), parts, tmp_path)
+    wait_for(told.exists)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.wait(60)
+    wait_for(lambda: not is_running(int(told.read_text())))
+    assert (root / STATE).read_text() == "disabled\n"
+
+
+MURDERED = """
+import subprocess, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from schedlab.host.tied import tied
+subprocess.run([*tied("TERM"), "sh", "-c", sys.argv[2]], start_new_session=True)
+"""
+
+
+def test_the_script_is_asked_to_end_when_its_process_dies(tmp_path: Path) -> None:
+    """Even by a signal that no process can catch; what it then does is what the test before has."""
+    begun_file, ended_file = tmp_path / "begun", tmp_path / "ended"
+    script = (
+        f"trap 'touch {ended_file}; exit' TERM; touch {begun_file}; while :; do sleep 0.05; done"
+    )
+    process = subprocess.Popen([sys.executable, "-c", MURDERED, str(ROOT / "python"), script])
+    wait_for(begun_file.exists)
+    process.kill()
+    process.wait(60)
+    wait_for(ended_file.exists)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Published schedulers of sched_ext (`scx:NAME`): which there are, and how a run has one, with a stand-in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.linux.elf import LOADER
+from schedlab.machines.linux.kernel import Kernel
+from schedlab.machines.linux.published import files_for_guest, installed, program_of
+from schedlab.runs.perform import check_policies
+from schedlab.runs.plan import Plan
+from schedlab.toolchain.policies import PolicyChoice
+from test_linux_machine import CHRT, RUN
+
+SIMPLE = PolicyChoice("scx", "simple")
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One that is installed."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    path = folder / "scx_simple"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    (folder / "scx_text").write_text("no program")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return path
+
+
+def test_those_on_the_path_are_there(program: Path) -> None:
+    assert "simple" in installed()
+    assert "text" not in installed()
+    assert program_of(SIMPLE) == program
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (PolicyChoice("scx", "nosuch"), "scx_nosuch is not installed .* scx-scheds .* scx_nosuch`"),
+        (PolicyChoice("scx"), "which one. Installed on this host: .*scx:simple"),
+    ],
+)
+def test_what_is_not_installed_is_refused_with_the_way_to_get_it(
+    program: Path, policy: PolicyChoice, message: str
+) -> None:
+    run = replace(RUN, policy=policy, settings=())
+    with pytest.raises(WrongUsage, match=message):
+        check_policies({}, Plan(program, (run,)))
+
+
+def test_it_is_of_linux_alone_and_has_no_tunables(program: Path) -> None:
+    run = replace(RUN, policy=SIMPLE, settings=())
+    check_policies({}, Plan(program, (run,)))
+    with pytest.raises(WrongUsage, match="scx:simple: it is of Linux alone"):
+        check_policies({}, Plan(program, (replace(run, machine="spike"),)))
+    with pytest.raises(WrongUsage, match="--set slice=1: scx_simple has no tunables"):
+        check_policies({}, Plan(program, (replace(run, settings=(("slice", 1),)),)))
+
+
+def test_a_run_tells_which_program_it_was(program: Path) -> None:
+    run = replace(RUN, policy=SIMPLE, settings=())
+    first = machine_named("linux").arguments(run)
+    program.write_text("#!/bin/sh\n# another version\n")
+    assert machine_named("linux").arguments(run) != first
+    assert "scx_simple, SHA-256 " in first
+
+
+def test_a_guest_gets_it_with_the_libraries_of_this_host(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text("CONFIG_HZ=250\n")
+    kernel = Kernel(tmp_path, "7.3.4", tmp_path / "config")
+    files = files_for_guest(Path("/bin/true"), kernel)
+    assert files["scheduler/program"] == Path("/bin/true")
+    assert files["scheduler/config"] == b"CONFIG_HZ=250\n"
+    assert {f"scheduler/lib/{LOADER}", "scheduler/lib/libc.so.6"} < files.keys()
+    start = files["scheduler/start"]
+    assert isinstance(start, bytes)
+    assert b"/boot/config-7.3.4" in start
+    assert b'--library-path "$here/lib" "$here/program"' in start
+
+
+# --- the script, with stand-ins for the server and for a scheduler
+
+SERVER = """#!/bin/sh
+echo "$1" >>"$LOG"
+[ "$1" != serve ] || printf '%s\n' "$*" >served
+"""
+SCHEDULER = """#!/bin/sh
+trap 'echo asked to end; echo fair >state; exit' TERM
+echo "loaded"
+case "$0" in
+*fails) exit 1 ;;
+*leaves) echo scx:it >state; sleep 0.5; echo fair >state; exit ;;
+esac
+echo scx:it >state
+while :; do sleep 0.05; done
+"""
+SED = """#!/bin/sh
+cat state
+"""
+
+
+def scripted(folder: Path, scheduler: str, command: str) -> int:
+    """Exit status of run.sh, in which what the server says of the policy is in the file `state`."""
+    programs = folder / "bin"
+    for each in (programs, folder / "result", folder / "control"):
+        each.mkdir()
+    (folder / "state").write_text("fair\n")
+    (folder / "control" / "sched_problem").write_text("")
+    own = (("schedlab-linux", SERVER), ("chrt", CHRT), (scheduler, SCHEDULER), ("sed", SED))
+    for name, text in own:
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    words = ["sh", str(ROOT / "linux/guest/run.sh"), "7", "20", "scx:it", command]
+    variables = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "RESULT": str(folder / "result"),
+        "WORKLOAD_CONTROL": str(folder / "control"),
+        "LOG": str(folder / "log"),
+        "SCHEDULER": str(programs / scheduler),
+    }
+    done = subprocess.run(words, env={**os.environ, **variables}, cwd=folder, check=False)
+    return done.returncode
+
+
+def test_the_workload_runs_while_the_scheduler_rules(tmp_path: Path) -> None:
+    assert scripted(tmp_path, "rules", "cat state") == 0
+    assert "--policy fair" in (tmp_path / "served").read_text()
+    assert (tmp_path / "result" / "output").read_text() == "scx:it\n"
+    assert (tmp_path / "result" / "server").read_text() == "loaded\nasked to end\n"
+    assert (tmp_path / "state").read_text() == "fair\n"
+    assert (tmp_path / "log").read_text().split() == ["serve", "stop"]
+
+
+@pytest.mark.parametrize(("scheduler", "status"), [("fails", 103), ("leaves", 104)])
+def test_a_scheduler_that_ends_by_itself_fails_the_run(
+    tmp_path: Path, scheduler: str, status: int
+) -> None:
+    assert scripted(tmp_path, scheduler, "sleep 1") == status
+    assert "loaded\n" in (tmp_path / "result" / "server").read_text()
+    assert (tmp_path / "log").read_text().split() == ["serve", "stop"]

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""Stands in for a machine whose kernel has sched_ext."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+STATE, OPS = "sys/kernel/sched_ext/state", "sys/kernel/sched_ext/root/ops"
+BTF, FUSE = "sys/kernel/btf/vmlinux", "dev/fuse"
+
+
+def fit_root(root: Path) -> Path:
+    """Makes what a machine shows on which no scheduler is loaded, and returns where."""
+    for name, text in ((STATE, "disabled\n"), (BTF, ""), (FUSE, "")):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
