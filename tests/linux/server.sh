@@ -161,17 +161,15 @@ installed start schedlab-linux start
 look started
 installed switch schedlab-linux switch rr
 look switched
+installed restore schedlab-linux restore
+look restored
+installed switch schedlab-linux switch rr
 installed upgrade-before $scripts.prerm upgrade 0.1.0
 installed upgrade-unpack dpkg -i /job/package.deb
 installed upgrade $scripts.postinst configure 0.1.0
 look upgraded
-installed restore schedlab-linux restore
-look restored
-installed stop-installed schedlab-linux stop
 echo "policy = nosuch" >>/etc/schedlab-linux.conf
 installed wrong-configuration schedlab-linux start
-installed start-otherwise schedlab-linux start --config /dev/null --policy rr
-look started-otherwise
 installed remove $scripts.prerm remove
 installed remove-files dpkg -r schedlab-linux
 cat /sys/kernel/sched_ext/state >/result/removed
@@ -180,8 +178,12 @@ ls -A /run /usr/lib/schedlab-linux /usr/sbin/schedlab-linux >>/result/removed 2>
 # --- a server that is tied to a process
 sleep 1000 &
 life=$!
-step lifeline schedlab-linux serve --policy rr --background --while "$life"
+step lifeline schedlab-linux serve --background --while "$life"
 look with-lifeline
 kill "$life"
-settle
-cat /sys/kernel/sched_ext/state >/result/after-lifeline
+rounds=0
+while schedlab-linux status >/dev/null 2>&1 && [ "$rounds" -lt 100 ]; do
+    rounds=$((rounds + 1))
+    sleep 0.1
+done
+step after-lifeline schedlab-linux status

@@ -283,6 +283,20 @@ def test_the_board_estimates_what_is_left(tmp_path: Path) -> None:
     assert board.left() == pytest.approx(15.0)
 
 
+def test_lines_in_a_file_tell_what_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    durations = Durations(tmp_path / "durations.json")
+    board = Board(plan_in(tmp_path, 1, 2), 1, durations)
+    for run in board.plan.runs:
+        durations.learn(run, 10.0)
+        board.started(run, tmp_path / "none")
+        board.ended(run, Outcome("panic"))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith(": panic, about 10 s left")
+    assert second.endswith(": panic")
+
+
 def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None:
     """All were learned at 100 s; now they take three times as long. What this start has learned needs no correction."""
     durations = Durations(tmp_path / "durations.json")

@@ -17,8 +17,9 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     from dataclasses import asdict
 
     from schedlab.commands.policy_listing import listing
+    from schedlab.machines.linux.published import PUBLISHED
 
-    catalogue = {**read_catalogue(), FAIR.name: FAIR}
+    catalogue = {**read_catalogue(), FAIR.name: FAIR, PUBLISHED.name: PUBLISHED}
     wanted = those_named(catalogue, names) if names else list(catalogue.values())
     if as_json:
         echo_json({"policies": [asdict(policy) for policy in wanted]})

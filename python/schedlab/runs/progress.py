@@ -164,7 +164,8 @@ class Board:
         if self.all <= _LINES_MAX or not outcome.succeeded:
             ending = "" if outcome.succeeded else f": {outcome.status}"
             title = f"{run.title}, seed {run.seed}"
-            say(f"{self.count()} {title}  {format_duration(seconds)}{ending}")
+            ahead = "" if messages().is_terminal else self.ahead()  # the picture tells it
+            say(f"{self.count()} {title}  {format_duration(seconds)}{ending}{ahead}")
         elif self.steps(self.done) > self.steps(self.done - 1):
             so_far = format_duration(time.monotonic() - self.began)
             say(f"{self.count()} {run.title}  {so_far}{self.ahead()}")

@@ -22,7 +22,7 @@ from schedlab.toolchain.policies import Policy, PolicyChoice
 PUBLISHED = Policy(
     "scx",
     "scx:NAME, the published scheduler scx_NAME, on Linux alone: a program that is installed on this host",
-    "https://github.com/sched-ext/scx",
+    "programs of the sched_ext project, and others like them",
     number=None,
 )
 """No C file of ours, nor one program: which there are is the host's."""
