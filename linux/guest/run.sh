@@ -54,15 +54,22 @@ end_scheduler() {
         rounds=$((rounds + 1))
         sleep 0.1
     done
-    kill -s KILL -- "-$scheduler" 2>/dev/null
+    end_all "$scheduler"
     cat "$result"/scheduler >>"$result"/server
     scheduler=
 }
 
+# Each is the first process of a session of its own, or is about to be.
+end_all() {
+    for first in "$@"; do
+        [ -z "$first" ] || kill -s KILL -- "-$first" "$first" 2>/dev/null
+    done
+}
+
 # Asked to end, it leaves nothing that runs. The server ends with this process in any case.
-workload= scheduler=
+workload= scheduler= watch=
 leave() {
-    [ -z "$workload" ] || kill -s KILL -- "-$workload"
+    end_all "$workload" "$watch"
     end_scheduler
     schedlab-linux stop
     exit 143
@@ -85,12 +92,11 @@ fi
 
 setsid chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
 workload=$!
-(sleep "$seconds" && touch late && kill -s KILL -- "-$workload") &
+setsid sh -c 'sleep "$1" && touch late && kill -s KILL -- "-$2"' watch "$seconds" "$workload" &
 watch=$!
 wait "$workload"
 status=$?
-kill "$watch" 2>/dev/null
-kill -s KILL -- "-$workload" 2>/dev/null # whatever it has left in the background
+end_all "$watch" "$workload" # and whatever that has left in the background
 
 ruled=$(in_force)
 why=$(cat "$control/sched_problem")

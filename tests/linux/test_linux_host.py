@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from fit_hosts import BTF, FUSE, OPS, STATE, fit_root
-from processes import is_running
+from processes import wait_until
 from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, machine_named
 from schedlab.machines.linux import host
@@ -202,11 +202,13 @@ def test_a_scheduler_that_stays_is_told(
     assert "rusty_1.2 is still in force" in outcome.message
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    limit = time.monotonic() + 60
-    while not what():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
+def at_home_in(folder: Path) -> list[str]:
+    """The processes whose folder it is."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found += [process.name] if (process / "cwd").readlink() == folder else []
+    return found
 
 
 def test_a_run_that_is_asked_to_end_leaves_nothing(
@@ -214,11 +216,11 @@ def test_a_run_that_is_asked_to_end_leaves_nothing(
 ) -> None:
     told = tmp_path / "pid"
     work = f"mixed & sleep 1000 & echo $! >{told}.new; mv {told}.new {told}; wait"
-    process, _, _ = begun(machine, replace(run, workload=work), parts, tmp_path)
-    wait_for(told.exists)
+    process, _, scratch = begun(machine, replace(run, workload=work), parts, tmp_path)
+    wait_until(told.exists)
     os.killpg(process.pid, signal.SIGTERM)
     process.wait(60)
-    wait_for(lambda: not is_running(int(told.read_text())))
+    wait_until(lambda: not at_home_in(scratch))
     assert (root / STATE).read_text() == "disabled\n"
 
 
@@ -238,7 +240,7 @@ def test_the_script_is_asked_to_end_when_its_process_dies(tmp_path: Path) -> Non
         f"trap 'touch {ended_file}; exit' TERM; touch {begun_file}; while :; do sleep 0.05; done"
     )
     process = subprocess.Popen([sys.executable, "-c", MURDERED, str(ROOT / "python"), script])
-    wait_for(begun_file.exists)
+    wait_until(begun_file.exists)
     process.kill()
     process.wait(60)
-    wait_for(ended_file.exists)
+    wait_until(ended_file.exists)
