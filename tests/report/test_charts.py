@@ -21,8 +21,7 @@ from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules, schedule
 from schedlab.metrics import compute
 from schedlab.report import charts
 from schedlab.report.charts import theme
-from schedlab.report.charts.boxes import box_of
-from schedlab.report.charts.latencies import cumulative
+from schedlab.report.charts.ecdf import ALL, cumulative
 from schedlab.report.charts.levels import boosts, stays_of
 from schedlab.report.charts.processes import people_of
 from schedlab.report.charts.shares import running_until
@@ -73,10 +72,15 @@ def processes() -> pl.DataFrame:
     source = random.Random(5)
     return pl.DataFrame(
         [
-            {"policy": policy, "workload": workload, "ms": source.lognormvariate(1, 1)}
+            {
+                "policy": policy,
+                "workload": workload,
+                "seed": number % 2,
+                "ms": source.lognormvariate(1, 1),
+            }
             for policy in ("rr", "mlfq", "mlfq:four-quanta")
             for workload in ("cpu", "io")
-            for _ in range(80)
+            for number in range(80)
         ]
     )
 
@@ -99,12 +103,12 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     "latencies": lambda: charts.latencies(
         "latencies", {"rr": [simulated(), simulated(seed=6)], "mlfq": [simulated(seed=8)]}, **WORDS
     ),
-    "boxes": lambda: charts.boxes(
-        "boxes", processes(), category="policy", value="ms", x_title="response (ms)", **WORDS
+    "ecdf": lambda: charts.ecdf(
+        "ecdf", processes(), value="ms", x_title="response (ms)", y_title="processes (%)", **WORDS
     ),
-    "boxes-panels": lambda: charts.boxes(
-        "boxes-panels", processes(), category="policy", value="ms", x_title="response (ms)",
-        panel="workload", log=True, **WORDS,
+    "ecdf-panels": lambda: charts.ecdf(
+        "ecdf-panels", processes().with_columns(pl.col("ms") ** 5), value="ms", x_title="response (ms)",
+        y_title="processes (%)", panel="workload", run="seed", **WORDS,
     ),
     "lines": lambda: charts.lines(
         "lines", runs().filter(pl.col("group") == "A"), x="cpus", y="ticks", x_title="CPUs",
@@ -524,7 +528,7 @@ def test_shares_of_late() -> None:
     assert early["sliding_share"].null_count() == len(early)
 
 
-# --- latencies, boxes
+# --- latencies, distributions
 
 
 def test_latencies_are_those_of_the_metrics() -> None:
@@ -555,63 +559,98 @@ def test_cumulative_counts_what_is_up_to_each_value(values: list[int]) -> None:
         assert share == pytest.approx(sum(each <= value for each in values) / len(values))
 
 
+def curves_of(chart: Chart) -> list[dict[str, Any]]:
+    """The points of the curves of all runs together."""
+    tables = [table for table in embedded(chart) if "percent" in table[0]]
+    return [row for table in tables for row in table if row["run"] == ALL]
+
+
 def test_drawn_latencies_are_near_all_of_them() -> None:
     """What is left out of the curve differs by less than the eye can see."""
     chart = made("latencies")
-    thick = next(table for table in embedded(chart) if table[0]["run"] == -1)
     for series in ("rr", "mlfq"):
-        values = chart.data.filter(pl.col("series") == series)["latency_ns"].to_numpy() / 1000
-        points = [row for row in thick if row["series"] == series]
+        values = chart.data.filter(pl.col("series") == series)["ms"].to_numpy()
+        foot, *points = [row for row in curves_of(chart) if row["series"] == series]
+        assert foot["percent"] == 0 and foot["value"] == points[0]["value"]
         for point in points:
             # Embedded values have four digits.
-            assert point["percent"] >= 100 * (values <= point["us"] * 0.999).mean() - 0.02
-            assert point["percent"] <= 100 * (values <= point["us"] * 1.001).mean() + 0.02
+            assert point["percent"] >= 100 * (values <= point["value"] * 0.999).mean() - 0.02
+            assert point["percent"] <= 100 * (values <= point["value"] * 1.001).mean() + 0.02
         assert points[-1]["percent"] == 100
         gaps = np.diff([0, *(point["percent"] for point in points)])
         steps = 100 * np.unique(values, return_counts=True)[1] / len(values)
         assert gaps.max() <= steps.max() + 0.5
 
 
-@settings(PATIENT)
-@given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=60))
-def test_a_box_is_what_numpy_says(values: list[float]) -> None:
-    box = box_of(values)
-    first, median, third = np.percentile(values, [25, 50, 75])
-    assert (box["first_quartile"], box["median"], box["third_quartile"]) == (first, median, third)
-    reach = 1.5 * (third - first)
-    for value in values:
-        outside = value < box["low"] or value > box["high"]
-        assert outside == (value < first - reach or value > third + reach)
-    assert box["low"] in values or box["low"] == first
-    assert box["high"] in values or box["high"] == third
-    assert (box["minimum"], box["maximum"], box["count"]) == (
-        min(values), max(values), len(values),
-    )  # fmt: skip
-
-
-def test_boxes_draw_each_value_beyond_the_whiskers() -> None:
-    chart = made("boxes")
-    box = chart.data.filter(pl.col("category") == "mlfq").row(0, named=True)
-    values = processes().filter(pl.col("policy") == "mlfq")["ms"]
-    beyond = values.filter((values < box["low"]) | (values > box["high"])).sort()
-    drawn = next(table for table in embedded(chart) if set(table[0]) == {"series", "value"})
-    found = [row["value"] for row in drawn if row["series"] == "mlfq"]
-    assert found == pytest.approx(beyond.to_list(), rel=1e-4)
-    assert len(found) > 0
-
-
-def test_boxes_without_a_value_are_refused() -> None:
-    nothing = processes().with_columns(ms=pl.lit(None, pl.Float64))
-    with pytest.raises(ValueError, match="no value"):
-        charts.boxes("b", nothing, category="policy", value="ms", x_title="ms", **WORDS)
-
-
-def test_a_logarithmic_axis_tells_what_it_cannot_show() -> None:
-    some = processes().with_columns(
-        ms=pl.when(pl.int_range(pl.len()) < 7).then(0.0).otherwise("ms")
+def distribution(values: list[float | None], least: float | None = None) -> Chart:
+    data = pl.DataFrame(
+        {"policy": ["rr"] * len(values), "ms": values}, schema_overrides={"ms": pl.Float64}
     )
-    chart = charts.boxes("b", some, category="policy", value="ms", x_title="ms", log=True, **WORDS)
-    assert "7 values of 0" in chart.caption
+    return charts.ecdf(
+        "e",
+        data,
+        value="ms",
+        x_title="response (ms)",
+        y_title="processes (%)",
+        least=least,
+        **WORDS,
+    )
+
+
+def x_axis(chart: Chart) -> dict[str, Any]:
+    found: dict[str, Any] = chart.plain["encoding"]["x"]
+    return found
+
+
+def test_a_distribution_of_few_values_is_exact() -> None:
+    points = curves_of(distribution([4, 1, 1, None, 2]))
+    assert [(row["value"], row["percent"]) for row in points] == [
+        (1, 0),
+        (1, 50),
+        (2, 75),
+        (4, 100),
+    ]
+
+
+def test_a_distribution_over_decades_has_a_logarithmic_axis() -> None:
+    """That is one of which the 90th percentile is over 50 times the 10th."""
+    linear = distribution([1.0] * 20 + [50.0] * 20)
+    assert x_axis(linear)["scale"]["type"] == "linear" and x_axis(linear)["scale"]["domain"][0] == 0
+    assert x_axis(distribution([1.0] * 20 + [51.0] * 20))["scale"]["type"] == "log"
+
+
+def test_a_logarithmic_axis_has_a_place_for_what_is_too_small() -> None:
+    chart = distribution([0.0, 0.0, 0.01, 5.0, 5.0], least=0.1)
+    assert "Values below 0.1 stand on the left." in chart.caption
+    assert (
+        x_axis(chart)["scale"]["domain"][0] == 0.05
+        and "'< 0.1'" in x_axis(chart)["axis"]["labelExpr"]
+    )
+    assert "max(datum.value, 0.05)" in json.dumps(chart.plain)
+    assert "on the left" not in distribution([0.01, 0.01, 5.0, 5.0]).caption
+
+
+def test_many_long_distributions_make_a_small_chart() -> None:
+    source = np.random.default_rng(4)
+    count = 8 * 10 * 2000
+    data = pl.DataFrame(
+        {
+            "policy": [f"policy {number % 8}" for number in range(count)],
+            "run": [number // 8 % 10 for number in range(count)],
+            "ms": source.lognormal(1, 3, count),
+        }
+    )
+    chart = charts.ecdf(
+        "e", data, value="ms", x_title="response (ms)", y_title="processes (%)", run="run", **WORDS
+    )
+    assert len(json.dumps(for_page(chart))) <= SIZE_MOST
+    for _, points in itertools.groupby(curves_of(chart), key=lambda row: row["series"]):
+        assert len(list(points)) > 50
+
+
+def test_distributions_without_a_value_are_refused() -> None:
+    with pytest.raises(ValueError, match="no value"):
+        distribution([None, None])
 
 
 # --- lines, dots

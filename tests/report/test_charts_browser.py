@@ -94,6 +94,22 @@ def test_a_legend_can_be_clicked(page_and_messages: tuple[Page, list[str]]) -> N
     assert set(faded(page, name)) == {1.0}
 
 
+def test_a_legend_of_several_pictures_chooses_in_all(
+    page_and_messages: tuple[Page, list[str]],
+) -> None:
+    page, _ = page_and_messages
+    entries = page.locator("#ecdf-panels .role-legend-label text")
+    assert entries.count() == 3
+    entries.first.scroll_into_view_if_needed()
+    entries.first.click()
+    lines = page.locator("#ecdf-panels svg").evaluate(
+        "svg => [...svg.querySelectorAll('.mark-line path')].map(path => Number(path.getAttribute('opacity') ?? 1))"
+    )
+    loud = [each for each in lines if each in (1, 0.5)]
+    assert len(lines) == 2 * 3 * (1 + 2) and len(loud) == len(lines) // 3
+    entries.first.click()
+
+
 def test_the_wheel_zooms_with_control_and_scrolls_without(
     page_and_messages: tuple[Page, list[str]],
 ) -> None:

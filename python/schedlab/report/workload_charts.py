@@ -22,16 +22,15 @@ _LANES = 8
 """The most runs of one workload of which each process is drawn."""
 _TRACES = 60
 """The most traces that are read for the latencies of one workload."""
-_WIDE_RANGE = 50
-"""The ratio of the greatest value to the smallest beyond which an axis is logarithmic."""
 
 
 def workload_charts(collection: Collection, workload: Workload) -> Iterator[Chart]:
     """Gives the charts in the order of interest."""
     yield from _turnaround(collection, workload)
-    yield from _response(collection, workload)
+    for metric in ("turnaround", "response", "waiting"):
+        yield from _distribution(collection, workload, metric)
     yield from _latencies(collection, workload)
-    yield from _lanes(collection, workload)
+    yield from _lanes(workload)
 
 
 def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
@@ -49,65 +48,62 @@ def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
         x="cpus",
         y="milliseconds",
         x_title="CPUs",
-        y_title="mean turnaround, ms",
+        y_title="mean turnaround (ms)",
     )
 
 
-def _response(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Draws the response of all processes of all runs: a box for each policy."""
+def _distribution(collection: Collection, workload: Workload, metric: str) -> Iterator[Chart]:
+    """Draws a time of all processes of all runs: a curve for each policy, a picture for each number of CPUs."""
     rows = workload.rows_of(collection.processes)
     if rows.is_empty():
         return
-    values = rows.filter((pl.col("role") == "workload") & pl.col("response_ns").is_not_null())
-    values = values.with_columns(
-        milliseconds=pl.col("response_ns") / 1e6,
-        panel=pl.format("{} CPUs", "cpus").str.replace(r"^1 CPUs$", "1 CPU"),
-    )
+    values = rows.filter(
+        (pl.col("role") == "workload") & pl.col(f"{metric}_ns").is_not_null()
+    ).sort("cpus", maintain_order=True)
     if values.height < 2 * len(workload.setups):
         return
-    several = values["cpus"].n_unique() > 1
     yield from charts.drawn(
-        charts.boxes,
-        f"response-{workload.stem}",
-        values,
-        title=f"{workload.title}: response of all processes{mark(workload.setups)}",
+        charts.ecdf,
+        f"{metric}-distribution-{workload.stem}",
+        values.with_columns(
+            ms=pl.col(f"{metric}_ns") / 1e6,
+            panel=pl.col("cpus").map_elements(lambda count: cpus([count]), return_dtype=pl.String),
+        ),
+        title=f"{workload.title}: {metric} of all processes{mark(workload.setups)}",
         caption=provenance(workload.setups, brackets=False),
-        category="policy",
-        value="milliseconds",
-        x_title="response, ms",
-        panel="panel" if several else None,
-        log=_is_wide(values["milliseconds"]),
+        value="ms",
+        x_title=f"{metric} (ms)",
+        y_title="processes (%)",
+        run="seed",
+        panel="panel" if values["cpus"].n_unique() > 1 else None,
     )
-
-
-def _is_wide(values: pl.Series) -> bool:
-    above = values.filter(values > 0)
-    low, high = above.quantile(0.1), above.quantile(0.9)
-    return bool(low and high and high / low > _WIDE_RANGE)
 
 
 def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """A chart for each number of CPUs: a curve for each policy."""
-    counts = sorted({each.setup.cpus for each in workload.setups})
-    if sum(len(each.runs) for each in workload.setups) > _TRACES:
-        return
+    """Draws all wake-up latencies: a curve for each policy, a picture for each number of CPUs."""
+    setups = [each for each in workload.setups if each.succeeded]
     rows = workload.rows_of(collection.summary)
-    if "wakeups" not in rows.columns or not rows["wakeups"].sum():
+    many = sum(len(each.runs) for each in setups) > _TRACES
+    if many or "wakeups" not in rows.columns or not rows["wakeups"].sum():
         return
-    for count in counts:
-        setups = [e for e in workload.setups if e.setup.cpus == count and e.succeeded]
-        if not setups:
-            continue
-        yield from charts.drawn(
-            charts.latencies,
-            f"latencies-{workload.stem}-{count}cpu",
-            {e.setup.policy_title: [run.trace() for run in e.runs] for e in setups},
-            title=f"{workload.title}: wake-up latency on {cpus([count])}{mark(setups)}",
-            caption=provenance(setups, brackets=False),
-        )
+    counts = sorted({each.setup.cpus for each in setups})
+    yield from charts.drawn(
+        charts.latencies_in_panels,
+        f"latencies-{workload.stem}",
+        {
+            cpus([count]) if len(counts) > 1 else "": {
+                each.setup.policy_title: [run.trace() for run in each.runs]
+                for each in setups
+                if each.setup.cpus == count
+            }
+            for count in counts
+        },
+        title=f"{workload.title}: wake-up latency{mark(setups)}",
+        caption=provenance(setups, brackets=False),
+    )
 
 
-def _lanes(collection: Collection, workload: Workload) -> Iterator[Chart]:
+def _lanes(workload: Workload) -> Iterator[Chart]:
     """Charts of what each process did: of the first seed's run under each policy, on as many CPUs as are first;
     on more, as far as _LANES reach."""
     stems = unique_slugs(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Charts of runs (docs/charts.md): each an Altair chart, the data behind it, and words."""
 
-from schedlab.report.charts.boxes import boxes
 from schedlab.report.charts.dots import dots
+from schedlab.report.charts.ecdf import ecdf
 from schedlab.report.charts.gantt import gantt
 from schedlab.report.charts.lanes import lanes, readable_length_ns
-from schedlab.report.charts.latencies import latencies
+from schedlab.report.charts.latencies import latencies, latencies_in_panels
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
 from schedlab.report.charts.nothing import drawn
@@ -18,13 +18,14 @@ from schedlab.report.charts.theme import (
 )
 
 __all__ = [
-    "boxes",
     "dots",
     "drawn",
+    "ecdf",
     "gantt",
     "in_policy_order",
     "lanes",
     "latencies",
+    "latencies_in_panels",
     "levels",
     "lines",
     "page_config",

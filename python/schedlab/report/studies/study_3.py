@@ -15,7 +15,7 @@ import polars as pl
 
 from schedlab.comparison.best import Better, ranking
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import boxes, dots, drawn
+from schedlab.report.charts import dots, drawn, ecdf
 from schedlab.report.model import Block
 from schedlab.report.studies.drawbacks import DrawbackQueries
 from schedlab.report.studies.inversion import InversionQueries
@@ -268,16 +268,17 @@ class Queries(InversionQueries, DrawbackQueries):
             return []
         return list(
             drawn(
-                boxes,
+                ecdf,
                 f"study-3-figure-{figure}",
                 chosen,
                 title=f"Response times, {workload}: the study's figure {figure}",
                 caption="Each process of each run is a value.",
-                category="scheduler",
+                series="scheduler",
                 value="ticks",
-                x_title="response, ticks",
+                x_title="response (ticks)",
+                y_title="processes (%)",
                 policies=False,
-                category_order=list(titles.values()),
+                order=list(titles.values()),
             )
         )
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import polars as pl
 
 from schedlab.comparison.statistics import Difference
-from schedlab.report.charts import boxes, drawn
+from schedlab.report.charts import drawn, ecdf
 from schedlab.report.model import Block, Table
 from schedlab.report.studies import linux_waits
 from schedlab.report.studies.events import EventQueries, lost_steps, turns
@@ -207,15 +207,14 @@ class Queries(LinuxQueries, EventQueries):
             return []
         return list(
             drawn(
-                boxes,
+                ecdf,
                 "study-5-latencies",
                 latencies,
                 title="Latency of an event, eight threads",
                 caption="All events of all runs.",
-                category="policy",
                 value="ms",
-                x_title="latency of an event, ms",
-                log=True,
+                x_title="latency of an event (ms)",
+                y_title="events (%)",
             )
         )
 

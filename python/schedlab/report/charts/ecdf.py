@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""Whole distributions: what part of all values is up to each (empirical distribution functions)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics.tables import three_digits
+from schedlab.report.charts.nothing import NothingToDraw
+from schedlab.report.charts.parts import (
+    NUMBERS,
+    STROKE_SIZE,
+    Looks,
+    Reach,
+    chart_of,
+    chosen_in_legend,
+    opacity_if,
+    ordered,
+    panels_of,
+    reach_of,
+    sentences,
+    stacked,
+    thinned,
+)
+from schedlab.report.charts.theme import WIDTH
+from schedlab.report.model import Chart
+
+HEIGHT, PANEL_HEIGHT = 300, 190
+WIDE = 50
+"""The ratio of the 90th percentile to the 10th beyond which an axis is logarithmic."""
+POINTS_MOST = 8000
+"""The most points of a chart: more make a page slow."""
+ALL = -1
+"""The run of a curve of all runs together."""
+_APART = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
+"""Parts of the width and height: points of a curve, of all runs or of one, that are closer to each other are
+not drawn."""
+Floats = npt.NDArray[np.float64]
+
+
+def ecdf(
+    name: str,
+    data: pl.DataFrame,
+    *,
+    title: str,
+    caption: str,
+    value: str,
+    x_title: str,
+    y_title: str,
+    series: str = "policy",
+    policies: bool = True,
+    order: Sequence[str] | None = None,
+    run: str | None = None,
+    panel: str | None = None,
+    least: float | None = None,
+) -> Chart:
+    """A curve for each series: what part of its values is up to the value on the axis.
+
+    `data` has a row a value, in the unit of `x_title`; rows without a value are not counted. `run`: the
+    column that numbers runs; with several, thick curves are of all together, thin ones of each. `panel`
+    says in which of several pictures, one below the other. The axis is logarithmic if the 90th percentile is
+    over 50 times the 10th; values below `least`, or below the least above 0, then stand apart on the left.
+    """
+    names = {value: "value", series: "series"}
+    more = [pl.col(run).alias("run") if run else pl.lit(0).alias("run")]
+    more += [pl.col(panel).alias("panel") if panel else pl.lit("").alias("panel")]
+    rows = data.select(*names, *more).rename(names).drop_nulls("value")
+    if rows.is_empty():
+        raise NothingToDraw(f"chart {name}: there is no value to draw a distribution of")
+    axis = _Axis(rows["value"].cast(pl.Float64), least)
+    looks = Looks(ordered(rows["series"], order, policies=policies), policies=policies)
+    remarks = [
+        "Thick: all runs together; thin: each run." if rows["run"].n_unique() > 1 else "",
+        axis.remark,
+    ]
+    return Chart(
+        name,
+        title,
+        _chart(rows, looks, axis, x_title, y_title),
+        data,
+        sentences(caption, *remarks),
+        _words(rows, x_title),
+    )
+
+
+def is_wide(values: pl.Series) -> bool:
+    """Is an axis for them logarithmic?"""
+    above = values.filter(values > 0)
+    low, high = above.quantile(0.1), above.quantile(0.9)
+    return bool(low and high and high / low > WIDE)
+
+
+def cumulative(values: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """The empirical distribution: the different values, and what part of all is up to each."""
+    different, counts = np.unique(np.asarray(values, float), return_counts=True)
+    return different, np.cumsum(counts) / max(counts.sum(), 1)
+
+
+class _Axis:
+    """Where values are drawn."""
+
+    def __init__(self, values: pl.Series, least: float | None) -> None:
+        self.log = is_wide(values)
+        above = values.filter(values > 0)
+        self.least = least if least is not None else float(above.to_numpy().min(initial=np.inf))
+        self.apart = self.log and bool((values < self.least).any())
+        self.reach = reach_of(values.to_list(), log=self.log, zero=True)
+        if self.apart:
+            self.reach = Reach(self.least / 2, self.reach.high, log=True)
+
+    @property
+    def remark(self) -> str:
+        return f"Values below {self.least:,.3g} stand on the left." if self.apart else ""
+
+    def place(self, values: Floats) -> Floats:
+        """Where each lies, from 0 on the left to 1 on the right."""
+        low, high = self.reach.low, self.reach.high
+        if self.log:
+            low, high, values = np.log(low), np.log(high), np.log(np.maximum(values, low))
+        found: Floats = (values - low) / (high - low)
+        return found
+
+    def at(self) -> str:
+        """A Vega expression: where a value is drawn."""
+        return f"max(datum.value, {self.reach.low})" if self.apart else "datum.value"
+
+    def x(self, title: str) -> alt.X:
+        number = f"format(datum.value, '{NUMBERS}')"
+        less = f"datum.value < {self.least} ? '< {self.least:,.3g}' : {number}"
+        axis = alt.Axis(format=NUMBERS, tickCount=8, grid=True)
+        if self.log:
+            powers = 10.0 ** np.arange(-9, 10)
+            within = powers[(powers >= self.reach.low) & (powers <= self.reach.high)]
+            within = within[within >= self.least] if self.apart else within
+            ticks = [*([self.reach.low] if self.apart else []), *within.tolist()]
+            axis = alt.Axis(
+                labelExpr=less if self.apart else number,
+                grid=True,
+                **({"values": ticks} if len(within) > 1 else {"tickCount": 8}),
+            )
+        return alt.X("at:Q", title=title, scale=self.reach.scale(), axis=axis)
+
+
+def _chart(rows: pl.DataFrame, looks: Looks, axis: _Axis, x_title: str, y_title: str) -> Any:
+    panels = panels_of(rows["panel"])
+    curves = _curves(rows, axis)
+    height = HEIGHT if len(panels) == 1 else PANEL_HEIGHT
+    chosen = chosen_in_legend()
+    pictures = []
+    for panel, last in panels:
+        own = curves.filter(pl.col("panel") == panel).drop("panel")
+        layers = _layers(own, looks, axis, (x_title if last else "", y_title), chosen)
+        if not pictures:  # all panels obey what is chosen in the legend, which belongs to one
+            layers[-1] = layers[-1].add_params(chosen)
+        picture = alt.layer(*layers) if len(layers) > 1 else layers[0]
+        pictures.append((panel, picture.properties(width=WIDTH, height=height)))
+    return stacked(pictures)
+
+
+def _curves(rows: pl.DataFrame, axis: _Axis) -> pl.DataFrame:
+    """The points of all curves: panel, series, run (ALL: of all together), value, percent."""
+    several = rows["run"].n_unique() > 1
+    every = rows.with_columns(run=pl.lit(ALL, pl.Int64))
+    pooled = (
+        pl.concat([every, rows.with_columns(pl.col("run").cast(pl.Int64))]) if several else every
+    )
+    groups = pooled.group_by("panel", "series", "run", maintain_order=True)
+    known = [(keys, *cumulative(own["value"].to_numpy())) for keys, own in groups]
+    coarse = 1.0
+    while True:
+        points = [
+            (*keys, value[at], part[at] * 100)
+            for keys, value, part in known
+            for at in thinned(
+                axis.place(value), part, *(coarse * apart for apart in _APART[keys[2] == ALL])
+            )
+        ]
+        if len(points) <= POINTS_MOST:
+            break
+        coarse *= 2
+    feet = [(*keys, value[0], 0.0) for keys, value, _ in known]
+    names = ("panel", "series", "run", "value", "percent")
+    # A curve rises from 0 at its first value.
+    return pl.DataFrame([*feet, *points], schema=names, orient="row").sort(
+        "panel", "series", "run", "value", "percent", maintain_order=True
+    )
+
+
+def _layers(
+    curves: pl.DataFrame, looks: Looks, axis: _Axis, titles: tuple[str, str], chosen: alt.Parameter
+) -> list[Any]:
+    x = axis.x(titles[0])
+    y = alt.Y(
+        "percent:Q", title=titles[1], scale=alt.Scale(domain=[0, 100]), axis=alt.Axis(tickCount=5)
+    )
+    layers = []
+    thin = curves.filter(pl.col("run") != ALL)
+    if len(thin):
+        layers.append(
+            _lines(thin, axis, strokeWidth=0.8).encode(
+                x,
+                y,
+                looks.colour(symbolSize=STROKE_SIZE),
+                detail="run:N",
+                opacity=opacity_if(chosen, 0.5),
+            )
+        )
+    layers.append(
+        _lines(curves.filter(pl.col("run") == ALL), axis, strokeWidth=2.2).encode(
+            x,
+            y,
+            looks.colour(symbolSize=STROKE_SIZE),
+            looks.dash(),
+            opacity=opacity_if(chosen),
+            tooltip=[
+                alt.Tooltip("series:N", title="series"),
+                alt.Tooltip("value:Q", title="up to", format=NUMBERS),
+                alt.Tooltip("percent:Q", title="of all (%)", format=".4~g"),
+            ],
+        )
+    )
+    return layers
+
+
+def _lines(curves: pl.DataFrame, axis: _Axis, **look: Any) -> Any:
+    drawn = chart_of(curves, digits=4).transform_calculate(at=axis.at())
+    return drawn.mark_line(interpolate="step-after", clip=True, **look)
+
+
+def _words(rows: pl.DataFrame, x_title: str) -> str:
+    told = []
+    for (panel, series), own in rows.group_by("panel", "series", maintain_order=True):
+        middle, high = (own["value"].quantile(part, "linear") for part in (0.5, 0.99))
+        told.append(
+            f"{panel} {series}".strip()
+            + f": median {three_digits(middle)}, 99th percentile {three_digits(high)}"
+        )
+    return f"Cumulative distribution of {x_title}. " + "; ".join(told) + "."
