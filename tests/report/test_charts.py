@@ -6,7 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -264,7 +265,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS, theme.OTHER_COLOUR})
+COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS, *theme.OWN_COLOURS})
 
 SIGHT = {
     "all cones": np.eye(3),
@@ -331,8 +332,25 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     assert len({each.colour for each in found}) == 1
     assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
     assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
-    assert theme.policy_look("own").colour == theme.OTHER_COLOUR
-    assert len({theme.policy_look(name).colour for name in (*known_policies(), "own")}) == 9
+    everything = (*known_policies(), "fair", "own")
+    assert len({theme.policy_look(name).colour for name in everything}) == len(everything) == 10
+
+
+def test_policies_of_a_user_take_no_colour_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers go by name: one that comes before `cfs` takes its number, and `cfs` takes the next one's."""
+    known = known_policies()
+    before = {name: theme.policy_look(name).colour for name in known}
+    added = {"boost": replace(known["cfs"], name="boost", number=5)}
+    later = {
+        name: replace(policy, number=(policy.number or 0) + 1)
+        for name, policy in list(known.items())[5:]
+    }
+    more = {**dict(list(known.items())[:5]), **added, **later}
+    more["own"] = replace(known["cfs"], name="own", number=9)
+    monkeypatch.setattr(theme, "known_policies", lambda: more)
+    assert {name: theme.policy_look(name).colour for name in known} == before
+    found = {theme.policy_look(name).colour for name in ("boost", "own")}
+    assert len(found) == 2 and not found & set(before.values())
 
 
 def test_policies_have_an_order() -> None:
@@ -582,7 +600,7 @@ def test_drawn_latencies_are_near_all_of_them() -> None:
         assert gaps.max() <= steps.max() + 0.5
 
 
-def distribution(values: list[float | None], least: float | None = None) -> Chart:
+def distribution(values: Sequence[float | None], least: float | None = None) -> Chart:
     data = pl.DataFrame(
         {"policy": ["rr"] * len(values), "ms": values}, schema_overrides={"ms": pl.Float64}
     )

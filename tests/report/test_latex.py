@@ -14,10 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report_samples import sample_report, table
-from schedlab.report import build, latex
+from schedlab.report import build, charts, drawing, latex
 from schedlab.report.model import Cell, Table
+from schedlab.report.specifications import for_paper
+from schedlab.toolchain.policies import known_policies
+from test_charts import runs
 
-POINTS_PER_MM = 72 / 25.4
+POINTS_PER_MM, PIXELS_PER_MM = 72 / 25.4, 96 / 25.4
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,30 @@ def test_figures_are_as_wide_as_a_column_and_a_page(paper: Path, width: int) -> 
         box = re.search(rb"/MediaBox ?\[ ?0 0 ([\d.]+) ", content)
         assert box and float(box[1]) == pytest.approx(width * POINTS_PER_MM, abs=0.5), picture
         assert b"/FontFile" in content, "its letters are in it"
+
+
+@pytest.mark.parametrize("name", ["lines", "ecdf-panels"])
+def test_a_legend_leaves_narrow_plots_their_width(name: str) -> None:
+    """Of many policies, as many names stand side by side as a column of a paper has room for."""
+    rows = runs(tuple(f"{policy}:a-preset" for policy in known_policies()), 2)
+    chart = {
+        "lines": lambda: charts.lines(
+            "c", rows, x="cpus", y="ticks", x_title="CPUs", y_title="ticks", title="t", caption=""
+        ),
+        "ecdf-panels": lambda: charts.ecdf(
+            "c",
+            rows,
+            value="ticks",
+            panel="group",
+            x_title="ticks",
+            y_title="%",
+            title="t",
+            caption="",
+        ),
+    }[name]()
+    wanted = 85 * PIXELS_PER_MM
+    width = re.search(r'width="([\d.]+)"', drawing.narrowed(for_paper(chart), wanted))
+    assert width and float(width[1]) == pytest.approx(wanted, rel=0.05)
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])))

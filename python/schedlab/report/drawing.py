@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from schedlab.report.charts.theme import WIDTH
 from schedlab.report.specifications import VEGA_LITE
 
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
@@ -20,14 +21,40 @@ def svg(specification: Mapping[str, Any]) -> str:
 
 
 def narrowed(specification: Mapping[str, Any], wanted: float) -> str:
-    """Returns the picture with a plot so narrow, or so wide, that all of it is `wanted` pixels wide; of a chart
-    of several plots, as wide as it is."""
-    picture = svg(specification)
+    """Returns the picture with plots so narrow, or so wide, that all of it is `wanted` pixels wide; of plots side
+    by side, as wide as it is."""
+    fewer = _with_legends_for(dict(specification), wanted)
+    change = wanted - size(svg(fewer))[0]
+    return svg(_widened(fewer, change, wanted / 3))
+
+
+def _with_legends_for(part: Any, width: float) -> Any:
+    """Returns the specification with as many names side by side in its legends as there is room for: they are
+    written for plots of theme.WIDTH, and a wide legend would leave narrow ones no room."""
+    if isinstance(part, list):
+        return [_with_legends_for(each, width) for each in part]
+    if not isinstance(part, dict):
+        return part
+    changed = {
+        name: each if name == "datasets" else _with_legends_for(each, width)
+        for name, each in part.items()
+    }
+    legend = changed.get("legend")
+    if isinstance(legend, dict) and "columns" in legend:
+        fit = max(int(legend["columns"] * width / WIDTH), 1)
+        changed["legend"] = {**legend, "columns": fit}
+    return changed
+
+
+def _widened(specification: Mapping[str, Any], change: float, least: float) -> dict[str, Any]:
+    """Returns it with each of its plots, which stand one below the other, so much wider."""
+    changed = dict(specification)
+    if "vconcat" in specification:
+        changed["vconcat"] = [_widened(each, change, least) for each in specification["vconcat"]]
     own = specification.get("width")
-    if not isinstance(own, int | float):
-        return picture
-    plot = max(own + wanted - size(picture)[0], wanted / 3)
-    return svg({**specification, "width": plot})
+    if isinstance(own, int | float):
+        changed["width"] = max(own + change, least)
+    return changed
 
 
 def size(picture: str) -> tuple[float, float]:

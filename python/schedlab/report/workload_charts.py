@@ -84,7 +84,7 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
     setups = [each for each in workload.setups if each.succeeded]
     rows = workload.rows_of(collection.summary)
     many = sum(len(each.runs) for each in setups) > _TRACES
-    if many or "wakeups" not in rows.columns or not rows["wakeups"].sum():
+    if many or not setups or "wakeups" not in rows.columns or not rows["wakeups"].sum():
         return
     counts = sorted({each.setup.cpus for each in setups})
     yield from charts.drawn(

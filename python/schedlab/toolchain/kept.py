@@ -53,23 +53,24 @@ def kept_listing() -> list[dict[str, Any]] | None:
 
 
 @cache
-def page_policies() -> frozenset[str]:
-    """Returns the names of the policies that the kept page has, whatever the C sources are now; none if it cannot be
-    read."""
-    try:
-        listing = _part(PAGE.read_text(encoding="utf-8"), LISTING)
-    except (OSError, UnicodeDecodeError):
-        return frozenset()
-    return frozenset(each["name"] for each in json.loads(listing or "[]"))
+def page_policies() -> tuple[str, ...]:
+    """Returns the names of the policies that the kept page has, in their order, whatever the C sources are now; none
+    if it cannot be read."""
+    listing = _part(_page() or "", LISTING)
+    return tuple(each["name"] for each in json.loads(listing or "[]"))
 
 
 @cache
 def _kept() -> str | None:
+    page = _page()
+    return page if page and hash_in(page) == sources_hash() else None
+
+
+def _page() -> str | None:
     try:
-        page = PAGE.read_text(encoding="utf-8")
+        return PAGE.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    return page if hash_in(page) == sources_hash() else None
 
 
 def _part(page: str, name: str) -> str:

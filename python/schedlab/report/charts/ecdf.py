@@ -152,7 +152,7 @@ def _chart(rows: pl.DataFrame, looks: Looks, axis: _Axis, x_title: str, y_title:
     curves = _curves(rows, axis)
     height = HEIGHT if len(panels) == 1 else PANEL_HEIGHT
     chosen = chosen_in_legend()
-    pictures = []
+    pictures: list[tuple[str, Any]] = []
     for panel, last in panels:
         own = curves.filter(pl.col("panel") == panel).drop("panel")
         layers = _layers(own, looks, axis, (x_title if last else "", y_title), chosen)

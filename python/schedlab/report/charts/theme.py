@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.toolchain.policies import known_policies
+from schedlab.toolchain.kept import page_policies
+from schedlab.toolchain.policies import FAIR, known_policies
 
 Spec = dict[str, Any]
 
@@ -34,7 +35,7 @@ ANNOTATION = "schedlab-annotation"
 
 SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
 BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
-CRIMSON = "#d01070"
+CRIMSON, STEEL, VIOLET = "#d01070", "#7080b0", "#a058d0"
 PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
 """For series that are no policies; slate is for all others.
 
@@ -42,10 +43,10 @@ Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11)
 differ for people without red, green or blue cones, too.
 """
 
-POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, CRIMSON, PURPLE, RUST)
-"""Colours by a policy's number."""
-OTHER_COLOUR = ORCHID
-"""The colour of a policy that has no number, or a higher one."""
+POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, CRIMSON, PURPLE, RUST, STEEL)
+"""Of the policies that come with schedlab, in their order, Linux's own class last."""
+OWN_COLOURS = (ORCHID, VIOLET)
+"""Of those that a user has added, in theirs. They take no colour from the others, whatever their names are."""
 
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
@@ -75,10 +76,15 @@ def policy_look(policy: str) -> Look:
     known = tuple(policy_known.presets) if policy_known else ()
     place = known.index(preset) + 1 if preset in known else len(known) + 1 if preset else 0
     place = min(place + (1 if settings else 0), len(DASHES) - 1)
-    number = policy_known.number if policy_known else None
-    ours = number is not None and number < len(POLICY_COLOURS)
-    colour = POLICY_COLOURS[number] if number is not None and ours else OTHER_COLOUR
-    return Look(colour, DASHES[place], SHAPES[place])
+    return Look(_policy_colour(name), DASHES[place], SHAPES[place])
+
+
+def _policy_colour(name: str) -> str:
+    with_schedlab = (*page_policies(), FAIR.name)
+    if name in with_schedlab:
+        return POLICY_COLOURS[with_schedlab.index(name) % len(POLICY_COLOURS)]
+    own = [each for each in known_policies() if each not in with_schedlab]
+    return OWN_COLOURS[own.index(name) % len(OWN_COLOURS) if name in own else 0]
 
 
 def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
