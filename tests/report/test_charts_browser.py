@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from schedlab.report.charts.parts import FADED
@@ -30,7 +32,8 @@ def page_and_messages(browser: Browser) -> tuple[Page, list[str]]:
     """All charts on one dark page, and what the browser said of them."""
     figures = "".join(
         f'<figure class="chart" id="{name}"><div class="drawing" style="width: 100%"></div>'
-        f'<script type="application/json">{json.dumps(for_page(made(name)))}</script></figure>'
+        f'<script type="application/json">{json.dumps(for_page(made(name)))}</script>'
+        '<p class="files"></p></figure>'
         for name in MAKERS
     )
     page = browser.new_page(viewport={"width": 1000, "height": 800})
@@ -140,3 +143,51 @@ def test_the_wheel_zooms_with_control_and_scrolls_without(
     page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_timeout(200)
     assert text() == whole
+
+
+def saved(page: Page, name: str, kind: str) -> bytes:
+    """What the button of a figure for its view as it stands gives."""
+    with page.expect_download() as download:
+        page.locator(f"#{name} .files button", has_text=kind).click()
+    assert download.value.suggested_filename == f"{name}-view.{kind.lower()}"
+    return Path(download.value.path()).read_bytes()
+
+
+def rows_of(csv: bytes) -> pl.DataFrame:
+    return pl.read_csv(csv, infer_schema_length=None)
+
+
+def test_a_view_is_saved_as_it_stands(page_and_messages: tuple[Page, list[str]]) -> None:
+    """Picture and data of what is seen: before a zoom, and after it."""
+    page, messages = page_and_messages
+    whole = rows_of(saved(page, "gantt", "CSV"))
+    picture = saved(page, "gantt", "SVG").decode()
+    drawing = page.locator("#gantt svg")
+    drawing.scroll_into_view_if_needed()
+    box = drawing.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(200)
+    near = rows_of(saved(page, "gantt", "CSV"))
+    labels = drawing.locator(".role-axis-label text").all_text_contents()
+    nearer = saved(page, "gantt", "SVG").decode()
+    page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert picture != nearer and all(f">{label}</text>" in nearer for label in labels)
+    assert nearer.startswith('<svg style="color: #111; background: white"')
+    assert 0 < len(near) < len(whole)
+    times = [float(label.replace(",", "")) for label in labels if not label.startswith("CPU")]
+    first, last = min(times), max(times)
+    seen = near.drop_nulls("pid")
+    assert seen["to"].min() > first - (last - first) and seen["from_"].max() < last + (last - first)
+    assert saved(page, "lines", "PNG").startswith(b"\x89PNG")
+    assert messages == []
+
+
+def test_the_data_of_a_view_are_what_is_drawn(page_and_messages: tuple[Page, list[str]]) -> None:
+    page, _ = page_and_messages
+    found = rows_of(saved(page, "dots", "CSV"))
+    mean = made("dots").data.drop_nulls("mean")["mean"].to_list()
+    assert sorted(found["mean"]) == pytest.approx(sorted(mean), rel=1e-4)

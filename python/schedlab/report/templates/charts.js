@@ -13,6 +13,7 @@ const NARROWEST = 120; // pixels of a view, if its chart says no others; what ha
 const LABELS = 0.4; // of a chart's width, at most, are the names at its side
 const NAMES = 0.55; // of a chart's width, at most, is a name in its legend
 const LEGENDS = [Infinity, 3, 2, 1]; // names side by side, until there is room
+const PNG_SCALE = 2;
 const ATTEMPTS = 4; // other labels of an axis take other room
 
 // The same specification with some of its numbers changed: `change(name, number, above)` says to
@@ -122,6 +123,7 @@ async function draw(figure) {
             await fit(drawn);
             if (names === LEGENDS.at(-1) || legendFits(place)) {
                 follow(drawn);
+                offerView(figure, view);
                 break;
             }
             view.finalize();
@@ -152,6 +154,86 @@ function follow(drawn) {
         width = drawn.place.clientWidth;
         work = work.then(() => fit(drawn));
     }).observe(drawn.place);
+}
+
+// The view as it stands, zoomed, with what is chosen in it, as files that this page makes itself.
+function offerView(figure, view) {
+    const line = figure.querySelector(".files");
+    if (!line) return;
+    const kinds = { SVG: () => svgOf(view), PNG: () => pngOf(view), CSV: () => csvOf(view) };
+    const buttons = Object.entries(kinds).map(([kind, make]) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = kind;
+        button.setAttribute("aria-label", `${kind} of this view`);
+        button.addEventListener("click", async () => {
+            save(await make(), `${figure.id}-view.${kind.toLowerCase()}`);
+        });
+        return button;
+    });
+    const group = document.createElement("span");
+    group.className = "view";
+    group.append("this view ", ...buttons);
+    line.append(group);
+}
+
+function save(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// On paper: the page's ink is black there, whatever it is on the screen.
+async function svgOf(view) {
+    const text = await view.toSVG();
+    const onPaper = text.replace("<svg", '<svg style="color: #111; background: white"');
+    return new Blob([onPaper], { type: "image/svg+xml" });
+}
+
+async function pngOf(view) {
+    const image = new Image();
+    image.src = URL.createObjectURL(await svgOf(view));
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width * PNG_SCALE, image.height * PNG_SCALE];
+    const context = canvas.getContext("2d");
+    context.fillStyle = "white";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(image.src);
+    return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
+
+// A row for each thing that is drawn, and lies in the picture.
+function csvOf(view) {
+    const rows = new Map();
+    for (const datum of drawnIn(view.scenegraph().root)) {
+        const row = Object.fromEntries(Object.entries(datum).filter(([name]) => !name.startsWith("_")));
+        rows.set(JSON.stringify(row), row);
+    }
+    const names = [...new Set([...rows.values()].flatMap(Object.keys))];
+    const lines = [names, ...[...rows.values()].map((row) => names.map((name) => row[name]))];
+    const text = lines.map((line) => `${line.map(csvField).join(",")}\n`).join("");
+    return new Blob([text], { type: "text/csv" });
+}
+
+function* drawnIn(mark, width = Infinity) {
+    const own = mark.role === "mark" && mark.marktype !== "group";
+    for (const item of mark.items ?? []) {
+        const { x1, x2 } = item.bounds;
+        if (own && item.datum && x2 >= 0 && x1 <= width) yield item.datum;
+        if (mark.role?.startsWith("legend") || mark.role?.startsWith("axis")) continue;
+        for (const below of mark.marktype === "group" ? item.items : []) yield* drawnIn(below, item.width || width);
+    }
+}
+
+// As RFC 4180 has it; what a spreadsheet would take for a formula is text.
+function csvField(value) {
+    const text = String(value ?? "");
+    const safe = typeof value === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
 // The file stands in for what cannot be drawn.
