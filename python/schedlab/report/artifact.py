@@ -159,7 +159,8 @@ def blocks_of(collection: Collection, figures: Iterable[Figure]) -> dict[str, Ta
     return {
         block.name: block
         for page in only_pages(collection, set(wanted.values()))
-        for block in page.blocks()
+        for each in page.blocks()
+        for block in ((each, *each.still) if isinstance(each, Chart) else (each,))
         if not isinstance(block, Text) and block.name in wanted
     }
 

@@ -61,8 +61,9 @@ def write(
     progress: Progress = lambda what, done, of: None,
 ) -> Path:
     """Fills a folder; gives the file to open."""
-    pictures = _Counter(progress, "pictures", Numbering(report).figures)
-    files.write_files(report, folder / files.FOLDER, pictures.advance)
+    on_paper = "markdown" in formats
+    pictures = _Counter(progress, "pictures", len(files.charts_of(report, on_paper=on_paper)))
+    files.write_files(report, folder / files.FOLDER, pictures.advance, on_paper=on_paper)
     results.write_json(folder / MARK, _contents(report))
     first = None
     if "html" in formats:
@@ -77,7 +78,8 @@ def write(
     if "latex" in formats:
         from schedlab.report.latex import write_latex
 
-        drawn = _Counter(progress, "pictures for a paper", Numbering(report).figures)
+        figures = sum(not chart.still for chart in files.charts_of(report, on_paper=True))
+        drawn = _Counter(progress, "pictures for a paper", figures)
         paper = write_latex(report, folder, drawn.advance)
         first = first or paper
     if first is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from statistics import median
 
@@ -17,6 +18,7 @@ from schedlab.display.names import slug
 from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
+from schedlab.report.comparison_stills import each_metric, each_own, means_of_own
 from schedlab.report.findings import FEW_POLICIES, Score, contests, score
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.suites import COMPARED, Suite
@@ -262,16 +264,20 @@ def _identity(suite: Suite) -> dict[str, object]:
 
 
 def _pictures(found: Sequence[Suite]) -> Section:
+    measures = _measures(found)
+    behind = relative(found, measures)
     blocks: list[Block] = [
         Text(
-            "Choose a suite and a metric below each picture; a policy has the same colour in all."
+            "Choose a suite and a metric below each picture; a policy has the same colour in all. On paper, each"
+            " workload that is of no study has its pictures."
         ),
-        chooser(found, _measures(found)),
-        relative(found, _measures(found)),
+        replace(chooser(found, measures), still=means_of_own(found, measures)),
+        replace(behind, still=each_metric(behind, found, measures)),
     ]
     both = [suite for suite in found if len(suite.measures) > 1]
     if both:
-        blocks.append(trade_off(both, _measures(both)))
+        two = trade_off(both, _measures(both))
+        blocks.append(replace(two, still=each_own(two, both)))
     return Section("To look at", tuple(blocks))
 
 

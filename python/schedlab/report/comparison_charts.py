@@ -12,6 +12,7 @@ import polars as pl
 
 from schedlab.comparison.measures import Measure
 from schedlab.comparison.printed import TIME, Quantity
+from schedlab.display.names import json_text
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
 from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH, in_policy_order
 from schedlab.report.model import Chart
@@ -29,14 +30,13 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     """Each policy's mean with its interval."""
     rows = pl.DataFrame([row for suite in found for row in _means(suite, measures)])
     start = _start(found)
-    metric = next(each for each in measures if each in start.measures)
+    there = [each for each in measures if each in start.measures]
+    metric = next((each for each in there if each in start.contests), there[0])
     suite_choice = _choice("suite", "Suite ", [label(suite) for suite in found], label(start))
-    metric_choice = _choice(
-        "metric", "Metric ", [_named(each) for each in measures], _named(metric)
-    )
+    metric_choice = _choice("metric", "Metric ", [named(each) for each in measures], named(metric))
     looks = Looks(in_policy_order(rows["policy"]), policies=True)
     lacking = [
-        {"suite": label(suite), "metric": _named(measure)}
+        {"suite": label(suite), "metric": named(measure)}
         for suite in found
         for measure in measures
         if measure not in suite.measures
@@ -47,7 +47,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
     x, low = (
         alt.X(
             f"{bound}:Q",
-            title="mean over the seeds, with its interval of 95 %",
+            title=None,
             scale=alt.Scale(zero=False),
             axis=alt.Axis(format=NUMBERS),
         )
@@ -58,6 +58,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         base.mark_rule(strokeWidth=2).encode(low, alt.X2("high:Q"), y, colour),
         base.mark_point(filled=True, size=60).encode(x, y, colour, tooltip=_tooltip()),
         _nothing(lacking, chosen),
+        _axis_title("x", "metric + ': mean over the seeds, interval of 95 %'"),
     ).properties(
         width=WIDTH,
         height=_ROW * max(len(suite.policies) for suite in found),
@@ -70,7 +71,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         rows,
         "The axis need not begin at zero. Arrow in the metric's name: what is better. An interval"
         " that seems missing is narrower than its point.",
-        f"Means of all policies in a suite and metric that can be chosen; at first {_named(metric)}"
+        f"Means of all policies in a suite and metric that can be chosen; at first {named(metric)}"
         f" of {label(start)}: {_told(start, metric)}.",
     )
 
@@ -82,7 +83,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             {
                 "suite": label(suite),
                 "policy": policy,
-                "metric": _named(measure),
+                "metric": named(measure),
                 "times": _finite(suite.ratio(policy, measure)),
                 "may_be_best": policy in suite.as_good(measure),
             }
@@ -92,7 +93,7 @@ def relative(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         ]
     )
     metric_choice = _choice(
-        "relative_metric", "Metric ", [_named(each) for each in measures], _named(measures[0])
+        "relative_metric", "Metric ", [named(each) for each in measures], named(measures[0])
     )
     policies, labels = in_policy_order(rows["policy"]), [label(suite) for suite in found]
     base = (
@@ -156,9 +157,15 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         for bound in ("mean", "low", "high"):
             field = f"datum[trade_{axis} + '_{bound}']"
             base = base.transform_calculate(**{f"{axis}_{bound}": field})
+        numbers = [f"format(datum.{axis}_{bound}, ',.4~g')" for bound in ("mean", "low", "high")]
+        told = "{} + ': ' + {} + ' [' + {} + ', ' + {} + ']'"
+        told = told.format(f"{_names(keys)}[trade_{axis}]", *numbers)
+        base = base.transform_calculate(**{f"{axis}_told": told})
     base = base.transform_filter("isValid(datum.x_mean) && isValid(datum.y_mean)")
     x, y = (_axis(channel, axis) for channel, axis in ((alt.X, "x"), (alt.Y, "y")))
-    colour = looks.colour()
+    within = json_text({label(suite): list(suite.policies) for suite in found})
+    legend = {"values": alt.ExprRef(f"{within}[trade_suite]")}
+    colour = looks.colour(**legend)
     bars = base.mark_rule(strokeWidth=1.5, opacity=0.6)
     picture = alt.layer(
         bars.encode(_axis(alt.X, "x", "low"), alt.X2("x_high:Q"), y, colour),
@@ -167,21 +174,18 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
             x,
             y,
             colour,
-            looks.shape(),
+            looks.shape(**legend),
             tooltip=[
                 alt.Tooltip("series:N", title="policy"),
-                *(
-                    alt.Tooltip(f"{axis}_{bound}:Q", title=f"{word}, {bound}", format=",.4~g")
-                    for axis, word in (("x", "horizontal"), ("y", "vertical"))
-                    for bound in ("mean", "low", "high")
-                ),
+                alt.Tooltip("x_told:N", title="across"),
+                alt.Tooltip("y_told:N", title="up"),
             ],
         ),
         _nothing(
             [{"suite": label(suite), **_there(suite, keys)} for suite in found],
             "datum.suite == trade_suite && !(datum[trade_x] && datum[trade_y])",
         ),
-        *_axis_titles(keys),
+        *(_axis_title(axis, f"{_names(keys)}[trade_{axis}]") for axis in "xy"),
     ).properties(width=WIDTH, height=380, title=alt.TitleParams(alt.ExprRef("trade_suite")))
     return Chart(
         "comparison-trade-off",
@@ -192,7 +196,7 @@ def trade_off(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         " better; a policy with none further that way on both axes is a choice that one can"
         " defend.",
         f"Points of all policies of a suite, two metrics that can be chosen against each other; at"
-        f" first {_named(across)} and {_named(up)} of {label(start)}.",
+        f" first {named(across)} and {named(up)} of {label(start)}.",
     )
 
 
@@ -201,7 +205,7 @@ def _nothing(rows: list[dict[str, Any]], chosen: str) -> alt.Chart:
     base = alt.Chart(alt.InlineData(values=rows)).transform_filter(chosen)
     written: alt.Chart = base.mark_text(style=ANNOTATION).encode(
         text=alt.value("This suite has no such metric: choose another."),
-        x=alt.value(WIDTH / 2),
+        x=alt.value(alt.ExprRef("width / 2")),
         y=alt.value(_ROW),
     )
     return written
@@ -216,25 +220,25 @@ def label(suite: Suite) -> str:
     return f"{suite.title}, {suite.cpus} CPU{'' if suite.cpus == 1 else 's'}"
 
 
-def _named(measure: Measure) -> str:
+def named(measure: Measure) -> str:
     """Returns its title with unit and direction."""
-    unit = _unit(measure).unit
+    unit = unit_of(measure).unit
     arrow = {"lower": " ↓", "higher": " ↑", None: ""}[measure.better]
     return f"{measure.title}{f' ({unit})' if unit else ''}{arrow}"
 
 
-def _unit(measure: Measure) -> Quantity:
+def unit_of(measure: Measure) -> Quantity:
     return _MILLISECONDS if measure.quantity is TIME else measure.quantity
 
 
 def _means(suite: Suite, measures: Sequence[Measure]) -> Iterable[dict[str, Any]]:
     for measure in measures:
-        factor = _unit(measure).factor
+        factor = unit_of(measure).factor
         for policy in suite.having(measure) if measure in suite.measures else ():
             mean = suite.means[policy, measure.name]
             yield {
                 "suite": label(suite),
-                "metric": _named(measure),
+                "metric": named(measure),
                 "policy": policy,
                 "mean": mean.mean * factor,
                 "low": mean.low * factor,
@@ -247,7 +251,7 @@ def _wide(suite: Suite, policy: str, keys: dict[str, Measure]) -> dict[str, Any]
     row: dict[str, Any] = {"suite": label(suite), "series": policy}
     for key, measure in keys.items():
         mean = suite.means.get((policy, measure.name))
-        factor = _unit(measure).factor
+        factor = unit_of(measure).factor
         for bound in ("mean", "low", "high"):
             row[f"{key}_{bound}"] = getattr(mean, bound) * factor if mean else None
     return row
@@ -278,14 +282,14 @@ def _choice(name: str, words: str, options: list[str], value: str) -> alt.Parame
 
 
 def _keyed(name: str, words: str, keys: dict[str, Measure], value: str) -> alt.Parameter:
-    labels = [_named(each) for each in keys.values()]
+    labels = [named(each) for each in keys.values()]
     bind = alt.binding_select(options=list(keys), labels=labels, name=words)
     return alt.param(name=name, value=value, bind=bind)
 
 
 def _names(keys: dict[str, Measure]) -> str:
     """A Vega expression: the metrics' names by their keys."""
-    return "{" + ", ".join(f"{key}: '{_named(each)}'" for key, each in keys.items()) + "}"
+    return "{" + ", ".join(f"{key}: '{named(each)}'" for key, each in keys.items()) + "}"
 
 
 def _axis(channel: Any, axis: str, bound: str = "mean") -> Any:
@@ -297,22 +301,26 @@ def _axis(channel: Any, axis: str, bound: str = "mean") -> Any:
     )
 
 
-def _axis_titles(keys: dict[str, Measure]) -> list[alt.Chart]:
-    """The names of the metrics that are chosen: the title of an axis itself cannot change in Vega-Lite."""
-    names = _names(keys)
-    places: dict[str, tuple[str, str, dict[str, Any]]] = {
-        "x": ("width", "height + 34", {"align": "right"}),
-        "y": ("-52", "height / 2", {"angle": 270}),
-    }
-    one = alt.Chart(alt.InlineData(values=[{}]))
-    return [
-        one.mark_text(**how).encode(
-            text=alt.value(alt.ExprRef(f"{names}[trade_{axis}]")),
+def _axis_title(axis: str, words: str) -> alt.Chart:
+    """What a Vega expression says, as the name of an axis: the title of an axis itself cannot change in
+    Vega-Lite."""
+    x, y, how = _TITLE_PLACES[axis]
+    written: alt.Chart = (
+        alt.Chart(alt.InlineData(values=[{}]))
+        .mark_text(**how)
+        .encode(
+            text=alt.value(alt.ExprRef(words)),
             x=alt.value(alt.ExprRef(x)),
             y=alt.value(alt.ExprRef(y)),
         )
-        for axis, (x, y, how) in places.items()
-    ]
+    )
+    return written
+
+
+_TITLE_PLACES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "x": ("width", "height + 34", {"align": "right"}),
+    "y": ("-52", "height / 2", {"angle": 270}),
+}
 
 
 def _tooltip() -> list[alt.Tooltip]:
@@ -330,7 +338,7 @@ def _finite(number: float) -> float | None:
 
 
 def _told(suite: Suite, measure: Measure) -> str:
-    factor = _unit(measure).factor
+    factor = unit_of(measure).factor
     return ", ".join(
         f"{policy} {suite.means[policy, measure.name].mean * factor:,.4g}"
         for policy in suite.order(measure)

@@ -37,8 +37,9 @@ def check_names(report: Report) -> None:
     """Raises ValueError for a name that is no file's, or that two have."""
     taken: set[str] = set()
     for page in report.pages:
-        named = (each.name for each in page.blocks() if not isinstance(each, Text))
-        for name in (page.name, *named):
+        blocks = [each for each in page.blocks() if not isinstance(each, Text)]
+        stills = [each for block in blocks if isinstance(block, Chart) for each in block.still]
+        for name in (page.name, *(each.name for each in (*blocks, *stills))):
             if not _NAME.fullmatch(name):
                 raise ValueError(f"{name!r}: names are letters, digits and hyphens")
             if name.lower() in taken:
@@ -46,22 +47,36 @@ def check_names(report: Report) -> None:
             taken.add(name.lower())
 
 
-def write_files(report: Report, folder: Path, advance: Advance = lambda name: None) -> None:
-    """Writes all of them into `folder`; the pictures by as many processes as pay.
+def write_files(
+    report: Report, folder: Path, advance: Advance = lambda name: None, *, on_paper: bool = False
+) -> None:
+    """Writes all of them into `folder`; the pictures by as many processes as pay. `on_paper`: those too that stand
+    for what can be chosen in a chart.
 
     A report that is to grow has no pictures: drawing them takes the most of a report's time.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    blocks = [each for page in report.pages for each in page.blocks()]
-    charts = [each for each in blocks if isinstance(each, Chart) and not report.missing]
+    blocks = [each for page in report.pages for each in page.blocks() if not isinstance(each, Text)]
+    charts = [] if report.missing else charts_of(report, on_paper=on_paper)
     small = {page.picture for page in report.pages}
     with ExitStack() as stack:
         pictures = _pictures(charts, small, folder, stack)
-        for block in blocks:
-            if not isinstance(block, Text):
-                write_data(block.data, folder / block.name)
+        written = {each.name: each for each in (*blocks, *charts)}
+        for block in written.values():
+            write_data(block.data, folder / block.name)
         for chart, _ in zip(charts, pictures, strict=True):
             advance(chart.name)
+
+
+def charts_of(report: Report, *, on_paper: bool) -> list[Chart]:
+    """Returns the charts of a report, and with `on_paper` those that stand for them there."""
+    return [
+        chart
+        for page in report.pages
+        for block in page.blocks()
+        if isinstance(block, Chart)
+        for chart in (block, *(block.still if on_paper else ()))
+    ]
 
 
 def write_data(data: pl.DataFrame, stem: Path) -> None:

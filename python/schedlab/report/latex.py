@@ -70,10 +70,11 @@ def write_latex(report: Report, folder: Path, advance: Advance = lambda name: No
                 (place / f"{block.name}.tex").write_text("".join(_lines(_table(block))))
                 parts.append(f"\\input{{{block.name}}}")
             elif isinstance(block, Chart):
-                (place / f"{block.name}.tex").write_text("".join(_lines(_figure(block))))
-                parts.append(f"\\input{{{block.name}}}")
-                _draw(block, place)
-                advance(block.name)
+                for chart in block.on_paper:
+                    (place / f"{chart.name}.tex").write_text("".join(_lines(_figure(chart))))
+                    parts.append(f"\\input{{{chart.name}}}")
+                    _draw(chart, place)
+                    advance(chart.name)
     (place / "preamble.tex").write_text(_of_release("preamble.tex"))
     (place / "schedlab.bib").write_text(citation())
     document = (_TEMPLATES / DOCUMENT).read_text()

@@ -64,6 +64,10 @@ class _Document:
             yield text if block.tone == "plain" else _quoted(text)
             return
         yield _anchor(block.name)
+        for shown in block.on_paper if isinstance(block, Chart) else (block,):
+            yield from self._figure(shown)
+
+    def _figure(self, block: Table | Chart) -> Iterator[str]:
         yield f"**{self.numbering.labels[block.name]}.** {title_markdown(block.title)}"
         if isinstance(block, Table):
             yield self._table(fitted(block))

@@ -118,6 +118,13 @@ class Chart:
     caption: str
     description: str
     """What the picture shows, for readers that cannot see it."""
+    still: tuple[Chart, ...] = ()
+    """The charts that stand for it where nothing can be chosen: on paper."""
+
+    @property
+    def on_paper(self) -> tuple[Chart, ...]:
+        """What of it is drawn on paper."""
+        return self.still or (self,)
 
     @cached_property
     def plain(self) -> dict[str, Any]:

@@ -24,11 +24,13 @@ class Numbering:
                 elif isinstance(block, Chart):
                     figures += 1
                     self.labels[block.name] = f"Figure {figures}"
+                    for number, each in enumerate(block.still, start=1):
+                        self.labels[each.name] = f"Figure {figures}.{number}"
+                        self._pages[each.name] = page
                 else:
                     continue
                 self.blocks[block.name] = block
                 self._pages[block.name] = page
-        self.figures = figures
 
     def page_of(self, name: str) -> Page | None:
         """Returns the page on which a table or chart stands."""

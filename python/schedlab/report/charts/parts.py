@@ -96,11 +96,11 @@ class Looks:
             legend=self._legend(),
         )
 
-    def shape(self) -> alt.Shape:
+    def shape(self, **legend: Any) -> alt.Shape:
         return alt.Shape(
             "series:N",
             scale=alt.Scale(domain=self.series, range=[each.shape for each in self.looks]),
-            legend=self._legend(),
+            legend=self._legend(**legend),
         )
 
     def channel(self, channel: Any) -> Any:

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What stands for the pictures in which a reader chooses, on paper: each choice of a person's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from schedlab.comparison.measures import Measure
+from schedlab.display.names import slug, unique_slugs
+from schedlab.report.charts import dots, drawn, lines
+from schedlab.report.comparison_charts import label, named, unit_of
+from schedlab.report.model import Chart
+from schedlab.report.suites import Suite
+from schedlab.report.wording import cpus
+from schedlab.units import format_time
+
+
+def means_of_own(found: Sequence[Suite], measures: Sequence[Measure]) -> tuple[Chart, ...]:
+    """Returns a chart of each metric of each workload that is of no study."""
+    own: dict[tuple[str, str, int], list[Suite]] = {}
+    for suite in found:
+        if suite.study is None:
+            own.setdefault((suite.experiment, suite.machine, suite.tick_ns), []).append(suite)
+    stems = unique_slugs([f"{name} {on} {format_time(tick)}" for name, on, tick in own], "workload")
+    return tuple(
+        chart
+        for stem, suites in zip(stems, own.values(), strict=True)
+        for measure in measures
+        for chart in _means(f"{slug(measure.name)}-of-{stem}", suites, measure)
+    )
+
+
+def _means(name: str, suites: Sequence[Suite], measure: Measure) -> Iterator[Chart]:
+    """Draws the metric over the number of CPUs, where there are several; else a point for each policy."""
+    rows = [
+        (policy, suite.cpus, value * unit_of(measure).factor)
+        for suite in suites
+        if measure in suite.measures
+        for policy in suite.having(measure)
+        for value in suite.samples[policy, measure.name][0]
+    ]
+    if not rows:
+        return
+    data = pl.DataFrame(rows, schema=["policy", "cpus", "value"], orient="row")
+    first, counts = suites[0], sorted(set(data["cpus"]))
+    where = "" if len(counts) > 1 else f", {cpus(counts)}"
+    title = f"{first.title}{where}: {measure.title}"
+    caption = f"Machine {first.machine}, tick {format_time(first.tick_ns)}."
+    if len(counts) > 1:
+        yield from drawn(
+            lines,
+            name,
+            data,
+            title=title,
+            caption=caption,
+            x="cpus",
+            y="value",
+            x_title="CPUs",
+            y_title=named(measure),
+        )
+    else:
+        yield from drawn(
+            dots,
+            name,
+            data,
+            title=title,
+            caption=caption,
+            category="policy",
+            value="value",
+            x_title=named(measure),
+            category_order=first.policies,
+        )
+
+
+def each_metric(
+    chart: Chart, found: Sequence[Suite], measures: Sequence[Measure]
+) -> tuple[Chart, ...]:
+    """Returns the chart of how far all are from the best, for each metric that a workload of no study has."""
+    own = [suite for suite in found if suite.study is None]
+    return tuple(
+        _chosen(
+            chart,
+            measure.name,
+            f"{chart.title}: {measure.title}",
+            chart.data.filter(pl.col("metric") == named(measure)),
+            relative_metric=named(measure),
+        )
+        for measure in measures
+        if any(measure in suite.measures for suite in own)
+    )
+
+
+def each_own(chart: Chart, found: Sequence[Suite]) -> tuple[Chart, ...]:
+    """Returns the chart of two metrics for each workload of no study that has them."""
+    across, up = (
+        next(each["value"] for each in chart.plain["params"] if each["name"] == name)
+        for name in ("trade_x", "trade_y")
+    )
+    own = [
+        suite
+        for suite in found
+        if suite.study is None
+        and {across, up} <= {measure.name.replace("-", "_") for measure in suite.measures}
+    ]
+    return tuple(
+        _chosen(
+            chart,
+            stem,
+            f"{chart.title}: {label(suite)}",
+            chart.data.filter(pl.col("suite") == label(suite)),
+            trade_suite=label(suite),
+        )
+        for suite, stem in zip(
+            own, unique_slugs([label(suite) for suite in own], "suite"), strict=True
+        )
+    )
+
+
+def _chosen(chart: Chart, stem: str, title: str, data: pl.DataFrame, **values: str) -> Chart:
+    return replace(
+        chart,
+        name=f"{chart.name}-{stem}",
+        title=title,
+        chart=_Chosen(chart, values),
+        data=data,
+        description=f"{title}. {chart.description}",
+    )
+
+
+class _Chosen:
+    """A chart whose parameters have other values."""
+
+    def __init__(self, chart: Chart, values: dict[str, str]) -> None:
+        self._chart = chart
+        self._values = values
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = self._chart.plain
+        parameters = [
+            {**each, "value": self._values[each["name"]]} if each["name"] in self._values else each
+            for each in plain["params"]
+        ]
+        return {**plain, "params": parameters}
