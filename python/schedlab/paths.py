@@ -41,7 +41,23 @@ def _remove_if_empty(folder: Path) -> None:
         folder.parent.rmdir()
 
 
+SHARED = "SCHEDLAB_SHARED_CACHE"
+"""The variable that names a folder which was XDG_CACHE_HOME when another user started schedlab."""
+
+
 def cache_folder() -> Path:
     """What is kept between starts, besides what the launcher keeps."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "schedlab"
+
+
+def shared_cache() -> Path | None:
+    """Returns the cache that many users share, to which nothing is written, or None if none is named."""
+    base = os.environ.get(SHARED, "")
+    return Path(base) / "schedlab" if base.startswith("/") else None
+
+
+def in_caches(name: str) -> Path:
+    """The place of what is kept under this name: in the user's own cache, unless the shared one alone has it."""
+    own, shared = cache_folder() / name, shared_cache()
+    return shared / name if shared and not own.exists() and (shared / name).exists() else own

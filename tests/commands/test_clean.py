@@ -16,7 +16,10 @@ from schedlab.toolchain.cache import PARTS
 KEY, SHORT = "0123456789abcdef" * 4, "0123456789abcdef"
 OURS = {
     "python": (f"python/{KEY}-3.11/bin/python",),
-    "spike": ("spike/0.0.5.dev20-0123456789ab/lib/libriscv.so",),
+    "spike": (
+        "spike/0.0.5.dev20-0123456789ab/lib/libriscv.so",
+        "spike/spike-driver-0123456789ab-19",
+    ),
     "linux": (
         f"linux/trees/{SHORT}/kernel/usr",
         f"linux/trees/{SHORT}.removed-123/kernel/usr",

@@ -671,6 +671,52 @@ def test_another_lock_file_gets_another_environment(host: Host) -> None:
     assert len(host.environments()) == 2
 
 
+@pytest.fixture
+def shared(host: Host) -> Path:
+    """A cache that another user has filled."""
+    assert host.start("doctor")[0] == 0
+    (name,) = host.environments()
+    (host.cache / "schedlab" / "python" / name.rpartition("-")[0]).symlink_to(name)
+    return host.cache.rename(host.folder / "of the class")
+
+
+def states(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {str(path): path.lstat() for path in (folder, *folder.rglob("*"))}
+    return {name: (each.st_mtime_ns, each.st_size) for name, each in found.items()}
+
+
+def test_a_shared_cache_is_used_and_not_written_to(host: Host, shared: Path) -> None:
+    before = states(shared)
+    host.settings["SCHEDLAB_SHARED_CACHE"] = str(shared)
+    assert host.start("doctor") == (0, "doctor\n", "")
+    assert host.start("doctor", SCHEDLAB_PYTHON="")[1:] == ("doctor\n", "")
+    host.add_needed()
+    assert host.start("lint", SCHEDLAB_CLANG="clang-19")[:2] == (0, "lint\n")
+    assert len(host.environments()) == 1  # of the tests, on top of the shared one
+    assert states(shared) == before
+
+
+def test_a_shared_cache_of_another_release_is_told_and_passed_over(
+    host: Host, shared: Path
+) -> None:
+    before = states(shared)
+    (host.checkout / "python" / "requirements.lock").write_text("# other\n")
+    status, output, messages = host.start("doctor", SCHEDLAB_SHARED_CACHE=str(shared))
+    assert (status, output) == (0, "doctor\n")
+    assert f"the shared cache {shared}/schedlab is of another release" in messages
+    assert len(host.environments()) == 1
+    assert states(shared) == before
+    assert host.start("doctor", SCHEDLAB_SHARED_CACHE=str(shared)) == (0, "doctor\n", "")
+
+
+@pytest.mark.parametrize("place", ["/gone", "relative"])
+def test_a_shared_cache_that_is_not_there_is_told_and_passed_over(host: Host, place: str) -> None:
+    status, output, messages = host.start("doctor", SCHEDLAB_SHARED_CACHE=place)
+    assert (status, output) == (0, "doctor\n")
+    assert f"SCHEDLAB_SHARED_CACHE is '{place}', where there is no cache to share" in messages
+    assert len(host.environments()) == 1
+
+
 def test_a_home_is_needed(host: Host) -> None:
     for home in ("", "relative", str(host.folder / "gone")):
         status, output, messages = host.start("doctor", XDG_CACHE_HOME="", HOME=home)

@@ -126,6 +126,17 @@ def test_the_newest_kernel_that_serves_and_all_that_goes_with_it(kept: Path) -> 
 
 
 @needs_apt
+def test_what_a_shared_cache_has_is_not_fetched(
+    cache: Path, fetched: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(mirror.VARIABLE, "file:/there/is/none")
+    monkeypatch.setenv("SCHEDLAB_SHARED_CACHE", str(fetched.parent.parent))
+    found = packages.packages()
+    assert found.tree.is_relative_to(fetched)
+    assert not cache.exists()
+
+
+@needs_apt
 def test_of_what_programs_depend_on_only_the_libraries_they_need(kept: Path) -> None:
     found = packages.packages()
     assert found.needs["sysbench"] == ["libgcc_s.so.1", "libone.so.1", "libtwo.so.2"]

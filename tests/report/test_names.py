@@ -200,6 +200,9 @@ def test_a_browser_plays_its_runs_and_says_nothing(browser: Browser, report: Pat
     for file in sorted(report.glob("play/*.html"))[:PLAYED]:
         with opened(browser, file, allowed="blob:") as page:
             page.frame_locator("iframe").locator("h2 >> text=recorded").wait_for()
+            with page.expect_download() as saved:
+                page.locator("#save").click()
+            assert saved.value.path().read_bytes().startswith(b"SCHEDLAB")
             for frame in page.frames:
                 assert frame.evaluate("typeof attack") == "undefined"
 

@@ -292,7 +292,12 @@ def check_list(browser: Browser, file: Path) -> None:
         field.fill("thesis  2cpu")
         assert rows.count() == 2
         assert page.locator("#all-runs output").inner_text() == "2 of 9 rows"
+        field.fill("./schedlab monitor")  # which no row shows before it is opened
+        assert rows.count() == 0
         field.fill("")
+        more = page.locator("#all-runs details.more").first
+        more.locator("summary").click()
+        assert more.locator("dt").all_inner_texts() == ["run", "monitor", "Perfetto", "trace"]
         took = page.locator("#all-runs thead th").nth(6)
         took.get_by_role("button").click()
         values = "cells => cells.map(cell => Number(cell.dataset.rank))"

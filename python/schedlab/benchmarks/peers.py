@@ -20,7 +20,7 @@ from schedlab import trace
 from schedlab.benchmarks.simulator_speed import printed
 from schedlab.host.interpreter import PYTHON
 from schedlab.metrics import compute
-from schedlab.paths import ROOT, cache_folder
+from schedlab.paths import ROOT, in_caches
 from schedlab.toolchain.build import SIMULATOR
 from schedlab.toolchain.policies import STANDARD
 
@@ -116,9 +116,7 @@ def environment(name: str) -> Path:
     """The Python that has the peer, in the cache; made as a whole or not at all."""
     lock = FOLDER / f"{name}.lock"
     key = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
-    place = (
-        cache_folder() / "peers" / f"{name}-{key}-{sys.version_info.major}.{sys.version_info.minor}"
-    )
+    place = in_caches(f"peers/{name}-{key}-{sys.version_info.major}.{sys.version_info.minor}")
     if not place.exists():
         with new_folder(place) as folder:
             install(folder, lock)

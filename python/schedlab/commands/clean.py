@@ -22,7 +22,7 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
     in the cache.
     """
     from schedlab.paths import cache_folder
-    from schedlab.toolchain.cache import PARTS, entries, remove, strangers
+    from schedlab.toolchain.cache import PARTS, entries, remove
     from schedlab.toolchain.policies import unknown
 
     if names and everything:
@@ -44,14 +44,24 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
         return
     if chosen:
         tell(f"{_size(freed)} freed in {cache_folder()}")
-        return
+    else:
+        _show({name: sum(each.bytes for each in own) for name, own in found.items()})
+
+
+def _show(sizes: dict[str, int]) -> None:
+    """Lists the parts, and what in the cache is none of them."""
+    from schedlab.paths import SHARED, cache_folder, shared_cache
+    from schedlab.toolchain.cache import PARTS, strangers
+
     table = new_table(str(cache_folder()), "part", "what", "size", "comes back", fold=True)
     for name, part in PARTS.items():
-        size = _size(sum(each.bytes for each in found[name]))
-        table.add_row(name, part.about, size, part.again)
+        table.add_row(name, part.about, _size(sizes[name]), part.again)
     results().print(table)
     for name in strangers():
         tell(f"{visible(name)}: not schedlab's, stays")
+    shared = shared_cache()
+    if shared:
+        tell(f"{shared} is shared ({SHARED}): nothing of it is listed or removed")
     tell("Remove some: ./schedlab clean PART...; all: ./schedlab clean --all")
 
 

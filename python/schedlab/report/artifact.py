@@ -190,16 +190,17 @@ def _of(collection: Collection, labels: Iterable[str]) -> Collection:
 
 
 def _of_pages(collection: Collection, pages: set[str]) -> list[str]:
-    """Returns the experiments of studies and workloads that have a page of these names, or [] if another page
-    is among them."""
+    """Returns the experiments of studies and workloads that have a page of these names, which may be a part of it,
+    or [] if another page is among them."""
     found: dict[str, None] = {}
     named = set()
     for workload in workloads(collection):
         label = workload.first.experiment
         study = EXPERIMENTS[label].study if label in EXPERIMENTS else None
-        for page in {page_name(workload), f"study-{study}"} & pages:
-            found[label] = None
-            named.add(page)
+        for page in pages:
+            if page == page_name(workload) or f"{page}-".startswith(f"study-{study}-"):
+                found[label] = None
+                named.add(page)
     return list(found) if named == pages else []
 
 

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from schedlab.display.names import json_in_script, slug
 from schedlab.files.whole import written
-from schedlab.paths import cache_folder
+from schedlab.paths import in_caches
 from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
@@ -328,7 +328,7 @@ def bundle(name: str, ours: str) -> str:
     """
     made_of = f"{version('vl-convert-python')} {VEGA_LITE} {ours}"
     key = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    kept = cache_folder() / f"{name}-{key}.js"
+    kept = in_caches(f"{name}-{key}.js")
     try:
         return kept.read_text()
     except OSError:

@@ -52,6 +52,8 @@ class Recording:
     policy: str
     """name or name:preset."""
     trace: Path
+    more: tuple[tuple[str, str], ...] = ()
+    """As of a Cell."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Cell:
     """What a click on it plays, where pages can play recordings."""
     link: str = ""
     """What a click on it leads to, as in Text: `#NAME`."""
+    more: tuple[tuple[str, str], ...] = ()
+    """What a click on it opens: what each line is, in Markdown, and a command or a place."""
     rank: float | None = None
     """Its place where a reader sorts by its column, if that is not the number that its text begins with."""
 

@@ -16,9 +16,11 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from jinja2 import Template
+from markupsafe import Markup
 
 from schedlab.display.names import json_in_script
 from schedlab.errors import WrongUsage
+from schedlab.report.markup import to_inline_html
 from schedlab.report.model import Recording, Report, Table, Trial
 from schedlab.toolchain.kept import PAGE
 
@@ -68,6 +70,8 @@ def write(report: Report, folder: Path) -> None:
         (folder / place_of(recording)).write_text(
             template.render(
                 title=recording.title,
+                name=recording.name,
+                more=[(Markup(to_inline_html(what)), words) for what, words in recording.more],
                 page=PAGE.name,
                 told=json_in_script(told),
                 script=script,

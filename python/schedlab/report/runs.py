@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Container, Sequence
 
 import polars as pl
@@ -31,7 +32,7 @@ from schedlab.report.workload_tables import (
     workloads,
 )
 from schedlab.runs import collection as runs
-from schedlab.runs.again import commands
+from schedlab.runs.again import command_of, commands
 from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.experiment import Experiment
 from schedlab.studies.experiments import EXPERIMENTS
@@ -43,8 +44,10 @@ PLAYED_BYTES = 64 << 20
 _CAPTION = (
     "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
     " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
-    " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it."
+    " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it. A folder"
+    " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out again."
 )
+_PERFETTO = "https://ui.perfetto.dev"
 NAME = "runs"
 _DRAWN = 6
 """The number of workloads whose pages have charts; those of the studies are on the studies' pages."""
@@ -231,7 +234,9 @@ def recordings(collection: Collection) -> dict[int, Recording]:
         if trace.stat().st_size <= left:
             left -= trace.stat().st_size
             title = f"{_title(run)}, recorded"
-            chosen[number] = Recording(f"run-{number + 1}", title, run.setup.policy, trace)
+            chosen[number] = Recording(
+                f"run-{number + 1}", title, run.setup.policy, trace, _more(run)
+            )
     return chosen
 
 
@@ -278,5 +283,19 @@ def _listed(run: Kept, recording: Recording | None) -> Row:
         Cell(setup.machine if is_repeatable(run) else f"{setup.machine} (not repeatable)"),
         status,
         Cell(NOTHING if seconds is None else format_duration(seconds), "muted", rank=seconds),
-        Cell(run.folder.name, "muted"),
+        Cell(run.folder.name, "muted", more=_more(run)),
     )
+
+
+def _more(run: Kept) -> tuple[tuple[str, str], ...]:
+    """What can be done with a run: each a word and a command, or where its trace is."""
+    again = command_of(run.manifest)
+    lines = [("run", again)] if again else []
+    if (run.folder / TRACE_FILE).is_file():
+        folder = str(run.folder)
+        lines += [
+            ("monitor", shlex.join(("./schedlab", "monitor", folder))),
+            (f"[Perfetto]({_PERFETTO})", shlex.join(("./schedlab", "trace", folder))),
+            ("trace", str(run.folder / TRACE_FILE)),
+        ]
+    return tuple(lines)

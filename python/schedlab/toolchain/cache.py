@@ -38,7 +38,7 @@ PARTS = {
     "spike": Part(
         "Spike, and what drives it",
         "the next run on it fetches it",
-        (r"spike/[0-9a-z.]+-[0-9a-f]{12}",),
+        (r"spike/[0-9a-z.]+-[0-9a-f]{12}", r"spike/spike-driver-[0-9a-f]{12}-\d+"),
     ),
     "linux": Part(
         "the Linux guest: packages and images",

@@ -24,7 +24,7 @@ from schedlab.files.whole import alone, file_hash, written
 from schedlab.machines.linux import apt, elf, mirror
 from schedlab.machines.linux.apt import Package, PrivateApt
 from schedlab.machines.linux.kernel import Kernel, config_problem, kernel_in
-from schedlab.paths import cache_folder
+from schedlab.paths import cache_folder, shared_cache
 
 KERNEL_SUITE = "trixie-backports"
 """Its kernels have sched_ext, and type information for BPF; those of the releases do not."""
@@ -105,9 +105,14 @@ def packages() -> Packages:
 
 
 def kept() -> Packages | None:
-    """Returns what an earlier start has left, or None if it is not whole."""
-    pins = read_pins()
-    return opened(tree_of(pins), pins) if pins else None
+    """Returns what an earlier start has left, or the cache that is shared has; None if neither is whole."""
+    shared = shared_cache()
+    for place in (folder(), *((shared / "linux",) if shared else ())):
+        pins = read_pins(place)
+        found = opened(tree_of(pins, place), pins) if pins else None
+        if found:
+            return found
+    return None
 
 
 def opened(tree: Path, pins: Pins) -> Packages | None:
@@ -130,14 +135,14 @@ def forget() -> None:
 # --- pins -----------------------------------------------------------------------------------------
 
 
-def lock_file() -> Path:
-    return folder() / "packages.lock.json"
+def lock_file(place: Path | None = None) -> Path:
+    return (place or folder()) / "packages.lock.json"
 
 
-def read_pins() -> Pins | None:
+def read_pins(place: Path | None = None) -> Pins | None:
     """Returns the pins, or None if there are none that can be read: then they are found anew."""
     try:
-        content = json.loads(lock_file().read_text())
+        content = json.loads(lock_file(place).read_text())
         if content["format"] != _FORMAT:
             return None
         return {
@@ -158,10 +163,12 @@ def write_pins(pins: Pins) -> None:
         new.write_text(f"{text}\n")
 
 
-def tree_of(pins: Pins) -> Path:
+def tree_of(pins: Pins, place: Path | None = None) -> Path:
     """Where these packages are unpacked."""
     listed = [f"{group} {each.sha256}" for group in sorted(pins) for each in pins[group]]
-    return folder() / "trees" / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
+    return (
+        (place or folder()) / "trees" / hashlib.sha256("\n".join(listed).encode()).hexdigest()[:16]
+    )
 
 
 _SUMS, _NEEDS = "sums.json", "needs.json"

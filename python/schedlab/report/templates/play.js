@@ -11,9 +11,19 @@ async function unpacked(base64) {
     return new Response(stream).arrayBuffer();
 }
 
+const recorded = () => JSON.parse(document.getElementById("recording").textContent);
+
+document.getElementById("save").addEventListener("click", async (event) => {
+    const link = event.currentTarget;
+    if (link.href.startsWith("blob:")) return;
+    event.preventDefault();
+    link.href = URL.createObjectURL(new Blob([await unpacked(recorded().trace)]));
+    link.click();
+});
+
 addEventListener("message", async ({ source, data }) => {
     if (source !== frame.contentWindow || data !== "schedlab: ready for a recording") return;
-    const { title, policy, trace } = JSON.parse(document.getElementById("recording").textContent);
+    const { title, policy, trace } = recorded();
     const file = await unpacked(trace);
     frame.contentWindow.postMessage({ title, policy, file }, "*", [file]);
 });

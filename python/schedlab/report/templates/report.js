@@ -95,6 +95,11 @@ function makeListsHandy() {
     }
 }
 
+// The text of a cell, without what a click on it opens.
+function cellText(cell) {
+    return (cell.querySelector("summary") ?? cell).textContent;
+}
+
 function addSorting(head, heads, body, column, follow) {
     const button = document.createElement("button");
     button.type = "button";
@@ -117,7 +122,7 @@ const naturally = new Intl.Collator("en", { numeric: true });
 function inOrder(one, other) {
     const [rank, rival] = [one, other].map((cell) => Number(cell.dataset.rank ?? NaN));
     if (Number.isNaN(rank) || Number.isNaN(rival)) {
-        return naturally.compare(one.textContent.replaceAll(",", ""), other.textContent.replaceAll(",", ""));
+        return naturally.compare(cellText(one).replaceAll(",", ""), cellText(other).replaceAll(",", ""));
     }
     return rank - rival;
 }
@@ -140,7 +145,7 @@ function addFilter(figure, body) {
         const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
         let found = 0;
         for (const row of body.rows) {
-            const text = [...row.cells].map((cell) => cell.textContent).join(" ").toLowerCase();
+            const text = [...row.cells].map(cellText).join(" ").toLowerCase();
             const fits = words.every((word) => text.includes(word));
             found += fits;
             row.hidden = !fits || found > room;

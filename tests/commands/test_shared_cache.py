@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""A cache that many users share: what it has is not fetched, it is not written to, and doctor and clean tell of it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.commands import examination
+from schedlab.host.processor import is_complete
+from schedlab.machines import spike_driver
+from schedlab.machines.spike_install import HEADERS, LIBRARY, installed_spike, spike_folder
+from schedlab.paths import in_caches
+from schedlab.report import html
+
+REAL = spike_folder()
+"""The Spike of this host."""
+
+
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    monkeypatch.setenv("SCHEDLAB_SHARED_CACHE", str(tmp_path / "shared"))
+    place = tmp_path / "shared" / "schedlab"
+    place.mkdir(parents=True)
+    return place
+
+
+def test_the_own_cache_comes_first(shared: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own/schedlab"
+    assert in_caches("x/y") == own / "x/y"
+    (shared / "x").mkdir()
+    (shared / "x/y").touch()
+    assert in_caches("x/y") == shared / "x/y"
+    (own / "x").mkdir(parents=True)
+    (own / "x/y").touch()
+    assert in_caches("x/y") == own / "x/y"
+
+
+def test_spike_and_scripts_of_it_are_used(shared: Path, tmp_path: Path) -> None:
+    (shared / "spike" / spike_folder().name).mkdir(parents=True)
+    assert installed_spike().is_relative_to(shared)
+    key = html.bundle("charts", "x")
+    (script,) = (tmp_path / "own/schedlab").iterdir()
+    script.rename(shared / script.name)
+    (shared / script.name).write_text(key[:100])
+    assert html.bundle("charts", "x") == key[:100]
+    assert list((tmp_path / "own/schedlab").iterdir()) == []
+
+
+@pytest.mark.skipif(not is_complete(), reason="Spike is for x86-64")
+def test_another_driver_of_spike_goes_into_the_own_cache(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shared / "spike" / spike_folder().name
+    folder.mkdir(parents=True)
+    for name in (LIBRARY, HEADERS):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).symlink_to(REAL / name)
+    monkeypatch.setattr(spike_driver, "SOURCES", tmp_path / "sources")
+    spike_driver.SOURCES.mkdir()
+    (spike_driver.SOURCES / "x.cc").write_text("int main() { return 0; }\n")
+    spike_driver.source_hash.cache_clear()
+    made = spike_driver.driver()
+    spike_driver.source_hash.cache_clear()
+    assert made.parent == tmp_path / "own/schedlab/spike"
+    assert sorted(each.name for each in folder.iterdir()) == ["include", "lib"]
+    assert subprocess.run([made], check=False).returncode == 0
+
+
+def test_doctor_and_clean_tell_of_it(
+    shared: Path, schedlab: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shared / "spike").mkdir()
+    done = schedlab("clean", "--all")
+    assert done.returncode == 0
+    assert (shared / "spike").is_dir()
+    done = schedlab("clean")
+    assert f"{shared} is shared" in " ".join(done.stdout.split())
+    (found,) = examination.cache_of_many()
+    assert (found.status, found.path) == ("absent", str(shared))
+    assert "another release" in found.advice
+    monkeypatch.setattr("sys.prefix", str(shared / "python/x"))
+    assert next(examination.cache_of_many()).status == "ok"
+    (shared / "spike").rmdir()
+    shared.rmdir()
+    assert "no such folder" in next(examination.cache_of_many()).advice
