@@ -90,13 +90,14 @@ $B/%ymbols.o: $B/%ymbols.S
 
 LINK_KERNEL = $(LINKER) -T kernel/boot/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings
 
+# The linker compiles what C files gave once, and keeps that as $B/kernel.o for the second link.
 $B/kernel-without-symbols.elf: $(KERNEL_OBJECTS) $B/no_symbols.o kernel/boot/kernel.ld
 	@echo "  $@"
-	@$(LINK_KERNEL) $(KERNEL_OBJECTS) $B/no_symbols.o -o $@
+	@$(LINK_KERNEL) --lto-obj-path=$B/kernel.o $(KERNEL_OBJECTS) $B/no_symbols.o -o $@
 
 $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 	@echo "  $@"
-	@$(LINK_KERNEL) $(KERNEL_OBJECTS) $B/symbols.o -o $@
+	@$(LINK_KERNEL) $(filter %.S.o,$(KERNEL_OBJECTS)) $B/symbols.o $B/kernel.o -o $@
 
 # Programs: each C file of these folders is one, and lies in / of the disk.
 
@@ -233,9 +234,11 @@ $B/slow_lock.so: tests/bare/slow_lock.c Makefile
 
 include bench/policy_cost.mk
 include sim/sim.mk
+include sim/checked/checked.mk
 include model/model.mk
 include linux/linux.mk
 include page/page.mk
+include tests/mistakes/mistakes.mk
 
 clean:
 	rm -rf $B

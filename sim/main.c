@@ -11,6 +11,7 @@
 
 #include "sim/compile.h"
 #include "sim/control.h"
+#include "sim/last_words.h"
 #include "sim/workload.h"
 
 static const char usage[] =
@@ -271,7 +272,9 @@ static void simulate(const struct options *options, struct outcome *outcome)
     double begin = cpu_seconds();
     uint64_t until = options->save_at < options->limit ? options->save_at : options->limit;
     bool good = true;
+    last_words_begin(simulator);
     outcome->status = simulator_run(simulator, until, &outcome->error);
+    last_words_end();
     outcome->saved = options->save && outcome->status == SIMULATOR_TIME;
     if (outcome->saved)
         good = simulator_save(simulator, options->save, &outcome->error);

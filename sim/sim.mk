@@ -8,7 +8,7 @@
 # Included by the Makefile, whose flags it uses. The engine is compiled once for each
 # policy, from the policy's file and sim/engine.c: the same source, as it is.
 
-SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c,$(sort $(wildcard sim/*.c)))
+SIMULATOR_SOURCES  := $(filter-out sim/engine.c sim/main.c sim/last_words.c,$(sort $(wildcard sim/*.c)))
 SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o costs_table.o
@@ -62,7 +62,7 @@ $B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
 	@rm -f $$@
 	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
 
-$B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/simulator.a
+$B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/last_words.o $B/$(1)/simulator.a
 	@echo "  $$@"
 	@$$(CLANG) $(2) $$^ -o $$@
 endef

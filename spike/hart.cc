@@ -5,8 +5,12 @@
 #include <algorithm>
 
 #include <mmu.h>
+#include <sim.h>
 
+#include "abi/machine_overdue.h"
 #include "hints.h"
+
+static constexpr uint64_t OVERDUE = MACHINE_OVERDUE_NS / sim_t::INSNS_PER_RTC_TICK;
 
 hart::hart(processor_t &processor) : processor(processor), state(*processor.get_state())
 {
@@ -25,6 +29,22 @@ bool hart::rests() const
 uint64_t hart::alarm() const
 {
     return state.mie->read() & MIP_STIP ? state.stimecmp->read() : NEVER;
+}
+
+bool hart::is_overdue(uint64_t now) const
+{
+    uint64_t due = alarm();
+    return state.prv == PRV_S && due < now && now - due > OVERDUE && !rests();
+}
+
+void hart::say_overdue()
+{
+    burning = 0;
+    processor.in_wfi = false;
+    state.sepc->write(state.pc);
+    state.scause->write(MACHINE_OVERDUE_CAUSE);
+    state.stval->write(0);
+    state.pc = state.stvec->read();
 }
 
 uint64_t hart::turns_of_rest(uint64_t instructions) const

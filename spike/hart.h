@@ -46,6 +46,13 @@ class hart
     // The timer's value at which the hart is interrupted; NEVER: there is none.
     uint64_t alarm() const;
 
+    // It runs in supervisor mode, where it has not taken its timer's interrupt for so long that it
+    // never will (abi/machine_overdue.h). `now`: the machine's timer.
+    bool is_overdue(uint64_t now) const;
+
+    // It goes on with the exception that tells so.
+    void say_overdue();
+
     // So many turns pass in which it rests.
     void rest(uint64_t turns, uint64_t instructions);
 

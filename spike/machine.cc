@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "abi/machine_commands.h"
+#include "abi/machine_overdue.h"
 #include "abi/machine_status.h"
 #include "hints.h"
 
@@ -285,6 +286,24 @@ bool machine::find_live_round()
     return true;
 }
 
+// Tells harts that are overdue so. False: one was told, and has not ended the machine.
+bool machine::watch()
+{
+    static constexpr uint64_t WATCHES_EVERY = MACHINE_OVERDUE_NS; // instructions of a hart
+    uint64_t now = time_of(round);
+    bool answers = true;
+
+    next_watch = round + WATCHES_EVERY / turn.instructions;
+    for (size_t i = 0; i < hart_list.size(); i++) {
+        if (!hart_list[i].is_overdue(now))
+            continue;
+        answers = answers && !told_overdue.has(i);
+        told_overdue.add(i);
+        hart_list[i].say_overdue();
+    }
+    return answers;
+}
+
 void machine::load_symbols(std::map<std::string, uint64_t> &found)
 {
     symbols = found;
@@ -386,6 +405,10 @@ int machine::run_to_end()
         if (round >= branching_round() && !begin_branch())
             return 0;
         clint->mtime = time_of(round);
+        if (round >= next_watch && !watch()) {
+            fprintf(stderr, "spike: a CPU is in an endless loop\n");
+            return checked(MACHINE_STUCK);
+        }
         order ? take_mixed_round() : take_round();
     }
     return checked(*calls.ended());

@@ -68,6 +68,7 @@ class machine : public sim_t
     char *place_of(const char *symbol);
     void tell_kernel(const std::string &text);
     int checked(int status) const;
+    bool watch();
     uint64_t time_of(uint64_t round) const;
     uint64_t round_of(uint64_t time) const;
 
@@ -91,6 +92,8 @@ class machine : public sim_t
     uint64_t next_wake = NEVER;     // the earliest of wakes_at
     hart_set held_up;               // those of the others that do not rest, but stand still
     hart_set poked;                 // whose software interrupt was written in this turn
+    uint64_t next_watch = 0;        // the round in which overdue harts are looked for
+    hart_set told_overdue;          // these were told so already
     uint64_t listened = 0;          // the round in which the console was looked at
     bool touched = false;           // another device was written in this turn
     char *commands = nullptr;       // where the kernel looks for them; it empties what it has taken

@@ -31,6 +31,7 @@ struct cpu {
     bool look;             /* set by any CPU: a process waits somewhere, which this one may take */
     bool serving;          /* in an interrupt: a process that is woken meanwhile has no waker */
     struct spinlock *held; /* the lock taken last of those that this CPU holds */
+    const struct spinlock *waits_for; /* another CPU has it; null: it waits for none */
 
     struct spinlock timer_lock; /* guards the heap and timer_order; is held when expiring is set */
     struct timer *timers;       /* the earliest */

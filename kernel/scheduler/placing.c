@@ -2,6 +2,8 @@
 
 /* On which CPU a process is queued that has become runnable, and which CPU is called for it. */
 
+#include "scheduler/bad_cpu.h"
+
 #include "policies/support/preemption.h"
 #include "process/lifecycle.h"
 #include "scheduler/events.h"

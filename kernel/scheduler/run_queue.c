@@ -47,11 +47,22 @@ void queue_unlock(struct queue *queue)
 _Noreturn void queue_panic(const struct run_queue *queue, const struct task *task,
                            enum queue_flaw flaw)
 {
-    const char *text = flaw == FLAW_LOST    ? FLAW_LOST_TEXT
-                       : flaw == FLAW_GIVEN ? FLAW_GIVEN_TEXT
-                                            : FLAW_COUNT_TEXT;
-    panic("policy %s, run queue %u: %s (pid %d)", policy->name, queue->cpu, text,
-          task ? task->pid : 0);
+    static const char *const texts[] = {
+        [FLAW_GIVEN] = FLAW_GIVEN_TEXT,
+        [FLAW_COUNT] = FLAW_COUNT_TEXT,
+        [FLAW_VERDICT] = FLAW_VERDICT_TEXT,
+    };
+    if (flaw == FLAW_LOST)
+        panic("policy %s " BROKE_A_RULE
+              "its pick() returned null while %u tasks are queued, for CPU %u",
+              policy->name, queue->queued, queue->cpu);
+    panic("policy %s %s: pid %d, run queue %u", policy->name, texts[flaw], task ? task->pid : 0,
+          queue->cpu);
+}
+
+_Noreturn void bad_cpu_panic(void)
+{
+    panic("policy %s " FLAW_CPU_TEXT, policy->name);
 }
 
 static void add_urgent(struct queue *queue, struct process *process)

@@ -2,6 +2,8 @@
 #ifndef KERNEL_SCHEDULER_RUN_QUEUE_H
 #define KERNEL_SCHEDULER_RUN_QUEUE_H
 
+#include "scheduler/bad_cpu.h"
+
 #include "policies/support/queueing.h"
 #include "process/process.h"
 #include "scheduler/cpu.h"

@@ -3,6 +3,8 @@
 #define KERNEL_SCHEDULER_TASKS_H
 
 #include "lib/list.h"
+#include "scheduler/bad_cpu.h"
+
 #include "policies/support/queueing.h"
 #include "scheduler/run_queue.h"
 

@@ -2,6 +2,7 @@
 
 /* What a CPU does at its tick. */
 
+#include "lib/print.h"
 #include "process/lifecycle.h"
 #include "scheduler/events.h"
 #include "scheduler/idle_cpus.h"
@@ -10,6 +11,16 @@
 #include "scheduler/tasks.h"
 #include "trace/trace.h"
 
+/* Seldom: no policy needs it, and one may do it by mistake. */
+static __attribute__((noinline)) void kill_for_policy(struct process *process)
+{
+    if (process_is_first(process) || process->killed)
+        return;
+    print("pid %d (%s) ended by policy %s: its tick() returned TICK_KILL\n", process->pid,
+          process->name, policy->name);
+    process_mark_killed(process);
+}
+
 static void tick_process(struct cpu *cpu, struct process *process)
 {
     struct queue *queue = queue_lock(cpu->id);
@@ -17,14 +28,16 @@ static void tick_process(struct cpu *cpu, struct process *process)
     enum tick_verdict verdict = TICK_CONTINUE;
     if (queue_knows(process))
         verdict = policy->tick(&queue->view, &process->task);
+    if (verdict != TICK_CONTINUE)
+        verdict = checked_verdict(&queue->view, &process->task, verdict);
     bool waits = queue_waits(queue);
     queue_unlock(queue);
     if (waits)
         still_cpus_call();
-    if (verdict == TICK_KILL && !process_is_first(process))
-        process_mark_killed(process);
     if (verdict == TICK_PREEMPT)
         scheduler_request(cpu, PREEMPT_SLICE);
+    else if (verdict != TICK_CONTINUE)
+        kill_for_policy(process);
 }
 
 /* Gives one of this CPU's waiting processes to another CPU. */

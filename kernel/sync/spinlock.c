@@ -66,7 +66,9 @@ static void spin(struct spinlock *lock, struct cpu *cpu)
 static void wait_for_lock(struct spinlock *lock, struct cpu *cpu)
 {
     uint64_t begin = clock_cycles();
+    cpu->waits_for = lock;
     spin(lock, cpu);
+    cpu->waits_for = NULL;
     if (lock->rank == LOCK_RUN_QUEUE) {
         cpu->queue_waits++;
         cpu->queue_wait_cycles += clock_cycles() - begin;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "abi/errors.h"
+#include "abi/machine_overdue.h"
 #include "device/interrupt_controller.h"
 #include "lib/panic.h"
 #include "lib/print.h"
@@ -22,6 +23,8 @@
 _Static_assert(offsetof(struct trap_frame, cpu) == 264, "trap/entry.S: FRAME_CPU");
 _Static_assert(offsetof(struct cpu, id) == 0, "trap/entry.S finds a CPU's number there");
 _Static_assert(CPUS_MAX == 256, "trap/entry.S has an emergency stack for each CPU");
+
+#define OVERDUE_PATIENCE 10000000ul /* spins */
 
 void trap_entry(void);
 void user_trap(struct trap_frame *frame);
@@ -67,6 +70,18 @@ static const char *exception_name(uint64_t cause)
         "fetch page fault", "load page fault",      "exception 14",        "store page fault",
     };
     return cause < 16 ? names[cause] : "unknown exception";
+}
+
+/* An endless loop, or the wait for a CPU that is in one: that other CPU, which hears of it at the
+ * same time, says so. */
+static void check_overdue(void)
+{
+    const struct spinlock *lock = this_cpu()->waits_for;
+    if (!lock)
+        return;
+    for (uint64_t spins = 0; spins < OVERDUE_PATIENCE; spins++)
+        __asm__ volatile("");
+    panic("deadlock: lock %s is not given back", lock->name);
 }
 
 /*
@@ -140,6 +155,11 @@ _Noreturn void kernel_fault(uint64_t stack)
     uint64_t pc = csr_read(sepc);
     uint64_t offset = 0;
     const char *function = symbol_find(pc, &offset);
+    if (csr_read(scause) == MACHINE_OVERDUE_CAUSE) {
+        check_overdue();
+        panic("endless loop in the kernel at pc 0x%lx (%s+0x%lx): the CPU's timer waits", pc,
+              function ? function : "no function", offset);
+    }
     panic("%s in the kernel at pc 0x%lx (%s+0x%lx), address 0x%lx, stack 0x%lx",
           exception_name(csr_read(scause)), pc, function ? function : "no function", offset,
           csr_read(stval), stack);

@@ -32,7 +32,7 @@ static __always_inline struct lock *lock_of(uint32_t cpu)
 /* Ends the policy, with a message that names it. */
 static __noinline void give_up(const char *what)
 {
-    static char format[] = "policy %s: %s"; /* the kernel asks for memory that could be written */
+    static char format[] = "policy %s %s"; /* the kernel asks for memory that could be written */
     static const char name[] = POLICY_NAME;
     unsigned long long arguments[] = {(unsigned long)name, (unsigned long)what};
     scx_bpf_error_bstr(format, arguments, sizeof(arguments));
@@ -46,6 +46,10 @@ static __noinline void report_flaw(void)
         give_up(FLAW_GIVEN_TEXT);
     else if (flaw == FLAW_COUNT)
         give_up(FLAW_COUNT_TEXT);
+    else if (flaw == FLAW_VERDICT)
+        give_up(FLAW_VERDICT_TEXT);
+    else if (flaw == FLAW_CPU)
+        give_up(FLAW_CPU_TEXT);
 }
 
 static __always_inline void check(void)

@@ -57,7 +57,7 @@ PROVED void take_away(slot_t *slot ARENA, uint32_t stop)
         if (remove_thread(slot, stop))
             return;
     }
-    give_up("a run queue stays locked");
+    give_up("was ended: a run queue stays locked");
 }
 
 struct choice {
@@ -191,6 +191,8 @@ PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
         slot->turn = ENQUEUE_ADOPTED + 1;
     else if (slot->place == PLACE_CPU)
         verdict = POLICY.tick(&queue->view, &slot->task);
+    if (verdict != TICK_CONTINUE)
+        verdict = checked_verdict(&queue->view, &slot->task, verdict);
     if (verdict == TICK_PREEMPT)
         slot->turn = ENQUEUE_EXPIRED + 1;
     bpf_res_spin_unlock(&lock->spin);

@@ -116,7 +116,7 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     slot->custody = CUSTODY_OURS;
     learn_traced_pid(slot, thread);
     if (!add_thread(slot, cpu, reason))
-        give_up("a run queue stays locked");
+        give_up("was ended: a run queue stays locked");
     check();
 }
 
@@ -187,7 +187,7 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
     for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
         struct choice choice = {0};
         if (!choose_own(cpu, leaving, &choice)) {
-            give_up("a run queue stays locked");
+            give_up("was ended: a run queue stays locked");
             return;
         }
         if (!choice.slot) {

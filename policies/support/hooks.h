@@ -13,6 +13,12 @@
 
 #define HOOK_FUNCTION static inline __attribute__((always_inline, unused))
 
+/* Hears of a CPU that place(), push() or balance() named and that does not exist: another one is
+ * taken then. A host that can say so defines it before. */
+#ifndef NOTE_BAD_CPU
+#define NOTE_BAD_CPU(scheduler) ((void)(scheduler))
+#endif
+
 HOOK_FUNCTION void policy_init_scheduler(const struct policy *policy, scheduler_t *scheduler)
 {
     if (policy->scheduler_init)
@@ -73,7 +79,21 @@ HOOK_FUNCTION uint32_t policy_place(const struct policy *policy, const scheduler
         return 0;
     uint32_t cpu =
         policy->place ? policy->place(scheduler, task, reason) : place_fewest(scheduler, task);
-    return cpu < scheduler->queues ? cpu : 0;
+    if (cpu < scheduler->queues)
+        return cpu;
+    NOTE_BAD_CPU(scheduler);
+    return 0;
+}
+
+/* Another queue's number or NO_CPU, of what push() or balance() of `cpu` returned. */
+HOOK_FUNCTION uint32_t policy_other_queue(const scheduler_t *scheduler, uint32_t cpu,
+                                          uint32_t named)
+{
+    if (named < scheduler->queues)
+        return named != cpu ? named : NO_CPU;
+    if (named != NO_CPU)
+        NOTE_BAD_CPU(scheduler);
+    return NO_CPU;
 }
 
 /* The queue to which `cpu` should give a task: below scheduler->queues and not its own, or
@@ -84,7 +104,7 @@ HOOK_FUNCTION uint32_t policy_push(const struct policy *policy, const scheduler_
     if (scheduler->queues == 1)
         return NO_CPU;
     uint32_t to = policy->push ? policy->push(scheduler, cpu) : push_to_idle(scheduler, cpu);
-    return to < scheduler->queues && to != cpu ? to : NO_CPU;
+    return policy_other_queue(scheduler, cpu, to);
 }
 
 /* The queue from which `cpu` should take a task: below scheduler->queues and not its own, or
@@ -96,7 +116,7 @@ HOOK_FUNCTION uint32_t policy_balance(const struct policy *policy, const schedul
         return NO_CPU;
     uint32_t from = policy->balance ? policy->balance(scheduler, cpu, idle)
                                     : balance_longest(scheduler, cpu, idle);
-    return from < scheduler->queues && from != cpu ? from : NO_CPU;
+    return policy_other_queue(scheduler, cpu, from);
 }
 
 HOOK_FUNCTION task_t *policy_steal(const struct policy *policy, run_queue_t *queue, uint32_t cpu)

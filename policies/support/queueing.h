@@ -22,11 +22,18 @@ enum queue_flaw {
     FLAW_LOST,
     FLAW_GIVEN,
     FLAW_COUNT,
+    FLAW_VERDICT,
+    FLAW_CPU,
 };
 
-#define FLAW_LOST_TEXT  "pick() gave no task although some are queued"
-#define FLAW_GIVEN_TEXT "pick() or steal() gave a task that is not queued"
-#define FLAW_COUNT_TEXT "a run queue's count of running tasks is wrong"
+/* What is said of it, after the policy's name. */
+#define BROKE_A_RULE      "broke a rule: "
+#define FLAW_LOST_TEXT    BROKE_A_RULE "its pick() returned null while tasks are queued"
+#define FLAW_GIVEN_TEXT   BROKE_A_RULE "its pick() or steal() returned a task that is not queued"
+#define FLAW_COUNT_TEXT   "was in force when a run queue's count of running tasks was wrong"
+#define FLAW_VERDICT_TEXT BROKE_A_RULE "its tick() returned a verdict that does not exist"
+#define FLAW_CPU_TEXT                                                                              \
+    BROKE_A_RULE "its place(), push() or balance() named a CPU that does not exist"
 
 /* ---- what the host defines ---- */
 
@@ -147,6 +154,16 @@ MECHANISM_FUNCTION void run_queue_enter(run_queue_t *queue, task_t *task)
     task->picked_since = queue->now;
     task->selections++;
     queue->running++;
+}
+
+/* A verdict other than TICK_CONTINUE, as tick() returned it. */
+MECHANISM_FUNCTION enum tick_verdict checked_verdict(const run_queue_t *queue, const task_t *task,
+                                                     enum tick_verdict verdict)
+{
+    if (verdict == TICK_PREEMPT || verdict == TICK_KILL)
+        return verdict;
+    note_flaw(queue, task, FLAW_VERDICT);
+    return TICK_CONTINUE;
 }
 
 /* The task leaves its CPU. */

@@ -10,7 +10,12 @@
 
 extern const struct engine ENGINE;
 
+#ifdef CHECKED
+#include "sim/checked/hooks.h"
+static const struct policy *const policy = &CHECKED_POLICY;
+#else
 static const struct policy *const policy = &POLICY;
+#endif
 
 /* `here`, in all of the engine, is the CPU that does it, or OUTSIDE. */
 

@@ -4,8 +4,9 @@
 
 /* Which CPU hears of a process that was queued, and when, as kernel/scheduler/scheduler.c. */
 
-#include "policies/support/preemption.h"
 #include "sim/engine/queues.h"
+
+#include "policies/support/preemption.h"
 #include "sim/process.h"
 
 /* An interrupt from another CPU, which sends it at the end of what it does now, or from outside. */

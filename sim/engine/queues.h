@@ -6,8 +6,12 @@
 
 #include <stddef.h>
 
-#include "policies/support/queueing.h"
 #include "sim/engine/base.h"
+
+static void fail_by_cpu(const scheduler_t *scheduler);
+#define NOTE_BAD_CPU(scheduler) fail_by_cpu(scheduler) /* of policies/support/hooks.h */
+
+#include "policies/support/queueing.h"
 
 static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t cpu)
 {
@@ -57,20 +61,25 @@ static __attribute__((cold, noinline)) void fail_by_flaw(struct simulator *simul
                                                          const task_t *task, enum queue_flaw flaw)
 {
     static const char *const texts[] = {
-        [FLAW_LOST] = FLAW_LOST_TEXT,
-        [FLAW_GIVEN] = FLAW_GIVEN_TEXT,
-        [FLAW_COUNT] = FLAW_COUNT_TEXT,
+        [FLAW_LOST] = FLAW_LOST_TEXT,   [FLAW_GIVEN] = FLAW_GIVEN_TEXT,
+        [FLAW_COUNT] = FLAW_COUNT_TEXT, [FLAW_VERDICT] = FLAW_VERDICT_TEXT,
+        [FLAW_CPU] = FLAW_CPU_TEXT,
     };
     if (task)
-        fail(simulator, "policy %s: %s: pid %d", policy->name, texts[flaw], task->pid);
+        fail(simulator, "policy %s %s: pid %d", policy->name, texts[flaw], task->pid);
     else
-        fail(simulator, "policy %s: %s", policy->name, texts[flaw]);
+        fail(simulator, "policy %s %s", policy->name, texts[flaw]);
 }
 
 MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
                                   enum queue_flaw flaw)
 {
     fail_by_flaw(simulator_of(queue->scheduler), task, flaw);
+}
+
+static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *scheduler)
+{
+    fail_by_flaw(simulator_of(scheduler), NULL, FLAW_CPU);
 }
 
 /* ---- into queues, out of them, and from one to another ---- */

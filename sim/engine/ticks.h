@@ -68,6 +68,8 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     cpu->resumes += simulator->costs.tick;
     enum tick_verdict verdict =
         process->known ? policy->tick(queue, &process->task) : TICK_CONTINUE;
+    if (verdict != TICK_CONTINUE)
+        verdict = checked_verdict(queue, &process->task, verdict);
     if (verdict == TICK_PREEMPT)
         call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
     tick_push(simulator, cpu->id);

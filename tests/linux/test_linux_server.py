@@ -208,7 +208,7 @@ def test_the_verifier_refuses_and_says_why(left: Path) -> None:
     ("policy", "why"),
     [
         ("complains", "is not to its liking"),
-        ("never-picks", "pick() gave no task although some are queued"),
+        ("never-picks", "broke a rule: its pick() returned null while tasks are queued"),
         ("starves", "runnable task stall"),
     ],
 )

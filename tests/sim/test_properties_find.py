@@ -63,7 +63,7 @@ MISTAKES = {
         "rr",
         "STATE_OF(task, struct rr_task)->ticks = 0;",
         "STATE_OF(task, struct rr_task)->ticks = 0;\n    if (reason == ENQUEUE_YIELDED) return;",
-        "policy rr: pick.. gave no task although some are queued",
+        "policy rr broke a rule: its pick.. returned null while tasks are queued",
         quick=True,
     ),
     "debts are forgotten": Mistake(
@@ -110,7 +110,7 @@ MISTAKES = {
         "mlfq",
         "for (uint32_t level = top; level > 0 &&",
         "for (uint32_t level = top; level > top &&",
-        "mlfq: levels_follow_use|policy mlfq: pick.. gave no task",
+        "mlfq: levels_follow_use|policy mlfq broke a rule: its pick.. returned null",
     ),
     "all tickets are one": Mistake(
         "lottery",

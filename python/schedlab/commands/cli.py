@@ -23,6 +23,7 @@ COMMANDS: Any = Modules(
     "boot",
     "branch",
     "calibrate",
+    "check",
     "clean",
     "compare",
     "dask",

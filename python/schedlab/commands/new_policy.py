@@ -154,6 +154,7 @@ def next_steps(name: str, policy: Path, test: Path) -> str:
             f"./schedlab test tests/host/test_host_programs.py -k policy_{name}_test",
             "its own test, on the model",
         ),
+        (f"./schedlab check {name}", "its mistakes, with the line; a run does so, too"),
         ("./schedlab test tests/policies", "what every policy must keep"),
     ]
     lines = [f"Wrote {policy} and {test}.", "", "It runs as it is. Try, then change it:", ""]

@@ -14,7 +14,7 @@ from schedlab.commands.deciding import parse_budget
 from schedlab.display.names import json_text
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
-from schedlab.toolchain.policies import parse_choices, parse_setting
+from schedlab.toolchain.policies import parse_choices, parse_own_setting, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.changes import parse_change
 from schedlab.workload.delays import parse_delay
@@ -54,6 +54,7 @@ CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 BUDGET = Parsed("[SEEDS|TIME]", parse_budget)
+OWN_SETTING = Parsed("[POLICY.]NAME=VALUE", parse_own_setting)
 DELAY = Parsed("OPERATION=TIME", parse_delay)
 CHANGE = Parsed("PLACE=VALUE", parse_change)
 TICK = Parsed("TIME", time_between(*TICK_NS))

@@ -18,9 +18,9 @@ from schedlab.commands.options import (
     DELAY,
     LIMIT,
     MEMORY,
+    OWN_SETTING,
     POLICIES,
     SEED,
-    SETTING,
     TICK,
     echo_json,
     given,
@@ -115,7 +115,11 @@ _READY = "mixed"
     " kernel's own class, and scx:NAME, the published scheduler scx_NAME if it is installed.",
 )
 @click.option(
-    "--set", "settings", multiple=True, type=SETTING, help="A tunable's value. May be repeated."
+    "--set",
+    "settings",
+    multiple=True,
+    type=OWN_SETTING,
+    help="A tunable's value, for all policies or, as mlfq.boost=60, for one. May be repeated.",
 )
 @click.option(
     "--cpus",
@@ -204,6 +208,11 @@ _READY = "mixed"
     " policy honours them.",
 )
 @no_kvm_option
+@click.option(
+    "--unchecked",
+    is_flag=True,
+    help="Also run policies that were changed and have not passed `./schedlab check` since.",
+)
 @json_option
 @click.pass_context
 def run(

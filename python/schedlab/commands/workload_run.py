@@ -107,7 +107,7 @@ def show_tables(finished: list[Finished]) -> None:
         labelled = [
             (runs.label(each.run, several), each.metrics) for each in measured if each.metrics
         ]
-        results().print(runs.summary(measured[0].run))
+        results().print(runs.summary([each.run for each in measured]))
         print_metrics(labelled)
         told = [
             (runs.label(each.run, several), printed(each.folder, each.run.workload))

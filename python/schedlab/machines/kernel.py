@@ -19,6 +19,8 @@ from schedlab.workload.programs import check_known, disk_programs
 
 KERNEL_PARTS: tuple[str, ...] = ("kernel", "disk")
 KERNEL_CPUS_MAX = 256
+PROGRAM = "program"
+"""In the place that a run has for itself: what it has booted, whose addresses its panic names."""
 BOOT_ARGUMENTS_MAX = 1023
 """Bytes; kernel/device/device_tree.h."""
 
@@ -115,10 +117,11 @@ class KernelMachine(Machine):
         if run.file:
             disk = make_disk(disk, folder / WORKLOAD_TEXT, run.tick_ns, parts, scratch)
         arguments = self.arguments(run)
+        (scratch / PROGRAM).symlink_to(parts["kernel"])
         return self.command(Boot(parts["kernel"], disk, run.cpus, run.memory_mib, arguments))
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        return outcome_of(status, read_console(console), LIMIT)
+        return outcome_of(status, read_console(console), LIMIT, scratch / PROGRAM)
 
 
 def with_more_arguments(told: dict[str, str], more: str) -> str:

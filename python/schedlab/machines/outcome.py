@@ -7,8 +7,12 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.machines.broken_rule import explained, killed_in, rule_in
+
 # abi/machine_status.h
 SUCCESS, FAILED, PANIC, LIMIT, STUCK, REFUSED = 0, 1, 101, 102, 103, 104
+BROKEN_RULE = 105
+"""Of the simulator: a policy's function does not end, or touches what is not there."""
 
 _PANIC_LINES = 40
 _LAST_LINES = 12
@@ -28,12 +32,19 @@ class Outcome:
         return self.status == "success"
 
 
-def outcome_of(exit_status: int, console: str, limit_status: int = LIMIT) -> Outcome:
-    """`exit_status` as Python gives it: negative for a signal. `limit_status`: the machine's."""
+def outcome_of(
+    exit_status: int, console: str, limit_status: int = LIMIT, program: Path | None = None
+) -> Outcome:
+    """`exit_status` as Python gives it: negative for a signal. `limit_status`: the machine's. `program`: that to
+    which addresses in its last words belong."""
     if exit_status == SUCCESS:
         return Outcome("success")
     if exit_status == PANIC:
-        return Outcome("panic", "the kernel panicked:\n" + indent(panic_lines(console)))
+        rule, lines = explained(panic_lines(console), program)
+        return Outcome("panic", f"{rule or 'the kernel panicked'}:\n{indent(lines)}")
+    if exit_status == BROKEN_RULE:
+        rule, lines = explained(console.rstrip().splitlines()[-_PANIC_LINES:], program)
+        return Outcome("broken", f"{rule or 'the machine broke'}:\n{indent(lines)}")
     if exit_status == limit_status:
         return Outcome("limit", "the guest reached its time limit (--limit) and was ended")
     if exit_status == STUCK:
@@ -46,7 +57,9 @@ def outcome_of(exit_status: int, console: str, limit_status: int = LIMIT) -> Out
         name = signal.Signals(-exit_status).name
         return Outcome("killed", f"the machine's process was ended by {name}" + tail_of(console))
     if exit_status == FAILED:
-        return Outcome("failed", "the workload failed, or could not be started" + tail_of(console))
+        what = rule_in(console.splitlines()) or "the workload failed, or could not be started"
+        killed = killed_in(console)
+        return Outcome("failed", "; ".join(filter(None, (killed, what))) + tail_of(console))
     return Outcome("failed", f"the machine ended with status {exit_status}" + tail_of(console))
 
 

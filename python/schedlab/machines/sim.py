@@ -10,6 +10,7 @@ from schedlab import __version__
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.kernel import PROGRAM
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
 from schedlab.machines.run import Run
 from schedlab.toolchain.build import SIMULATOR
@@ -73,10 +74,11 @@ class Simulator:
         return Release(str(SIMULATOR), __version__, "built from sim/ and policies/")
 
     def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+        (scratch / PROGRAM).symlink_to(parts["simulator"])
         return [str(parts["simulator"]), *shlex.split(self.arguments(run))]
 
     def outcome(self, status: int, folder: Path, scratch: Path, console: Path) -> Outcome:
-        return outcome_of(status, read_console(console), LIMIT_STATUS)
+        return outcome_of(status, read_console(console), LIMIT_STATUS, scratch / PROGRAM)
 
     def host_cpus(self, cpus: int) -> int:
         return 1

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab.display.terminal import say
@@ -14,7 +14,7 @@ from schedlab.machines.run import Run
 from schedlab.paths import new_runs_folder
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.recording import Recording
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import PolicyChoice, check_owners, settings_for
 from schedlab.workload import costs, workload_files
 from schedlab.workload.changes import Change
 from schedlab.workload.delays import Delay
@@ -44,6 +44,8 @@ class Request:
     replay: Recording | None
     out: Path | None
     ignore_limits: bool = False
+    unchecked: bool = False
+    """Also of policies that were changed and have not passed a check since."""
 
     def base(self) -> Run:
         """The first of the runs. Raises WrongUsage for what cannot be run."""
@@ -79,7 +81,12 @@ class Request:
             )
         base = self.base()
         folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
+        check_owners(self.policies, self.settings)
         wanted = product(folder.absolute(), base, self.policies, self.cpus, self.repeats)
+        own = (
+            replace(run, settings=settings_for(run.policy, self.settings)) for run in wanted.runs
+        )
+        wanted = replace(wanted, runs=tuple(own), unchecked=self.unchecked)
         wanted.check()
         wanted.check_new()
         return wanted

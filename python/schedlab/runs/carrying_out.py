@@ -320,9 +320,11 @@ def describe(finished: list[Finished]) -> Iterator[str]:
             yield f"{title}: {each.outcome.message}\n  kept in {each.folder}"
 
 
-def summary(run: Run) -> str:
+def summary(runs: Sequence[Run]) -> str:
     """One line on what all runs of a plan share."""
-    settings = "".join(f", {name}={value}" for name, value in run.settings)
+    run = runs[0]
+    shared = [each for each in run.settings if all(each in other.settings for other in runs)]
+    settings = "".join(f", {name}={value}" for name, value in shared)
     note = machine_named(run.machine).note
     machine = f"{run.machine} ({note})" if note else run.machine
     return f"{run.workload_title} on {machine}, tick {format_time(run.tick_ns)}{settings}"

@@ -21,6 +21,8 @@ class Plan:
 
     folder: Path
     runs: tuple[Run, ...] = field(default=())
+    unchecked: bool = False
+    """Also of policies that were changed and have not passed a check since."""
 
     def check(self) -> None:
         """Raises WrongUsage for what cannot be run, before anything is written."""

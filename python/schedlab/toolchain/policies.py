@@ -21,6 +21,7 @@ STANDARD = "rr"
 """The policy that is meant where no other is named: number 0, with which a machine starts."""
 
 _SETTING = re.compile(rf"({_NAME})=(-?\d{{1,18}})")
+_OWN_SETTING = re.compile(rf"((?:{_NAME}(?::{_NAME})?\.)?{_NAME})=(-?\d{{1,18}})")
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,45 @@ def parse_setting(text: str) -> tuple[str, int]:
     if not match:
         raise ValueError(f"'{text}' is not of the form NAME=VALUE with a whole number")
     return match[1], int(match[2])
+
+
+def parse_own_setting(text: str) -> tuple[str, int]:
+    """The same of a text such as "slice=5", or "rr.slice=5", which only that policy is given."""
+    match = _OWN_SETTING.fullmatch(text.strip())
+    if not match:
+        raise ValueError(
+            f"'{text}' is not of the form NAME=VALUE or POLICY.NAME=VALUE with a whole number"
+        )
+    return match[1], int(match[2])
+
+
+def settings_for(
+    choice: PolicyChoice, settings: Iterable[tuple[str, int]]
+) -> tuple[tuple[str, int], ...]:
+    """Returns what a policy is given of such settings: those of its own go before those of all."""
+    own: dict[str, int] = {}
+    ranks: dict[str, int] = {}
+    for name, value in settings:
+        whose, _, tunable = name.rpartition(".")
+        rank = (
+            ("", choice.name, str(choice)).index(whose)
+            if whose in ("", choice.name, str(choice))
+            else -1
+        )
+        if rank >= ranks.get(tunable, 0):
+            own[tunable], ranks[tunable] = value, rank
+    return tuple(own.items())
+
+
+def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, int]]) -> None:
+    """Raises WrongUsage if a setting is of a policy that is not among these."""
+    known = {name for choice in choices for name in (choice.name, str(choice))}
+    for name, value in settings:
+        whose = name.rpartition(".")[0]
+        if whose and whose not in known:
+            raise WrongUsage(
+                f"--set {name}={value}: {whose} is none of the policies that are run; name it in --policy, too"
+            )
 
 
 def read_catalogue() -> Catalogue:

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""What a policy did wrong, in words, with its file and line: read from a machine's last words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import dropwhile, takewhile
+from pathlib import Path
+
+from schedlab.toolchain.places import Place, places_of
+
+_RULE = re.compile(r"policy \S+ broke a rule: .*")
+_FAULT = re.compile(
+    r"(?P<what>[a-z][a-z -]+) in (?:the kernel|schedlab-sim) at pc (?P<pc>0x[0-9a-f]+)"
+    r"(?:.*?, address (?P<address>0x[0-9a-f]+))?"
+)
+_FRAME = re.compile(r"^ +(0x[0-9a-f]+)(?: (\S+))?$")
+_LABEL = ".L"
+"""The names of places within functions begin so."""
+_KILLED = re.compile(r"ended by policy (\S+): its tick\(\) returned TICK_KILL")
+_DEEDS = {
+    "load page fault": "reads address {address}, where nothing is",
+    "store page fault": "writes to address {address}, where nothing is",
+    "segmentation fault": "reads or writes address {address}, where nothing is",
+    "division by zero": "divides by zero",
+    "breakpoint": "divides by zero, or leaves an array",
+    "endless loop": "does not end: there is an endless loop",
+}
+
+
+def rule_in(lines: Iterable[str]) -> str:
+    """Returns the first words by which a host says that a policy broke a rule, or "" if none does."""
+    return next((match[0] for line in lines if (match := _RULE.search(line))), "")
+
+
+def killed_in(console: str) -> str:
+    """Returns how many processes a policy has ended by TICK_KILL, in words, or "" if it has ended none."""
+    found = _KILLED.findall(console)
+    if not found:
+        return ""
+    ended = "a process" if len(found) == 1 else f"{len(found)} processes"
+    return f"policy {found[0]} has ended {ended}: its tick() returned TICK_KILL"
+
+
+def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str]]:
+    """Returns the rule that a policy broke, or "", and the lines with the places that their addresses mean.
+
+    `program`: the executable that the addresses are of; None if it is not known.
+    """
+    fault = next((match for line in lines if (match := _FAULT.search(line))), None)
+    frames = [int(match[1], 16) for line in lines if (match := _FRAME.match(line))]
+    addresses = [*([int(fault["pc"], 16)] if fault else []), *frames]
+    places = places_of(program, addresses) if program else {}
+    rule = rule_in(lines)
+    if fault and not rule:
+        at = places.get(int(fault["pc"], 16), [])
+        rule = _rule_of_fault(fault, at, [place for a in frames for place in places.get(a, [])])
+    return rule, [told for line in lines for told in _with_places(line, places)]
+
+
+def _rule_of_fault(fault: re.Match[str], at: Sequence[Place], above: Sequence[Place]) -> str:
+    """Returns "" if the fault is not in a policy. `at`: where it is, and what that is inlined into; `above`: the
+    functions that called, the innermost first."""
+    callers = dropwhile(lambda place: not place.in_policy, above)
+    chain = list(takewhile(lambda place: place.in_policy, [*at, *callers]))
+    if not chain:
+        return ""
+    hook = chain[-1]
+    what = fault["what"].strip()
+    deed = _DEEDS.get(what, f"ends in a {what}").format(address=fault["address"] or "unknown")
+    place = chain[0]
+    helper = f" in {place.function}()," if place.function != hook.function else ""
+    told = f"{hook.function}() {deed},{helper} at {place.file}:{place.line}"
+    return f"policy {Path(hook.file).stem} broke a rule: {told}"
+
+
+def _with_places(line: str, places: dict[int, list[Place]]) -> Iterator[str]:
+    match = _FRAME.match(line)
+    found = places.get(int(match[1], 16), []) if match else []
+    if not match or not found:
+        yield line
+        return
+    for place in found:
+        own = place.function.startswith(_LABEL) and match[2]
+        named = replace(place, function=match[2].partition("+")[0]) if own else place
+        yield f"  {match[1]} {named}"

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Which lines of the sources the addresses of a program are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import BuildFailed
+from schedlab.paths import ROOT
+from schedlab.toolchain.tools import compiler
+
+_HOSTS = ("kernel/", "sim/", "policies/support/")
+"""Whose functions are no policy's."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the sources, in a file as seen from the root."""
+
+    function: str
+    file: str
+    line: int
+
+    @property
+    def in_policy(self) -> bool:
+        return self.file.endswith((".c", ".h")) and not self.file.startswith((*_HOSTS, "/"))
+
+    def __str__(self) -> str:
+        return f"{self.function}() {self.file}:{self.line}"
+
+
+def places_of(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
+    """Returns where each address is, the functions that it was inlined into behind it; {} if no tool tells."""
+    tool = symbolizer()
+    words = [hex(address) for address in addresses]
+    if not tool or not words:
+        return {}
+    done = subprocess.run(
+        [tool, f"--obj={program}", "--output-style=JSON", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        return {}
+    return {
+        int(each["Address"], 16): [
+            Place(symbol["FunctionName"], from_root(symbol["FileName"]), symbol["Line"])
+            for symbol in each.get("Symbol", ())
+            if symbol["FileName"]
+        ]
+        for each in told
+    }
+
+
+def from_root(file: str) -> str:
+    """Returns a file's path as seen from the root, or the same if it is not below that."""
+    return file.removeprefix(f"{ROOT}/").removeprefix("./")
+
+
+def symbolizer() -> str | None:
+    """Returns the program of LLVM that knows lines, or None if there is none."""
+    try:
+        numbered = f"llvm-symbolizer-{compiler().version}"
+    except BuildFailed:
+        numbered = ""
+    return shutil.which(numbered) or shutil.which("llvm-symbolizer")

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "sim/checked/watch.h"
+
+#include <inttypes.h>
+#include <sanitizer/common_interface_defs.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "abi/machine_status.h"
+#include "sim/machine.h"
+#include "sim/program_counter.h"
+
+#define DECISIONS 10
+#define PATIENCE                                                                                   \
+    2 /* times that a hook is met by the timer, which goes each half second of the CPU */
+
+struct decision {
+    uint64_t time;
+    uint32_t cpu;
+    uint32_t queued;
+    int32_t pid; /* 0: none */
+};
+
+static const struct simulator *watched;
+static const struct simulator_setup *setup;
+static struct watch_call in_force; /* name: null outside of hooks */
+static uint64_t calls;             /* of hooks, so far */
+static struct decision decisions[DECISIONS];
+static uint64_t decisions_made;
+static uint64_t kills;
+
+/* ---- the host's fields ---- */
+
+struct field {
+    const char *name;
+    size_t offset;
+    size_t bytes;
+};
+
+#define FIELD(type, member)                                                                        \
+    {#member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member)}
+
+static const struct field task_fields[] = {
+    FIELD(task, pid),        FIELD(task, slot),         FIELD(task, priority),
+    FIELD(task, tickets),    FIELD(task, weight),       FIELD(task, cpu),
+    FIELD(task, run_time),   FIELD(task, queued_since), FIELD(task, picked_since),
+    FIELD(task, selections), FIELD(task, state),        {NULL, 0, 0},
+};
+
+static const struct field queue_fields[] = {
+    FIELD(run_queue, scheduler),
+    FIELD(run_queue, now),
+    FIELD(run_queue, cpu),
+    FIELD(run_queue, queued),
+    FIELD(run_queue, running),
+    FIELD(run_queue, state),
+    {NULL, 0, 0},
+};
+
+static const struct field scheduler_fields[] = {
+    FIELD(scheduler, cpus),    FIELD(scheduler, queues),
+    FIELD(scheduler, tick_ns), FIELD(scheduler, seed),
+    FIELD(scheduler, queue),   FIELD(scheduler, tunable),
+    FIELD(scheduler, state),   {NULL, 0, 0},
+};
+
+/* As they were before the hook. */
+static struct scheduler scheduler_before;
+static struct run_queue *queues_before;
+static struct task *tasks_before;
+
+/* ---- what is said ---- */
+
+static void say_decisions(void)
+{
+    uint64_t first = decisions_made > DECISIONS ? decisions_made - DECISIONS : 0;
+    fprintf(stderr, decisions_made ? "its last decisions:\n" : "it has made no decision yet\n");
+    for (uint64_t i = first; i < decisions_made; i++) {
+        const struct decision *decision = &decisions[i % DECISIONS];
+        fprintf(stderr, "  %10.3f ms  CPU %u: ", (double)decision->time / 1e6, decision->cpu);
+        if (decision->pid)
+            fprintf(stderr, "pid %d", decision->pid);
+        else
+            fprintf(stderr, "none");
+        fprintf(stderr, " of %u queued\n", decision->queued);
+    }
+}
+
+static void say_circumstances(void)
+{
+    if (!in_force.name)
+        return;
+    fprintf(stderr, "in its hook %s()", in_force.name);
+    if (in_force.task)
+        fprintf(stderr, " for pid %d", in_force.task->pid);
+    if (in_force.queue)
+        fprintf(stderr, ", run queue of CPU %u with %u queued", in_force.queue->cpu,
+                in_force.queue->queued);
+    if (watched)
+        fprintf(stderr, ", at %.3f ms", (double)watched->now / 1e6);
+    if (setup)
+        fprintf(stderr, ", CPUs: %u, policy %s%s%s", setup->cpus, setup->policy,
+                setup->tunables ? " " : "", setup->tunables ? setup->tunables : "");
+    fprintf(stderr, "\n  0x%" PRIx64 "\n", address_in_program(in_force.function));
+    say_decisions();
+}
+
+static __attribute__((format(printf, 1, 2))) _Noreturn void broken(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "schedlab-sim: policy %s broke a rule: ", in_force.policy->name);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    say_circumstances();
+    _exit(MACHINE_BROKEN);
+}
+
+/* A sanitizer has said what it found. */
+static void on_death(void)
+{
+    fflush(stdout);
+    say_circumstances();
+    _exit(MACHINE_BROKEN);
+}
+
+/* The hook that the timer meets again and again does not end. */
+static void on_timer(int number, siginfo_t *information, void *context)
+{
+    static uint64_t met;
+    static uint32_t times;
+    char place[400];
+    (void)number;
+    (void)information;
+    if (!in_force.name || met != calls) {
+        met = calls;
+        times = 0;
+        return;
+    }
+    if (++times < PATIENCE)
+        return;
+    fprintf(stderr, "schedlab-sim: policy %s: endless loop in its hook %s()\n",
+            in_force.policy->name, in_force.name);
+    /* The trace leaves this one out if the signal came between two steps of a call. */
+    __sanitizer_symbolize_pc((void *)program_counter(context), "    #0 0x0 in %f %s:%l", place,
+                             sizeof(place));
+    fprintf(stderr, "%s\n", place);
+    __sanitizer_print_stack_trace();
+    say_circumstances();
+    _exit(MACHINE_BROKEN);
+}
+
+/* ---- before and after ---- */
+
+static void begin_timer(void)
+{
+    const struct itimerval every = {{0, 500000}, {0, 500000}};
+    const struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_RESTART | SA_SIGINFO};
+    sigaction(SIGVTALRM, &action, NULL);
+    setitimer(ITIMER_VIRTUAL, &every, NULL);
+    __sanitizer_set_death_callback(on_death);
+}
+
+void watch_setup(const struct simulator_setup *next)
+{
+    if (!setup)
+        begin_timer();
+    setup = next;
+    decisions_made = 0;
+}
+
+static size_t bytes_of_queues(void)
+{
+    return watched->scheduler.cpus * sizeof(*queues_before);
+}
+
+void watch_simulator(const struct simulator *simulator)
+{
+    free(queues_before);
+    free(tasks_before);
+    queues_before = NULL;
+    tasks_before = NULL;
+    watched = simulator;
+    if (!simulator)
+        return;
+    queues_before = calloc(1, bytes_of_queues());
+    tasks_before = calloc(simulator->process_limit, sizeof(*tasks_before));
+}
+
+void watch_begin(struct watch_call call)
+{
+    in_force = call;
+    calls++;
+    if (!watched)
+        return;
+    scheduler_before = watched->scheduler;
+    memcpy(queues_before, watched->queues, bytes_of_queues());
+    for (uint32_t slot = 0; slot < watched->process_limit; slot++)
+        tasks_before[slot] = process_at(watched, slot)->task;
+}
+
+/* Returns the first field that is not as it was, or null. */
+static const char *changed_field(const struct field *fields, const void *before, const void *after)
+{
+    for (const struct field *field = fields; field->name; field++) {
+        if (memcmp((const char *)before + field->offset, (const char *)after + field->offset,
+                   field->bytes) != 0)
+            return field->name;
+    }
+    return NULL;
+}
+
+static void check_fields(const char *what, const struct field *fields, const void *before,
+                         const void *after, int32_t pid)
+{
+    const char *field = changed_field(fields, before, after);
+    char whose[32] = "";
+    if (pid)
+        snprintf(whose, sizeof(whose), " of pid %d", pid);
+    if (field)
+        broken("%s() wrote to %s->%s%s, which is the host's", in_force.name, what, field, whose);
+}
+
+/* What the host has of a task lies together, except where its state is. */
+static bool task_is_as_before(const struct task *before, const struct task *after)
+{
+    const uint64_t *old = (const uint64_t *)(const void *)before;
+    const uint64_t *new = (const uint64_t *)(const void *)after;
+    uint64_t difference = 0;
+    for (size_t i = 0; i < offsetof(struct task, level) / sizeof(*old); i++)
+        difference |= old[i] ^ new[i];
+    return difference == 0 && before->state == after->state;
+}
+
+void watch_end(void)
+{
+    for (uint32_t i = 0; watched && i < watched->scheduler.cpus; i++)
+        check_fields("queue", queue_fields, &queues_before[i], &watched->queues[i], 0);
+    for (uint32_t slot = 0; watched && slot < watched->process_limit; slot++) {
+        const struct task *task = &process_at(watched, slot)->task;
+        if (!task_is_as_before(&tasks_before[slot], task))
+            check_fields("task", task_fields, &tasks_before[slot], task, tasks_before[slot].pid);
+    }
+    if (watched)
+        check_fields("scheduler", scheduler_fields, &scheduler_before, &watched->scheduler, 0);
+    in_force.name = NULL;
+}
+
+/* ---- what is returned ---- */
+
+static bool is_task(const struct task *task)
+{
+    uint64_t from = (uint64_t)task - (uint64_t)watched->processes;
+    return from < (uint64_t)watched->process_limit * watched->process_bytes &&
+           from % watched->process_bytes == 0;
+}
+
+void watch_taken(const struct task *task, bool required)
+{
+    const struct run_queue *queue = in_force.queue;
+    if (!watched)
+        return;
+    if (!task && required && queue->queued > 0)
+        broken("%s() returned null while %u tasks are queued", in_force.name, queue->queued);
+    if (task && !is_task(task))
+        broken("%s() returned an address that is no task's", in_force.name);
+    if (task && ((const struct process *)task)->place != PLACE_QUEUED)
+        broken("%s() returned pid %d, which is not queued", in_force.name, task->pid);
+    if (task && watched->scheduler.queues > 1 && task->cpu != queue->cpu)
+        broken("%s() returned pid %d, which is queued on CPU %u, from the queue of CPU %u",
+               in_force.name, task->pid, task->cpu, queue->cpu);
+}
+
+void watch_verdict(uint32_t verdict)
+{
+    if (verdict > TICK_KILL)
+        broken("%s() returned the verdict %u, which does not exist", in_force.name, verdict);
+    kills += verdict == TICK_KILL;
+}
+
+uint64_t watch_kills(void)
+{
+    return kills;
+}
+
+void watch_slice(uint64_t slice)
+{
+    if (slice == 0)
+        broken("%s() returned a slice of 0 ticks", in_force.name);
+}
+
+void watch_cpu(uint32_t cpu, bool none_allowed)
+{
+    if (!watched || cpu < watched->scheduler.queues || (none_allowed && cpu == NO_CPU))
+        return;
+    broken("%s() named CPU %u, of which there are %u", in_force.name, cpu,
+           watched->scheduler.queues);
+}
+
+void watch_decision(uint32_t cpu, const struct task *task)
+{
+    if (watched)
+        decisions[decisions_made++ % DECISIONS] =
+            (struct decision){watched->now, cpu, in_force.queue->queued, task ? task->pid : 0};
+}

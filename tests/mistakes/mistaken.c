@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Round-robin that makes one of its authors' typical mistakes, which its tunable chooses, once
+ * the machine has run for a moment. tests/mistakes/test_*.py say how soon, and in which words,
+ * each host finds it.
+ */
+
+#include "policies/policy.h"
+#include "policies/task_list.h"
+
+enum { MISTAKEN_MISTAKE };
+
+enum mistake {
+    MISTAKE_NONE,
+    MISTAKE_LOOP,       /* without LOOP_GUARD */
+    MISTAKE_NULL,       /* a null pointer is followed */
+    MISTAKE_DIVISION,   /* by zero */
+    MISTAKE_BOUNDS,     /* of an array in the queue's state */
+    MISTAKE_LOST,       /* null, while tasks are queued */
+    MISTAKE_TWICE,      /* a task that runs already */
+    MISTAKE_STRANGER,   /* what is no task */
+    MISTAKE_VERDICT,    /* one that does not exist */
+    MISTAKE_CPU,        /* one that does not exist */
+    MISTAKE_HOST_FIELD, /* is written */
+    MISTAKE_KILL,
+    MISTAKE_STATE, /* is smaller than what is written to it */
+};
+
+static const struct tunable mistaken_tunables[] = {
+    [MISTAKEN_MISTAKE] = {"mistake", "its number in enum mistake", 0, 0, 20},
+};
+
+struct mistaken_task {
+    uint32_t ticks;
+};
+
+struct mistaken_queue {
+    struct task_list tasks;
+    uint64_t turns[8];
+    uint64_t zero;
+};
+
+typedef struct mistaken_queue SHARED_MEMORY mistaken_queue_t;
+
+POLICY_FUNCTION bool mistaken_makes(const scheduler_t *scheduler, uint64_t now,
+                                    enum mistake mistake)
+{
+    return scheduler->tunable[MISTAKEN_MISTAKE] == mistake && now > 20000000;
+}
+
+POLICY_FUNCTION void mistaken_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    mistaken_queue_t *state = STATE_OF(queue, struct mistaken_queue);
+    (void)reason;
+    task_list_append(&state->tasks, task);
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_DIVISION))
+        task->level = queue->now / state->zero;
+}
+
+POLICY_FUNCTION void mistaken_dequeue(run_queue_t *queue, task_t *task)
+{
+    task_list_remove(&STATE_OF(queue, struct mistaken_queue)->tasks, task);
+}
+
+/* A list that ends in itself. */
+POLICY_FUNCTION void mistaken_search(mistaken_queue_t *state)
+{
+    task_t *task = state->tasks.first;
+    if (task)
+        task->next = task;
+    while (task) {
+        task = task->next;
+        state->turns[0]++;
+    }
+}
+
+POLICY_FUNCTION task_t *mistaken_pick(run_queue_t *queue, uint32_t cpu)
+{
+    mistaken_queue_t *state = STATE_OF(queue, struct mistaken_queue);
+    const scheduler_t *scheduler = queue->scheduler;
+    if (mistaken_makes(scheduler, queue->now, MISTAKE_LOOP))
+        mistaken_search(state);
+    if (mistaken_makes(scheduler, queue->now, MISTAKE_LOST))
+        return NULL;
+    if (mistaken_makes(scheduler, queue->now, MISTAKE_TWICE) && state->tasks.first)
+        return state->tasks.first;
+    if (mistaken_makes(scheduler, queue->now, MISTAKE_STRANGER))
+        return (task_t *)(void SHARED_MEMORY *)state;
+    task_t *task = task_list_take_first(&state->tasks);
+    if (mistaken_makes(scheduler, queue->now, MISTAKE_NULL))
+        state->tasks.first->level = 1;
+    if (task && mistaken_makes(scheduler, queue->now, MISTAKE_BOUNDS))
+        state->turns[task->pid + 8] = cpu;
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict mistaken_tick(run_queue_t *queue, task_t *task)
+{
+    STATE_OF(task, struct mistaken_task)->ticks++;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_HOST_FIELD))
+        task->run_time = 0;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_STATE))
+        (&STATE_OF(task, struct mistaken_task)->ticks)[2] = 1;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_VERDICT))
+        return (enum tick_verdict)99;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_KILL))
+        return TICK_KILL;
+    return TICK_PREEMPT;
+}
+
+POLICY_FUNCTION uint64_t mistaken_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)scheduler, (void)task;
+    return 1;
+}
+
+POLICY_FUNCTION uint32_t mistaken_place(const scheduler_t *scheduler, const task_t *task,
+                                        enum enqueue_reason reason)
+{
+    (void)task, (void)reason;
+    if (mistaken_makes(scheduler, scheduler->queue[0]->now, MISTAKE_CPU))
+        return 1000;
+    return 0;
+}
+
+POLICY_DEFINITION policy_mistaken = {
+    .name = "mistaken",
+    .meaning = "round-robin with a mistake",
+    .source = "a test",
+    .order = "The task that came first is next.",
+    .tunables = mistaken_tunables,
+    .tunable_count = sizeof(mistaken_tunables) / sizeof(mistaken_tunables[0]),
+    .task_bytes = sizeof(struct mistaken_task),
+    .enqueue = mistaken_enqueue,
+    .dequeue = mistaken_dequeue,
+    .pick = mistaken_pick,
+    .tick = mistaken_tick,
+    .time_slice = mistaken_time_slice,
+    .place = mistaken_place,
+};

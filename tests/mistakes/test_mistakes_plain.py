@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The simulator by itself, without sanitizers, has last words, too."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from mistaken_policy import PLAIN, built, line_of, mistakes
+from schedlab.machines.outcome import BROKEN_RULE, FAILED, outcome_of
+from schedlab.paths import ROOT
+
+FILE = "tests/mistakes/mistaken.c"
+SCENARIO = ROOT / "sim" / "checked" / "scenario.txt"
+RULES = {
+    "loop": (BROKEN_RULE, "mistaken_pick() does not end: there is an endless loop"),
+    "null": (BROKEN_RULE, "mistaken_pick() reads or writes address 0x38, where nothing is"),
+    "division": (BROKEN_RULE, "mistaken_enqueue() divides by zero"),
+    "lost": (FAILED, "its pick() returned null while tasks are queued"),
+    "verdict": (FAILED, "its tick() returned a verdict that does not exist"),
+    "cpu": (FAILED, "its place(), push() or balance() named a CPU that does not exist"),
+}
+
+
+@pytest.mark.parametrize("mistake", RULES)
+def test_the_headline_is_the_rule(mistake: str) -> None:
+    built(PLAIN)
+    status, rule = RULES[mistake]
+    options = f"--policy mistaken --set mistake={mistakes()[mistake]} --costs none --cpus 4"
+    done = subprocess.run(
+        [str(PLAIN), *options.split(), "--no-trace", str(SCENARIO)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    outcome = outcome_of(done.returncode, done.stderr, program=PLAIN)
+    assert done.returncode == status
+    assert outcome.message.startswith(f"policy mistaken broke a rule: {rule}")
+    if mistake == "null":
+        assert f"{FILE}:{line_of('tasks.first->level = 1')}" in outcome.message.splitlines()[0]

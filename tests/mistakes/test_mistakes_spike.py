@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""The kernel on Spike ends soon under a policy that is wrong, and says in words which rule was broken."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mistaken_policy import KERNEL, built, line_of, mistakes
+from schedlab import trace as traces
+from schedlab.machines import Boot, kernel_machine
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.outcome import FAILED, LIMIT, PANIC, Outcome, outcome_of
+from schedlab.toolchain.build import IMAGE, build
+
+FILE = "tests/mistakes/mistaken.c"
+RULES = {
+    "loop": f"mistaken_pick() does not end: there is an endless loop, in mistaken_search(), at {FILE}:",
+    "null": f"mistaken_pick() writes to address 0x38, where nothing is, at {FILE}:",
+    "lost": "its pick() returned null while",
+    "twice": "its pick() or steal() returned a task that is not queued: pid",
+    "verdict": "its tick() returned a verdict that does not exist: pid",
+    "cpu": "its place(), push() or balance() named a CPU that does not exist",
+}
+
+pytestmark = pytest.mark.spike
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    build("image")
+    built(KERNEL)
+
+
+def run(folder: Path, mistake: str, cpus: int) -> tuple[int, str, Outcome]:
+    words = (
+        f"policy=mistaken tick=1ms set=mistake={mistakes()[mistake]} limit=2s trace={TRACE_FILE}"
+    )
+    words += ' run="mixed -n 8 -g 20"'
+    command = kernel_machine("spike").command(Boot(KERNEL, IMAGE, cpus, 512, words))
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout, outcome_of(done.returncode, done.stdout, LIMIT, KERNEL)
+
+
+@pytest.mark.parametrize("mistake", RULES)
+def test_the_headline_is_the_rule(tmp_path: Path, mistake: str) -> None:
+    status, console, outcome = run(tmp_path, mistake, 2)
+    assert status == PANIC
+    assert outcome.message.startswith(f"policy mistaken broke a rule: {RULES[mistake]}")
+    assert "assertion failed" not in console
+    trace = traces.read(tmp_path / TRACE_FILE)
+    assert trace.truncated
+    assert len(trace.events) > 100
+
+
+def test_the_null_pointers_line_is_told(tmp_path: Path) -> None:
+    _, _, outcome = run(tmp_path, "null", 1)
+    assert outcome.message.splitlines()[0].endswith(f"{FILE}:{line_of('tasks.first->level = 1')}:")
+
+
+def test_a_kill_by_the_policy_is_told_as_one(tmp_path: Path) -> None:
+    status, console, outcome = run(tmp_path, "kill", 1)
+    assert status == FAILED
+    assert "ended by policy mistaken: its tick() returned TICK_KILL" in console
+    assert outcome.message.startswith("policy mistaken has ended ")
+    assert "its tick() returned TICK_KILL" in outcome.message
