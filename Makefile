@@ -174,9 +174,24 @@ HOST_TOOLS := $(patsubst tools/%.c,$B/%,$(wildcard tools/*.c))
 
 host-tools: $(HOST_TOOLS)
 
-$B/policy_list: tools/policy_list.c $B/policy_table.c $(wildcard policies/*.[ch] policies/studies/*.[ch] policies/support/*.[ch])
+# Each file by itself, and not optimised: a changed policy is in the list at once.
+POLICY_LIST_C       := $(filter-out -O2 -g,$(HOST_C)) -O0
+POLICY_LIST_OBJECTS := $(addprefix $B/list/,$(POLICIES:%.c=%.o) policies/support/registry.o \
+                         tools/policy_list.o policy_table.o)
+
+$B/list/policy_table.o: $B/policy_table.c
+	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) $(filter %.c,$^) -o $@
+	@$(CLANG) $(POLICY_LIST_C) -c $< -o $@
+
+$B/list/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(POLICY_LIST_C) -c $< -o $@
+
+$B/policy_list: $(POLICY_LIST_OBJECTS)
+	@echo "  $@"
+	@$(CLANG) $^ -o $@
 
 $B/%: tools/%.c
 	@mkdir -p $(@D)

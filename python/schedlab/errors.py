@@ -42,6 +42,10 @@ class BuildFailed(SchedlabError):
     """The kernel, its programs or a program of the host did not compile."""
 
 
+class RuleBroken(SchedlabError):
+    """A policy has broken a rule of policies/policy.h."""
+
+
 class MachineUnfit(SchedlabError):
     """A simulator or emulator is missing, too old or lacks what the kernel needs."""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mistaken_policy import CHECKED, SOURCE, built, line_of, mistakes
+from schedlab.errors import RuleBroken
 from schedlab.machines import checked
-from schedlab.machines.checked import RuleBroken
 from schedlab.paths import ROOT
 
 FILE = "tests/mistakes/mistaken.c"

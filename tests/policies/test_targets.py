@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bpf_object import CALL_DEPTH, STACK_BYTES, read_object
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
 from schedlab.paths import ROOT
+from schedlab.toolchain.bpf_object import CALL_DEPTH, STACK_BYTES, read_object
 from schedlab.toolchain.tools import compiler
 
 HOST = ["-std=c17", "-O2", "-fno-pie", "-ffreestanding", "-mgeneral-regs-only"]
@@ -91,7 +91,7 @@ def check_bpf(output: Path) -> None:
     assert len([f for f in program.functions if f.section.startswith("struct_ops/")]) == 13
     for function in program.functions:
         assert function.indirect_calls == 0, f"{function.name} calls through a pointer"
-        assert not function.has_unguarded_loop(), f"{function.name} has a loop without LOOP_GUARD"
+        assert not function.unguarded_loop(), f"{function.name} has a loop without LOOP_GUARD"
         stack, frames = program.deepest(function)
         assert stack <= STACK_BYTES, (
             f"{function.name} and what it calls take {stack} bytes of stack"

@@ -3,11 +3,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from schedlab.commands.options import POLICIES
 from schedlab.display.terminal import say
-from schedlab.errors import MachineUnfit
+from schedlab.errors import MachineUnfit, RuleBroken
+
+if TYPE_CHECKING:
+    from schedlab.toolchain.verifier import HookCost
+
+
+def of_verifier(costs: list[HookCost]) -> str:
+    """Returns which hook costs it most, and where its loops lie within each other."""
+    most = costs[0]
+    nested = " within ".join(reversed(most.loops)) if len(most.loops) > 1 else ""
+    told = f"nothing that it refuses; {most.hook} is the longest, some {most.instructions:,} instructions"
+    if nested:
+        told += f", as a loop is within a loop: {nested}"
+    return told
 
 
 @click.command()
@@ -21,9 +36,11 @@ def check(choices: tuple[object, ...]) -> None:
 
     `./schedlab run` does so by itself for policies that were changed since they passed.
     """
-    from schedlab.machines.checked import RuleBroken, can_check, sources_of
+    from schedlab.machines.checked import can_check, sources_of
     from schedlab.machines.checked import check as try_out
     from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.toolchain.tools import compiler
+    from schedlab.toolchain.verifier import OLDEST_COMPILER, examine
 
     if not can_check():
         raise MachineUnfit(
@@ -39,6 +56,7 @@ def check(choices: tuple[object, ...]) -> None:
     for source in dict.fromkeys(sources):
         try:
             passed = try_out(source)
+            costs = examine(source) if compiler().version >= OLDEST_COMPILER else []
         except RuleBroken as error:
             say(f"schedlab: {error}")
             broken = True
@@ -47,5 +65,7 @@ def check(choices: tuple[object, ...]) -> None:
         click.echo(
             f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} setups{killed}"
         )
+        if costs:
+            click.echo(f"  Linux's verifier: {of_verifier(costs)}")
     if broken:
         raise SystemExit(1)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.errors import BuildFailed, SchedlabError, WrongUsage
+from schedlab.errors import BuildFailed, RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
 from schedlab.paths import BUILD, ROOT
 from schedlab.toolchain.build import build
@@ -41,10 +41,6 @@ _ADDRESS_DEEDS = {
     "global-buffer-overflow": "reads or writes behind a table",
     "FPE": "divides by zero",
 }
-
-
-class RuleBroken(SchedlabError):
-    """A policy has broken a rule of policies/policy.h."""
 
 
 @dataclass(frozen=True)
