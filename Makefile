@@ -191,7 +191,7 @@ $B/list/%.o: %.c Makefile
 
 $B/policy_list: $(POLICY_LIST_OBJECTS)
 	@echo "  $@"
-	@$(CLANG) $^ -o $@
+	@$(CLANG) $(filter %.o,$^) -o $@
 
 $B/%: tools/%.c
 	@mkdir -p $(@D)

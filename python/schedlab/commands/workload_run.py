@@ -77,7 +77,7 @@ def show_decided(finished: list[Finished], contests: list[Contest], as_json: boo
             best, *others = each.left
             row = (each.measure.title, best, ", ".join(others), str(len(each.suite.seeds)))
             table.add_row(str(each.suite.cpus), *row)
-        results().print(runs.summary(finished[0].run))
+        results().print(runs.summary([each.run for each in finished]))
         print_whole(table)
         tell_decided(contests)
         folder = finished[0].folder.parent

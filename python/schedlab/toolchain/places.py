@@ -51,6 +51,8 @@ def places_of(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]
         told = json.loads(done.stdout)
     except ValueError:
         return {}
+    if not isinstance(told, list):
+        return {}  # the one error of a program that is none
     return {
         int(each["Address"], 16): [
             Place(symbol["FunctionName"], from_root(symbol["FileName"]), symbol["Line"])
