@@ -247,13 +247,13 @@ def test_how_a_run_ended_is_told_with_its_cause(
 
 def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine_named("linux").repeatable
-    assert "on linux (repeatable (instruction-counted time), emulated by QEMU" in summary(RUN)
+    assert "on linux (repeatable (instruction-counted time), emulated by QEMU" in summary([RUN])
     free = replace(RUN, machine="linux-free")
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: "free-running")
-    assert "on linux-free (free-running, emulated: not repeatable)" in summary(free)
+    assert "on linux-free (free-running, emulated: not repeatable)" in summary([free])
     assert FreeLinux().host_cpus(4) == Linux().host_cpus(4) == 1  # one thread for all CPUs
     monkeypatch.setattr(FreeLinux, "_mode", lambda _: KVM)
-    assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary(free)
+    assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary([free])
     assert FreeLinux().host_cpus(4) == 4
 
 

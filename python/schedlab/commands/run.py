@@ -119,7 +119,7 @@ _READY = "mixed"
     "settings",
     multiple=True,
     type=OWN_SETTING,
-    help="A tunable's value, for all policies or, as mlfq.boost=60, for one. May be repeated.",
+    help="A tunable's value, for all policies or, as POLICY.NAME=VALUE, for one. May be repeated.",
 )
 @click.option(
     "--cpus",

@@ -63,9 +63,10 @@ def check_changed(plan: Plan) -> None:
 
     if not can_check():
         return
-    choices = dict.fromkeys(run.policy for run in plan.runs if run.policy.name != FAIR.name)
+    choices = dict.fromkeys(run.policy for run in plan.runs)
     for source in dict.fromkeys(source for choice in choices for source in sources_of(choice)):
-        check_once(source)
+        if source.is_file():  # else it is Linux's own
+            check_once(source)
 
 
 def check_policies(catalogue: Catalogue, plan: Plan) -> None:

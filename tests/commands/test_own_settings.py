@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""`--set POLICY.TUNABLE=VALUE`: one policy of several is given it."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.errors import WrongUsage
+from schedlab.toolchain.policies import (
+    PolicyChoice,
+    check_owners,
+    parse_own_setting,
+    settings_for,
+)
+
+RR, THESIS = PolicyChoice("rr"), PolicyChoice("lottery", "thesis")
+
+
+def test_a_setting_may_name_its_policy() -> None:
+    assert parse_own_setting("slice=5") == ("slice", 5)
+    assert parse_own_setting("rr.slice=-5") == ("rr.slice", -5)
+    assert parse_own_setting("lottery:thesis.seed=1") == ("lottery:thesis.seed", 1)
+    for wrong in ("rr.=5", ".slice=5", "rr.slice", "a.b.c=1"):
+        with pytest.raises(ValueError, match=r"POLICY\.NAME=VALUE"):
+            parse_own_setting(wrong)
+
+
+def test_what_names_the_policy_goes_before_what_names_none() -> None:
+    """In whichever order they are given; a preset's name before its policy's."""
+    settings = [("lottery:thesis.slice", 3), ("lottery.slice", 2), ("slice", 1), ("rr.ticks", 9)]
+    for given in (settings, settings[::-1]):
+        assert settings_for(THESIS, given) == (("slice", 3),)
+        assert dict(settings_for(PolicyChoice("lottery"), given)) == {"slice": 2}
+        assert dict(settings_for(RR, given)) == {"slice": 1, "ticks": 9}
+
+
+def test_a_policy_that_is_not_run_is_named() -> None:
+    check_owners([RR, THESIS], [("rr.slice", 1), ("lottery.slice", 1), ("slice", 1)])
+    with pytest.raises(WrongUsage, match=r"--set mlfq\.boost=1: mlfq is none of the policies"):
+        check_owners([RR], [("mlfq.boost", 1)])
