@@ -41,7 +41,7 @@ def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
     assert trial
     assert (trial.workload, trial.text, trial.policies) == ("two-hogs", "", ("mlfq", "rr"))
     assert (trial.cpus, trial.seed) == (2, 7)
-    assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs"
+    assert trial.title == "`two-hogs` under `mlfq` and `rr` on 2 CPUs (ticks of 10ms)"
     asked = parse_qs(address_of(trial).partition("#")[2])
     assert asked["policy"] == ["mlfq", "rr"]
     assert (asked["workload"], asked["cpus"], asked["seed"]) == (["two-hogs"], ["2"], ["7"])
@@ -61,8 +61,10 @@ def test_a_studys_program_has_its_file_and_says_so(tmp_path: Path) -> None:
     trial = trials.of_setups(kept(tmp_path, experiment="s3-cpu-on-their-costs", cpus=3))
     assert trial
     assert trial.workload == "study3-cpu"
-    assert trial.note.startswith("A workload file stands for the program. Operations take")
-    assert "A tick is 10ms there." in trial.note
+    assert trial.title.endswith(
+        "(a workload file in place of the program; operations as quick as on our kernel;"
+        " ticks of 10ms)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_a_program_has_the_file_of_its_name_or_none(
 ) -> None:
     trial = trials.of_setups(kept(tmp_path, experiment=command))
     assert (trial and trial.workload) == workload
-    assert note in (trial.note if trial else "")
+    assert note in (trial.title if trial else "")
 
 
 def test_what_the_page_does_not_have_is_left_out(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_each_study_can_be_tried() -> None:
 
 def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
     trial = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
-    text = "It is slow. [Try it: `hog`](try:slow)"
+    text = "It is slow. [Try it](try:slow): `hog`"
     page = Page("index", "First", "", (Section("One", (Text(text),)),), trials={"slow": trial})
     report = Report("r", (page,))
     assert without_trials(text) == "It is slow."

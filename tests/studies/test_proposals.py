@@ -9,9 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kept_runs import keep_figures
 from schedlab.errors import FileRefused
-from schedlab.report.proposals import Outcome
+from schedlab.report.model import Table
+from schedlab.report.proposals import Outcome, page
 from schedlab.report.study_tables import Measured
+from schedlab.runs.collection import read
 from schedlab.studies import proposals
 from schedlab.studies.pack import Study
 from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
@@ -81,6 +84,23 @@ TEST = Test("a", "a.json", "rr", "wrr", "turnaround_mean_ns", "lower")
 def test_verdicts(off: tuple[float, ...], on: tuple[float, ...], verdict: str) -> None:
     proposal = Proposal(1, "a", "8.1", "b", (TEST,))
     assert Outcome(proposal, TEST, Measured(off), Measured(on)).verdict == verdict
+
+
+def test_what_was_not_run_has_no_row(tmp_path: Path) -> None:
+    proposal = EVERY[0]
+    test = proposal.tests[0]
+    for policy in (test.off, test.on):
+        name, *settings = policy.split()
+        more = {"label": test.label, "tunables": dict(map(parse_setting, settings))}
+        place = tmp_path / str(len(settings))
+        keep_figures(place, policy=name, cpus=int(test.cpus), manifest=more)
+    shown = page(read([tmp_path]))
+    assert shown
+    (table,) = (each for each in shown.blocks() if isinstance(each, Table))
+    tested = [row for row in table.rows if row[8].text == test.off]
+    assert [row[2].text for row in tested] == [proposal.proposes.replace("`", "")]
+    assert not any(row[4].text == "not run" for row in table.rows)
+    assert "others were not run." in shown.lead
 
 
 def test_more_is_better_where_it_is() -> None:

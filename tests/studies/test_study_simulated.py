@@ -129,7 +129,9 @@ def test_a_page_of_simulated_runs_says_so_and_what_is_missing() -> None:
     said = noticed(1, kept("s1-timing-mixed", "sim"))
     assert said.startswith("- All runs of this page are those of the **simulator**")
     assert "the ticks of Mixed Load" in said
-    assert "events a second" in noticed(5, kept("s5-cpubench", "sim"))
+    linux = noticed(5, kept("s5-cpubench", "sim"))
+    assert "events a second" in linux
+    assert linux.count("not run: It is run on Linux") == 1, "one reason is one line"
 
 
 def test_a_page_of_both_says_how_many() -> None:

@@ -18,6 +18,8 @@ from schedlab.toolchain.tools import find_browser
 
 PICTURES = ROOT / "docs"
 _SIZE = (1440, 900)
+_REPORT_HEIGHT = 2500
+"""Findings, goals, pictures and studies: what a first page begins with."""
 _LOADING_MS, _WATCHED_MS = 1000, 6000
 SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
 """Files, and what the page that stands alone is opened with."""
@@ -43,8 +45,9 @@ def make() -> None:
             page.screenshot(path=file)
         for file, words in REPORTS.items():
             report = _report(words, Path(folder) / file.stem)
+            page.set_viewport_size({"width": _SIZE[0], "height": _REPORT_HEIGHT})
             page.goto((report / "index.html").as_uri())
-            page.wait_for_timeout(_LOADING_MS)
+            page.wait_for_selector("html[data-charts=drawn]")
             page.screenshot(path=file)
             for figure in FIGURES:
                 shutil.copyfile(report / "files" / figure.name, figure)

@@ -64,7 +64,7 @@ def _finding(finding: Finding, trials: Mapping[str, Trial]) -> str:
     name = finding.measure.name if finding.measure else ""
     if name not in trials:
         return finding.text
-    return f"{finding.text} [Try it: {trials[name].title}]({TRIAL}{name})"
+    return f"{finding.text} [Try it]({TRIAL}{name}): {trials[name].title}"
 
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:

@@ -21,7 +21,7 @@ _TICKS = re.compile(r"`+")
 
 TRIAL = "try:"
 """Begins the target of a link to a trial."""
-_TRIALS = re.compile(rf" *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)")
+_TRIALS = re.compile(rf" *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)[^\n]*")
 
 Resolve = Callable[[str], str]
 """Returns the text of a link, given its target."""
@@ -110,7 +110,8 @@ def tokens(markdown: str) -> Iterator[Token]:
 
 
 def without_trials(markdown: str) -> str:
-    """Returns a text without its links to trials, for what is read where the page is not."""
+    """Returns a text without its links to trials, and what follows them in their lines, for what is read where the page
+    is not."""
     return _TRIALS.sub("", markdown)
 
 

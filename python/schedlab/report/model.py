@@ -152,7 +152,7 @@ class Trial:
     """What the page that stands alone simulates when a reader follows a link to it (docs/page.md)."""
 
     title: str
-    """Policies, workload and CPUs in words, in Markdown."""
+    """Policies, workload and CPUs in words, in Markdown; in brackets, in what it differs from the report's runs."""
     policies: tuple[str, ...]
     """As in the link: `mlfq:preset,boost=100`."""
     cpus: int
@@ -161,8 +161,6 @@ class Trial:
     """One that stands in the page; "": none."""
     text: str = ""
     """One of its own, in the simulator's words; "": none."""
-    note: str = ""
-    """Markdown: in what it differs from the runs of the report."""
 
 
 @dataclass(frozen=True)

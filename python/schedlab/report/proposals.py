@@ -13,7 +13,7 @@ from schedlab.comparison.printed import Quantity, fitting, in_column
 from schedlab.comparison.statistics import Difference, difference
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.studies.texts import of_rows
-from schedlab.report.study_tables import Measured, measure
+from schedlab.report.study_tables import NOT_RUN, Measured, measure
 from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposals
@@ -45,6 +45,11 @@ class Outcome:
     on: Measured
 
     @property
+    def was_run(self) -> bool:
+        """Was either side, even if it failed?"""
+        return any(each.values or each.missing != NOT_RUN for each in (self.off, self.on))
+
+    @property
     def change(self) -> Difference | None:
         """Returns the change from off to on, or None if a side is missing."""
         if not self.off.values or len(self.off.values) != len(self.on.values):
@@ -74,11 +79,12 @@ def page(collection: Collection) -> Page | None:
     own = Collection(run for run in collection if is_of_proposals(run.setup.experiment))
     if not len(own):
         return None
-    found = list(outcomes(own))
+    every = list(outcomes(own))
+    found = [each for each in every if each.was_run]
     return Page(
         NAME,
         "What the studies proposed",
-        _lead(found),
+        _lead(found, len(every) - len(found)),
         (
             Section("One by one", (_table(found),)),
             Section("How to read it", (Text(prose("proposals")),)),
@@ -116,7 +122,7 @@ def _setup(collection: Collection, test: Test, policy: str) -> Repeated | None:
     return next((each for each in found if dict(each.setup.settings) == wanted), None)
 
 
-def _lead(found: list[Outcome]) -> str:
+def _lead(found: list[Outcome], not_run: int) -> str:
     words = ("helps", "harms", "does nothing", "not told apart")
     counts = {word: sum(each.verdict == word for each in found) for word in words}
     left = len(found) - sum(counts.values())
@@ -125,7 +131,8 @@ def _lead(found: list[Outcome]) -> str:
         f"{built} proposals of the studies, and bundles of them, in {len(found)} tests:"
         f" {counts['helps']} help, {counts['harms']} harm, {counts['does nothing']} do nothing, and"
         f" {counts['not told apart']} cannot be told apart with so many seeds."
-        + (f" {left} were not run, or failed." if left else "")
+        + (f" {left} failed, or have one side alone." if left else "")
+        + (f" {not_run} others were not run." if not_run else "")
     )
 
 

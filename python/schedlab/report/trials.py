@@ -35,7 +35,10 @@ TICK_NS = 10_000_000
 """The page's tick."""
 _LINES = 400
 """The most lines of a workload that an address holds."""
-_OTHER_COSTS = "Operations take as long there as on our kernel, which is not so in these runs."
+_OTHER_COSTS = "operations as quick as on our kernel"
+_INSTEAD = "a workload file in place of the program"
+_NEAREST = "the workload file that is nearest to the command"
+_AS_IT_IS = "the file without its changes"
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class _Load:
     title: str
     name: str = ""
     text: str = ""
-    note: str = ""
+    notes: tuple[str, ...] = ()
+    """In what it differs from what was run."""
 
 
 def of_setups(setups: Sequence[Repeated]) -> Trial | None:
@@ -89,15 +93,16 @@ def of_study(study: Study) -> Trial | None:
 
 
 def _trial(load: _Load, policies: Sequence[str], count: int, seed: int, tick_ns: int) -> Trial:
-    tick = "" if tick_ns == TICK_NS else f"A tick is {format_time(TICK_NS)} there."
+    tick = () if tick_ns == TICK_NS else (f"ticks of {format_time(TICK_NS)}",)
+    differs = "; ".join((*load.notes, *tick))
     return Trial(
-        f"{load.title} under {listed([code(each) for each in policies])} on {cpus([count])}",
+        f"{load.title} under {listed([code(each) for each in policies])} on {cpus([count])}"
+        + (f" ({differs})" if differs else ""),
         tuple(policies),
         count,
         seed,
         load.name,
         load.text,
-        " ".join(filter(None, (load.note, tick))),
     )
 
 
@@ -120,23 +125,25 @@ def _load_of(run: Kept) -> _Load | None:
     if file.is_file():
         costs = run.manifest.get("costs") or KERNEL.name
         other = costs != KERNEL.name or (known is not None and known.repeats)
-        return _load_of_file(file, run.setup.changes, run.seed, _OTHER_COSTS if other else "")
+        return _load_of_file(file, run.setup.changes, run.seed, (_OTHER_COSTS,) if other else ())
     own = _load_of_experiment(run.setup.experiment, run.setup.cpus)
     return own or _load_of_program(str(run.manifest["workload"]))
 
 
-def _load_of_file(file: Path, changes: Sequence[Change], seed: int, note: str = "") -> _Load | None:
+def _load_of_file(
+    file: Path, changes: Sequence[Change], seed: int, notes: tuple[str, ...] = ()
+) -> _Load | None:
     name = _in_page(file)
     if name and not changes:
-        return _Load(code(name), name, note=note)
+        return _Load(code(name), name, notes=notes)
     try:
         found = read(file, changes)
     except WrongUsage:  # of another version
         return None
     title = f"{code(name)}, changed," if name else "its workload"
     if length(found) > _LINES:
-        return _Load(code(name), name, note=f"{note} Nothing is changed in it.") if name else None
-    return _Load(title, text=text_of(found, seed, TICK_NS), note=note)
+        return _Load(code(name), name, notes=(*notes, _AS_IT_IS)) if name else None
+    return _Load(title, text=text_of(found, seed, TICK_NS), notes=notes)
 
 
 def _load_of_experiment(experiment: str, count: int) -> _Load | None:
@@ -144,10 +151,8 @@ def _load_of_experiment(experiment: str, count: int) -> _Load | None:
     found = FILES.get((known and known.repeats) or experiment)
     if known is None or found is None:
         return None
-    note = "A workload file stands for the program."
-    if known.repeats:
-        note += f" {_OTHER_COSTS}"
-    return _load_of_file(found.path, found.changed("quick", count), 1, note)
+    notes = (_INSTEAD, _OTHER_COSTS) if known.repeats else (_INSTEAD,)
+    return _load_of_file(found.path, found.changed("quick", count), 1, notes)
 
 
 def _load_of_program(command: str) -> _Load | None:
@@ -155,8 +160,7 @@ def _load_of_program(command: str) -> _Load | None:
     entry = palette().get(program)
     if entry is None:
         return None
-    note = "It is the workload file that is nearest to this command." if options else ""
-    return _load_of_file(entry.file, (), 1, note)
+    return _load_of_file(entry.file, (), 1, (_NEAREST,) if options else ())
 
 
 @cache

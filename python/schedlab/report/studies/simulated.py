@@ -44,8 +44,12 @@ def _said(simulated: list[Kept], runs: int, study: int) -> str:
             remarks.setdefault(FILES[name].remark, []).append(name)
     for remark, names in remarks.items():
         lines.append(f"{_named(names)}: {remark}")
-    without = [name for name in WITHOUT if name.startswith(f"s{study}-")]
-    lines += [f"{code(name)} was not run: {WITHOUT[name]}" for name in without]
+    without: dict[str, list[str]] = {}
+    for name, reason in WITHOUT.items():
+        if name.startswith(f"s{study}-"):
+            without.setdefault(reason, []).append(name)
+    for reason, names in without.items():
+        lines.append(f"{_named(names)} {'was' if len(names) == 1 else 'were'} not run: {reason}")
     return "\n".join(f"- {line}" for line in lines)
 
 
