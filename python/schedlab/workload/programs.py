@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from itertools import zip_longest
 
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
@@ -20,6 +23,11 @@ _DISK = (
 _PLAYER = "play"
 """The program that carries out workload files: no user starts it."""
 _COMMENT = re.compile(r"^/\*(?! SPDX)(.+?)\*/$", re.MULTILINE | re.DOTALL)
+_OPTION = re.compile(r"\{'(\w)',\s*\"([^\"]*)\",\s*&\w+,\s*([^,]+?),\s*([^}]+?)\}")
+"""A row of a program's table of options: its letter, what it means, where its value goes, least and most."""
+_SUITE = '"workloads/api/suite.h"'
+"""What a program includes that has the options of a suite."""
+_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 @cache
@@ -41,6 +49,7 @@ def check_known(workload: str, programs: frozenset[str]) -> None:
     looked into."""
     name, *options = workload.split()
     if name in programs or "/" in name:
+        check_options(name, options)
         return
     ready = palette()
     if name in ready and options:
@@ -53,6 +62,72 @@ def check_known(workload: str, programs: frozenset[str]) -> None:
     raise WrongUsage(
         f"--workload: no workload is called {name!r}{meant} `./schedlab workloads` lists them"
     )
+
+
+def check_options(name: str, words: Sequence[str]) -> None:
+    """Raises WrongUsage for an option that a workload program does not have, or whose number cannot be. The name of
+    a test, with which the words of some begin, is that program's to check; so are the words of other programs."""
+    known = options_of(name)
+    if not known or "--help" in words:
+        return
+    if words and not words[0].startswith("-") and "workload_choose(" in _source(name):
+        words = words[1:]
+    for option, number in zip_longest(words[::2], words[1::2]):
+        why = _wrong(known.get(option), number)
+        if why:
+            there = ", ".join(f"{each} ({meant.meaning})" for each, meant in known.items())
+            raise WrongUsage(f"--workload: {name} {option}: {why}. It has {there}")
+
+
+def _wrong(option: Option | None, number: str | None) -> str:
+    """Returns what is wrong with an option and its number, in words, or ""."""
+    if option is None:
+        return "there is no such option"
+    if number is None or not _NUMBER.fullmatch(number):
+        return "it needs a number"
+    least, most = option.least, option.most
+    if (least is not None and int(number) < least) or (most is not None and int(number) > most):
+        return (
+            f"{number} is out of its range, which is {least} to {'more' if most is None else most}"
+        )
+    return ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a program, which takes a number. `least`, `most`: None where its source has a name for it."""
+
+    meaning: str
+    least: int | None
+    most: int | None
+
+
+_SEED = Option("seed of the random numbers", 0, 2**63 - 1)
+
+
+@cache
+def options_of(name: str) -> dict[str, Option]:
+    """Returns the options of a workload program, by what is written, as its source has them; {} of another."""
+    text = _source(name)
+    found = {
+        f"-{letter}": Option(meaning, _bound(least), _bound(most))
+        for letter, meaning, least, most in _OPTION.findall(text)
+    }
+    return {**found, "-s": _SEED} if "workload_init(" in text else {}
+
+
+@cache
+def _source(name: str) -> str:
+    """Returns what a workload program is made of, as far as its options go; "" of another program."""
+    source = ROOT / "workloads" / f"{name}.c"
+    if name == _PLAYER or not source.is_file():
+        return ""
+    text = source.read_text()
+    return text + (ROOT / "workloads/api/suite.c").read_text() if _SUITE in text else text
+
+
+def _bound(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
 
 
 def _first_sentence(source: str) -> str:

@@ -26,6 +26,7 @@ from schedlab.paths import ROOT
 from schedlab.toolchain.tools import version_in
 from schedlab.units import format_time
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
+from schedlab.workload.programs import check_options
 
 if TYPE_CHECKING:
     from schedlab.machines.linux.guest import GuestJob
@@ -107,6 +108,9 @@ class Linux(Machine):
             raise WrongUsage(
                 f"--workload {run.workload!r}: only one line of printable characters can be passed on"
             )
+        if not run.file and re.fullmatch(r"[\w. -]+", run.workload):  # no more than a command
+            name, *words = run.workload.split()
+            check_options(name, words)
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
                 f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Commands of programs are read before a machine starts: what cannot be is refused, what can be is not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.run import Run
+from schedlab.paths import ROOT
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.workload.programs import check_known, disk_programs, options_of, workload_programs
+
+
+def check(command: str) -> None:
+    check_known(command, disk_programs())
+
+
+@pytest.mark.parametrize("name", workload_programs())
+def test_all_options_of_a_program_are_known(name: str) -> None:
+    """By its table, each row of which begins with a letter in a brace."""
+    text = (ROOT / f"workloads/{name}.c").read_text()
+    if "workloads/api/suite.h" in text:
+        text += (ROOT / "workloads/api/suite.c").read_text()
+    letters = {f"-{each}" for each in re.findall(r"^\s*\{'(\w)'", text, re.MULTILINE)}
+    assert options_of(name).keys() == {*letters, "-s"}
+    assert all(each.meaning for each in options_of(name).values())
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("cpu-bound -q 3", "cpu-bound -q: there is no such option. It has -n (processes), -i"),
+        ("cpu-bound 3", "cpu-bound 3: there is no such option"),
+        ("cpu-bound -n", "cpu-bound -n: it needs a number"),
+        ("cpu-bound -n two", "cpu-bound -n: it needs a number"),
+        ("cpu-bound -n 0", "cpu-bound -n: 0 is out of its range, which is 1 to 100000"),
+        ("mixed -n 24 -g", "mixed -g: it needs a number"),
+        ("timingtests mixed -z 1", "timingtests -z: there is no such option"),
+        ("study3 mixed -n0", "study3 -n0: there is no such option"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(command: str, said: str) -> None:
+    with pytest.raises(WrongUsage, match=re.escape(said)):
+        check(command)
+
+
+def test_commands_that_are_run_are_not_refused() -> None:
+    for command in (
+        *(each.command for each in EXPERIMENTS.values() if each.machine is None),
+        "cpu-bound",
+        "cpu-bound --help",
+        "mixed -n 24 -g 80 -s 7",
+        "/bin/cpu-bound -q 3",
+        "sh -c ls",
+        "play anything",
+    ):
+        check(command)
+
+
+def test_linux_refuses_them_too_where_it_is_one_command() -> None:
+    linux = machine_named("linux")
+    base = Run(
+        "cpu-bound -q 3", PolicyChoice("fair"), (), 1, "linux", 1, linux.tick_ns, 10**9, 1024
+    )
+    with pytest.raises(WrongUsage, match="cpu-bound -q: there is no such option"):
+        linux.check(base)
