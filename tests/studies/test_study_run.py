@@ -449,7 +449,7 @@ def test_few_lines_for_many_runs_but_one_for_each_failure(
         board.ended(run, Outcome("panic" if number == 3 else "success"))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 21
-    assert lines[0].endswith(": panic")
+    assert ": panic, about " in lines[0]
     assert lines[1].startswith("[10/200]")
     assert "about" in lines[1]
     assert lines[-1].startswith("[200/200]")

@@ -82,3 +82,18 @@ def test_what_is_told_is_true_from_a_tenth_of_the_time_on(
     ratios = [left / (end - now) for now, left in told if now > end / 10]
     assert len(ratios) > 12
     assert all(1 / 1.5 < each < 1.5 for each in ratios), ratios
+
+
+def test_the_parts_of_a_whole_are_counted_and_timed_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host()
+    monkeypatch.setattr(progress, "time", host)
+    runs = plan_on("spike", Request((3,), "quick"), tmp_path).runs[:80]
+    durations = Durations(tmp_path / "durations.json")
+    host.carry_out(Plan(tmp_path, runs[:40]), Whole(0, runs[40:], began=0.0), durations)
+    host.now = 3600.0
+    host.carry_out(Plan(tmp_path, runs[40:]), Whole(40, (), began=0.0), durations)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("[80/80]")
+    assert "  60 min " in last or "  61 min " in last

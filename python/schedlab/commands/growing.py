@@ -108,8 +108,8 @@ class GrowingReport:
             f"{part} {there[part]:,} of {count:,}" for part, count in all_runs.items()
         )
         return (
-            f"**Not complete yet:** made after {len(self._there):,} of {len(self.wanted.runs):,} runs, while the"
-            f" others go on. Runs that are there: {parts}. What has no run yet is missing; a mean may change with"
+            f"**Not complete yet:** made after {len(self._there):,} of {len(self.wanted.runs):,} runs. Those"
+            f" that are there: {parts}. What has no run yet is missing; a mean may change with"
             " the seeds that are to come. This page shows itself again when there is a newer report. Pictures to"
             " download and runs to play come with the last one."
         )

@@ -186,10 +186,11 @@ def carry_out(
         f"schedlab: {count:,} runs, in {wanted.folder}"
         + (f"; {there:,} are there already" if there else "")
     )
+    began = time.monotonic()
     for number, (name, own) in enumerate(parts):
         done = sum(map(len, left[:number]))
         later = tuple(run for runs in left[number + 1 :] for run in runs)
-        whole = Whole(done, later, len(wanted.runs), growing.ended)
+        whole = Whole(done, later, len(wanted.runs), growing.ended, began)
         if own.runs:
             select = partial(unfinished_of, own)
             report_failures(perform(plans[name], name, select, with_metrics=False, whole=whole))

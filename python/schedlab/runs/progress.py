@@ -8,7 +8,7 @@ import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,6 +114,7 @@ class Whole:
     """The runs of which a report is made in the end; 0: none is."""
     ended: Callable[[Run], None] = _unheard
     """Is told of each run that has ended."""
+    began: float = field(default_factory=time.monotonic)
 
 
 class Board:
@@ -167,7 +168,7 @@ class Board:
             ahead = "" if messages().is_terminal else self.ahead()  # the picture tells it
             say(f"{self.count()} {title}  {format_duration(seconds)}{ending}{ahead}")
         elif self.steps(self.done) > self.steps(self.done - 1):
-            so_far = format_duration(time.monotonic() - self.began)
+            so_far = format_duration(time.monotonic() - self.whole.began)
             say(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
 
     def learn(self, run: Run, seconds: float) -> None:
