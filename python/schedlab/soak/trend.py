@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 CONFIDENCE = 0.95
 WARM_UP = 0.25
@@ -45,6 +44,8 @@ def trend(seconds: Sequence[float], values: Sequence[float]) -> Trend | None:
         return None
     hours = np.array([part.mean() for part in np.array_split(times, BATCHES)]) / 3600
     means = np.array([part.mean() for part in np.array_split(figures, BATCHES)])
+    from scipy import stats  # takes longer to import than a soak to begin
+
     line = stats.linregress(hours, means)
     reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, BATCHES - 2)) * float(line.stderr)
     slope = float(line.slope)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from scipy.stats import qmc
+if TYPE_CHECKING:
+    from scipy.stats.qmc import QMCEngine
 
 Method = Literal["random", "sobol", "halton", "latin-hypercube"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -22,6 +23,8 @@ def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tupl
     dimension has one point. The same seed gives the same points.
     """
     if method == "latin-hypercube":
+        from scipy.stats import qmc  # takes longer to import than a small sweep to run
+
         hypercube = qmc.LatinHypercube(dimensions, rng=seed)
         while True:
             yield from map(tuple, hypercube.random(count).tolist())
@@ -34,12 +37,14 @@ def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tupl
         yield from map(tuple, drawn.tolist())
 
 
-def _engine(method: str, dimensions: int, seed: int) -> qmc.QMCEngine:
+def _engine(method: str, dimensions: int, seed: int) -> QMCEngine:
+    if method == "random":
+        return _Independent(dimensions, seed)
+    from scipy.stats import qmc
+
     if method == "sobol":
         return qmc.Sobol(dimensions, rng=seed)
-    if method == "halton":
-        return qmc.Halton(dimensions, rng=seed)
-    return _Independent(dimensions, seed)
+    return qmc.Halton(dimensions, rng=seed)
 
 
 class _Independent:
