@@ -26,8 +26,8 @@ from schedlab.toolchain.kept import PAGE
 
 FOLDER = "play"
 _TEMPLATES = Path(__file__).parent / "templates"
-_PACE = 0.2
-"""Seconds of a trial's machine in a second of its reader: twenty ticks."""
+_PACE = 0.1
+"""Seconds of a trial's machine in a second of its reader: ten ticks."""
 
 
 def place_of(recording: Recording) -> str:

@@ -152,7 +152,7 @@ def _load_of_experiment(experiment: str, count: int) -> _Load | None:
     if known is None or found is None:
         return None
     notes = (_INSTEAD, _OTHER_COSTS) if known.repeats else (_INSTEAD,)
-    return _load_of_file(found.path, found.changed("quick", count), 1, notes)
+    return _load_of_file(found.path, found.changed("full", count), 1, notes)
 
 
 def _load_of_program(command: str) -> _Load | None:
