@@ -134,6 +134,26 @@ def test_a_lane_is_coloured_by_level_where_the_policy_tells_levels() -> None:
     ]
 
 
+def test_a_machine_that_tells_nothing_of_its_scheduler_has_lanes() -> None:
+    """Linux does not say when its scheduler is entered and left: then no level is known, and all else is."""
+    story = Story("mlfq")
+    story.fork(0, 2)
+    story.fork(1, 3)
+    story.run(2, 2, blocks=True)
+    story.run(4, 3)
+    untold = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+    told = [record for record in story.records if record.kind not in untold]
+    story.records = [record._replace(sequence=number) for number, record in enumerate(told)]
+    data = lanes(story.end(9)).data
+    assert data["level"].null_count() == len(data)
+    assert data.filter(pl.col("pid") == 3).select(
+        "state", pl.col("begin_ns", "end_ns") / MS
+    ).rows() == [
+        ("runnable", 1, 4),
+        ("running", 4, 9),
+    ]
+
+
 def crowd(processes: int, milliseconds: int) -> Trace:
     """Processes that take turns of a tick, except for the last one, which never runs."""
     story = Story()
@@ -157,7 +177,7 @@ def test_of_many_processes_those_are_shown_that_say_most() -> None:
     )
     assert "starves" in layers_of(chart)
     assert "Framed: starvation" in chart.caption and "1 time in all" in chart.caption
-    assert len(json.dumps(for_page(lanes(crowd(60, 40_000))))) <= SIZE_MOST
+    assert len(json.dumps(for_page(lanes(trace)))) <= SIZE_MOST
 
 
 def test_what_cannot_be_told_apart_is_not_drawn() -> None:
