@@ -58,7 +58,7 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         base.mark_rule(strokeWidth=2).encode(low, alt.X2("high:Q"), y, colour),
         base.mark_point(filled=True, size=60).encode(x, y, colour, tooltip=_tooltip()),
         _nothing(lacking, chosen),
-        _axis_title("x", "metric + ': mean over the seeds, interval of 95 %'"),
+        _axis_title("x", "metric"),
     ).properties(
         width=WIDTH,
         height=_ROW * max(len(suite.policies) for suite in found),
@@ -69,8 +69,8 @@ def chooser(found: Sequence[Suite], measures: Sequence[Measure]) -> Chart:
         "One metric of one suite",
         picture.add_params(suite_choice, metric_choice),
         rows,
-        "The axis need not begin at zero. Arrow in the metric's name: what is better. An interval"
-        " that seems missing is narrower than its point.",
+        "Points: means over the seeds; lines: their intervals of 95 %. The axis need not begin at zero. Arrow"
+        " in the metric's name: what is better. An interval that seems missing is narrower than its point.",
         f"Means of all policies in a suite and metric that can be chosen; at first {named(metric)}"
         f" of {label(start)}: {_told(start, metric)}.",
     )
