@@ -12,7 +12,7 @@ import pytest
 
 from conftest import ROOT
 from schedlab import trace
-from schedlab.machines.linux.guest import GuestJob, boot
+from schedlab.machines.linux.guest import KVM, GuestJob, boot
 from schedlab.machines.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
 from schedlab.toolchain.policies import read_catalogue
@@ -56,6 +56,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     outcome = boot(job, tmp_path_factory.mktemp("guest"))
     assert outcome.finished, outcome.message
+    (outcome.results / "mode").write_text(outcome.mode)
     return outcome.results
 
 
@@ -88,6 +89,14 @@ def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
     queued = told.events.filter(pl.col("kind") == Kind.QUEUED)
     assert queued["first"].n_unique() == 2
     assert queued["second"].n_unique() > 2
+
+
+def test_visits_to_the_scheduler_are_told_only_where_each_cpu_has_a_time_of_its_own(
+    left: Path,
+) -> None:
+    """Else a visit would have the other CPU's turns in it."""
+    told = trace.read(left / "trace.bin")
+    assert told.has(Kind.SCHEDULER_EXIT) == ((left / "mode").read_text() == KVM)
 
 
 def test_the_kernel_has_nothing_to_complain_of(left: Path) -> None:

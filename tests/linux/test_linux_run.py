@@ -60,6 +60,7 @@ def test_a_run_on_linux_comes_out_the_same_again(schedlab: Command, tmp_path: Pa
         assert abs(share - ideal) < 4 * (ideal * (1 - ideal) / 150) ** 0.5
     summary = first["metrics"]["summary"]
     assert summary["policy"] == "lottery"
+    assert 0 < summary["overhead_share"] < 0.1  # one CPU: its visits to the scheduler are its own
     # 150 ticks that iterations fill which would fill as many of Spike's: no other option was given.
     assert summary["elapsed_ns"] == pytest.approx(150 * 4e6, rel=0.05)
     assert summary["other_running_ns"] < 0.05 * summary["elapsed_ns"]

@@ -188,7 +188,7 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
     untold = [h for h, row in zip(headings, rows, strict=True) if row["overhead_share"] is None]
     if untold:
         yield Text(
-            f"Overhead is not told, {', '.join(untold)}: the trace has no visits to the scheduler. Where"
+            f"Overhead is not told of {'; '.join(untold)}: the trace has no visits to the scheduler. Where"
             " emulated CPUs take turns, a visit's time would have the other CPUs' work in it."
         )
     step = max(row["clock_step_ns"] for row in rows)

@@ -27,8 +27,8 @@ PUBLISHED = Policy(
 )
 """No C file of ours, nor one program: which there are is the host's."""
 _CURE = (
-    "install it (the package scx-scheds of Arch Linux, Fedora's COPR or Ubuntu; or"
-    " `cargo install scx_{name}`), so that it is on the PATH"
+    "install it (the package scx-scheds of Arch Linux, or of Fedora's COPR kernel-cachyos-addons;"
+    " elsewhere `cargo install scx_{name}`), so that it is on the PATH"
 )
 _FOLDER = "scheduler"
 IN_GUEST = f"./{_FOLDER}/start"
