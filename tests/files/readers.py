@@ -4,6 +4,7 @@ changed, and what reads it. A new reader is a row more."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from mutators import Mutator
 from schedlab import metrics, trace
 from schedlab.agreement import known
 from schedlab.comparison.compare import compare
+from schedlab.files.archive import write_archive
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor.model import Model
@@ -26,6 +28,7 @@ from schedlab.monitor.trace_file import Recent, TraceFile
 from schedlab.paths import ROOT
 from schedlab.perf_traces.convert import convert
 from schedlab.replay import charges, workload_of
+from schedlab.report import artifact, proof
 from schedlab.runs import collection, results
 from schedlab.runs.looks import LOOKS, looks_at, note_looks
 from schedlab.runs.recording import recording
@@ -228,6 +231,41 @@ def _recording(name: str, tool: str) -> Reader:
     )
 
 
+# --- artifacts of reports
+
+
+def _artifact(folder: Path) -> None:
+    """One of a figure and a run, packed, and what it says of itself beside it."""
+    keep_simulated(folder / "run", 1)
+    data = b"policy,value\nrr,1\n"
+    figure = {"name": "f", "label": "Figure 1", "title": "F", "page": "p"}
+    listing = {
+        "format": artifact.FORMAT,
+        "figures": [{**figure, "sha256": hashlib.sha256(data).hexdigest()}],
+        "runs": [{"folder": "runs/1", "repeated": True, "trace_sha256": None}],
+    }
+    (folder / artifact.LISTING).write_text(json.dumps(listing))
+    (folder / "f.csv").write_bytes(data)
+    _pack(folder, folder / artifact.LISTING)
+
+
+def _pack(folder: Path, listing: Path) -> None:
+    files = {
+        artifact.LISTING: listing,
+        f"{artifact.FIGURES}/f.csv": folder / "f.csv",
+        f"runs/1/{results.MANIFEST}": folder / "run" / results.MANIFEST,
+    }
+    write_archive(folder / "a.zip", files)
+
+
+def _read_artifact(folder: Path, file: Path) -> None:
+    if file.name == artifact.LISTING:
+        _pack(folder, file)
+    with proof.opened(folder / "a.zip") as found:
+        json.dumps([vars(each) for each in found.figures])
+        json.dumps([str(each) for each in found.traces])
+
+
 _JSON = (mutators.of_bytes, mutators.of_json, mutators.of_json, mutators.of_json)
 _BYTES = (mutators.of_bytes,)
 _TRACE = (mutators.of_bytes, mutators.of_trace, mutators.of_trace)
@@ -250,6 +288,8 @@ READERS = (
     Reader("looks", f"before/{LOOKS}", _looked, lambda _, file: looks_at(file.parent), _JSON),
     *map(_metrics, ("summary", "groups", "processes", "cpus", "values")),
     Reader("trace", f"{_RUN}/{TRACE_FILE}", _runs, _read_trace, _TRACE),
+    Reader("artifact", "a.zip", _artifact, _read_artifact, _BYTES),
+    Reader("artifact-listing", artifact.LISTING, _artifact, _read_artifact, _JSON),
     Reader("sweep-manifest", dataset.MANIFEST, _swept, _read_swept, _JSON),
     *map(_set, (dataset.RUNS, dataset.GROUPS)),
     Reader("sweep", "sweep.yaml", _sweep, _read_sweep, (mutators.of_bytes, mutators.of_yaml, mutators.of_yaml)),

@@ -88,6 +88,14 @@ def long_list(path: Path) -> None:
     path.write_bytes(content)
 
 
+def nowhere(path: Path) -> None:
+    """Its list says that it begins before the file does."""
+    write_archive(path, {"a": b""})
+    content = bytearray(path.read_bytes())
+    content[-6:-2] = struct.pack("<L", 0xFFFFFF)
+    path.write_bytes(content)
+
+
 def encrypted(path: Path) -> None:
     write_archive(path, {"a": b""})
     content = bytearray(path.read_bytes())
@@ -118,6 +126,7 @@ def encrypted(path: Path) -> None:
         (damaged, "no archive that can be used"),
         (long_list, "too many files"),
         (encrypted, "encrypted"),
+        (nowhere, "files are where none can be"),
         (lambda path: path.write_bytes(b""), "is no zip file"),
         (lambda path: path.write_bytes(bytes(5000)), "is no zip file"),
     ],

@@ -6,8 +6,10 @@ They are zip files, whose parts have a size that is known before they are unpack
 
 from __future__ import annotations
 
+import errno
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -23,6 +25,11 @@ _NAME = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]{0,120}/){0,4}[A-Za-z0-9][A-Za-
 _END, _END_BYTES = b"PK\5\6", 22
 _LISTED_MAX = 16 << 20
 """Bytes of an archive's list of its files, which is read as a whole."""
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError),
+    *(ValueError, OverflowError, RuntimeError),
+)
+"""What the reader of zip files raises for some of those that are none."""
 _BYTES_MAX = 4 << 30
 _TIMES_MAX = 60
 """Texts and traces are some 3 to 15 times as large as in an archive."""
@@ -62,10 +69,14 @@ def unpack(path: Path, folder: Path) -> None:
                 with packed.open(member) as source, place.open("xb") as target:
                     while block := source.read(1 << 20):
                         target.write(block)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         _refuse(path, str(error) or "it is cut off")
     except (FileExistsError, NotADirectoryError, IsADirectoryError):
         _refuse(path, "a file in it has the name of a folder")
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        _refuse(path, "it says that files are where none can be")
 
 
 def _check_end(path: Path) -> None:
