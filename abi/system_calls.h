@@ -63,6 +63,8 @@ enum system_call_number {
     SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
     SYSTEM_CALL_SETURGENT = 91,          /* int seturgent(int urgent): before all, or not */
     SYSTEM_CALL_GETCPUSTATS = 92,        /* int getcpustats(int cpu, struct cpu_stats *) */
+    SYSTEM_CALL_SETATTRIBUTE = 93,       /* int setattribute(int pid, int kind, int64_t value) */
+    SYSTEM_CALL_GETATTRIBUTE = 94,       /* int getattribute(int pid, int kind, int64_t *value) */
 };
 
 #define CHANNELS_MAX 128 /* of a family */

@@ -84,6 +84,11 @@ enum attribute_kind {
     ATTRIBUTE_PRIORITY = 1,
     ATTRIBUTE_TICKETS = 2,
     ATTRIBUTE_WEIGHT = 3,
+    ATTRIBUTE_NICE = 4,
+    ATTRIBUTE_SLICE = 5, /* nanoseconds, as the next three */
+    ATTRIBUTE_RUNTIME = 6,
+    ATTRIBUTE_DEADLINE = 7,
+    ATTRIBUTE_PERIOD = 8,
 };
 
 _Static_assert(sizeof(struct trace_header) == 64, "the header's layout is fixed");

@@ -75,7 +75,7 @@ static void write_attributes(const struct model *model, struct message *message,
     count = 0;
     for (uint32_t i = 0; i < model->living; i++) {
         const struct process *process = process_of(model, slots[i]);
-        for (uint32_t kind = 0; kind <= ATTRIBUTE_WEIGHT; kind++) {
+        for (uint32_t kind = 0; kind < ATTRIBUTE_KINDS; kind++) {
             if ((process->attributes >> kind & 1) == 0)
                 continue;
             *row++ = kind;

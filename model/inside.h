@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/attribute_names.h"
 #include "abi/process_info.h"
 #include "abi/system_calls.h"
 #include "abi/trace_format.h"
@@ -74,7 +75,7 @@ struct process {
     int64_t weight;
     int64_t share_tickets; /* as the trace says: the figures go by these */
     int64_t share_weight;
-    int64_t attribute[ATTRIBUTE_WEIGHT + 1];
+    int64_t attribute[ATTRIBUTE_KINDS];
     uint64_t label; /* the name that it told of its group, as in the record; 0: none */
     uint64_t serial;
     uint32_t pid;
@@ -90,7 +91,7 @@ struct process {
     uint32_t blocked_for;
     uint32_t selections; /* times the scheduler left towards it */
     uint32_t picks;      /* times it was switched to */
-    uint8_t attributes;  /* bits: those that the trace says */
+    uint16_t attributes; /* bits: those that the trace says */
     uint8_t state;
     uint8_t why;
     uint8_t stops; /* how it is about to stop; GOES_ON: it has not said so */

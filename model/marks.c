@@ -76,8 +76,7 @@ const char *mark_kind(const struct mark *mark)
 
 static void write_attribute(struct message *message, uint32_t kind)
 {
-    static const char *const words[] = {"attribute", "priority", "tickets", "weight"};
-    write_words(message, words[kind <= ATTRIBUTE_WEIGHT ? kind : 0]);
+    write_words(message, kind > 0 && kind < ATTRIBUTE_KINDS ? attribute_names[kind] : "attribute");
     write_words(message, " of ");
 }
 

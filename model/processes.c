@@ -96,7 +96,7 @@ static struct process inherited(const struct process *parent)
     process.tickets = parent->tickets;
     process.weight = parent->weight;
     process.attributes = parent->attributes;
-    for (uint32_t i = 0; i <= ATTRIBUTE_WEIGHT; i++)
+    for (uint32_t i = 0; i < ATTRIBUTE_KINDS; i++)
         process.attribute[i] = parent->attribute[i];
     process.kin = parent->kin;
     return process;

@@ -25,7 +25,7 @@ void tell_tunable(struct model *model, const struct trace_record *record)
 static void set(struct process *process, uint32_t kind, int64_t value)
 {
     process->attribute[kind] = value;
-    process->attributes |= (uint8_t)(1u << kind);
+    process->attributes |= (uint16_t)(1u << kind);
     if (kind == ATTRIBUTE_PRIORITY)
         process->priority = value;
     if (kind == ATTRIBUTE_TICKETS)
@@ -42,7 +42,7 @@ void tell_attribute(struct model *model, const struct trace_record *record)
     model->weights_used |= kind == ATTRIBUTE_WEIGHT;
     if (slot == NONE)
         return;
-    if (kind >= ATTRIBUTE_PRIORITY && kind <= ATTRIBUTE_WEIGHT)
+    if (kind > 0 && kind < ATTRIBUTE_KINDS)
         set(process_of(model, slot), kind, (int64_t)record->second);
     struct mark *mark =
         mark_add(model, (int64_t)record->time, MARK_OF_ATTRIBUTE, record->process, slot);

@@ -3,7 +3,7 @@
 #define SCHEDLAB_POLICY_H
 
 /*
- * The policy interface, version 1.
+ * The policy interface, version 2.
  *
  * A policy is one C file that defines one `struct policy`. The same source is
  * compiled into the kernel, into programs of the host, and into a Linux
@@ -64,6 +64,10 @@
 #define TICKETS_DEFAULT  1
 #define WEIGHT_MAX       10
 #define WEIGHT_DEFAULT   5
+#define NICE_FIRST       (-20) /* served best */
+#define NICE_LAST        19
+#define NICE_DEFAULT     0
+#define TASK_TIME_MAX    1000000000000 /* ns, of `slice` and what follows it; 0: the task has none */
 
 #define NO_CPU UINT32_MAX
 
@@ -75,10 +79,11 @@ typedef struct scheduler SHARED_MEMORY scheduler_t;
  * A task as policies see it. The policy owns `level`, `next`, `previous` and what
  * `state` points to; the rest is the host's.
  *
- * Users may change priority, tickets and weight at any time. A queued task is
- * taken out by dequeue(), changed, and enqueued again (ENQUEUE_MOVED); so what
- * the policy read in enqueue() still holds in dequeue(). One that runs is
- * changed, and its CPU picks again; one that is blocked is only changed.
+ * Users may change the attributes (policies/support/attributes.h lists them) at
+ * any time. A queued task is taken out by dequeue(), changed, and enqueued again
+ * (ENQUEUE_MOVED); so what the policy read in enqueue() still holds in dequeue().
+ * One that runs is changed, and its CPU picks again; one that is blocked is only
+ * changed. Each time changed() is told.
  */
 struct task {
     int32_t pid;
@@ -86,8 +91,10 @@ struct task {
     int32_t priority; /* PRIORITY_HIGHEST to PRIORITY_LOWEST */
     uint32_t tickets; /* 1 to TICKETS_MAX */
     uint32_t weight;  /* 1 to WEIGHT_MAX */
+    int32_t nice;     /* NICE_FIRST to NICE_LAST, as on Unix */
     uint32_t cpu;     /* where it runs, is queued, or ran last */
-    uint64_t run_time;     /* nanoseconds on a CPU, up to its latest tick() or stopped() */
+    uint64_t run_time;     /* nanoseconds on a CPU, until `counted`: see run_time_now() */
+    uint64_t counted;      /* while it runs: when its run_time was counted last */
     uint64_t queued_since; /* when it was enqueued last */
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
@@ -95,6 +102,13 @@ struct task {
     task_t *next;          /* links, for the queue that holds it */
     task_t *previous;
     void SHARED_MEMORY *state; /* POLICY_TASK_BYTES */
+    uint64_t slice;            /* nanoseconds that it wants to run at a time */
+    /* Of a task with deadlines: it needs `runtime` ns in each `period` of ns, within `deadline` of
+     * the period's beginning (0: within the period). It is one while runtime and period are not 0,
+     * and its children are none. */
+    uint64_t runtime;
+    uint64_t deadline;
+    uint64_t period;
 };
 
 /* One CPU's run queue, or the one run queue of all CPUs (see shared_queue). */
@@ -104,7 +118,13 @@ struct run_queue {
     uint32_t cpu;     /* whose queue this is; 0 for a shared one */
     uint32_t queued;  /* tasks queued here; counted after the hook that queues or takes out */
     uint32_t running; /* tasks that run from here; one that is picked or stopped is not counted */
+    task_t *current;  /* the one that runs, if the queue is of one CPU and the policy knows it; null
+                         in its own stopped() and in pick() */
     uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
+    /* What the policy asks for, by times as in `now`; 0: nothing. */
+    uint64_t turn_end; /* pick(), tick() and turn_over() say: when turn_over() is to be called */
+    uint64_t alarm;    /* every locked hook may say: when alarm() is to be called */
+    uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
 
@@ -114,9 +134,10 @@ struct scheduler {
     uint32_t queues;  /* run queues in use: cpus, or 1 */
     uint64_t tick_ns; /* length of a tick */
     uint64_t seed;    /* of the policy's random generator, if it has one */
-    run_queue_t *queue[POLICY_CPUS_MAX];
+    bool ending;      /* another policy takes over: pick() gives the tasks that are held, too */
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
+    run_queue_t *queue[POLICY_CPUS_MAX];
 };
 
 enum enqueue_reason {
@@ -236,7 +257,8 @@ struct policy {
     void (*enqueue)(run_queue_t *queue, task_t *task, enum enqueue_reason reason);
     /* Required, locked. Takes a queued task out, which is not run. */
     void (*dequeue)(run_queue_t *queue, task_t *task);
-    /* Required, locked. Takes out the task to run next on `cpu`; null only if none is queued. */
+    /* Required, locked. Takes out the task to run next on `cpu`; null only if none is queued, or if
+     * all that are queued are held: then queue->alarm says when that may end. */
     task_t *(*pick)(run_queue_t *queue, uint32_t cpu);
 
     /* Required, locked. Called at each tick of a CPU that runs `task`. */
@@ -254,6 +276,22 @@ struct policy {
     void (*task_exit)(scheduler_t *scheduler, task_t *task);
     /* Locked. A picked task leaves its CPU. */
     void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);
+    /* Locked. `task` still runs at the time, or after it, that queue->turn_end said last on its
+     * CPU. The verdict is as tick()'s; the hook may set queue->turn_end anew. Null: TICK_PREEMPT.
+     */
+    enum tick_verdict (*turn_over)(run_queue_t *queue, task_t *task);
+    /* Locked. The time that queue->alarm said has come; it is 0 now, and the hook may set it anew.
+     * Returns a queued task that may run from now on, for which the host looks for a CPU as if it
+     * had just been enqueued, or null if there is none. Null hook: no policy without it sets an
+     * alarm. */
+    task_t *(*alarm)(run_queue_t *queue);
+    /* Locked. An attribute of `task` was changed: before the enqueue() (ENQUEUE_MOVED) of one that
+     * was queued, before the CPU of one that runs picks again. Null: what enqueue() sees is
+     * enough. */
+    void (*changed)(run_queue_t *queue, task_t *task);
+    /* Locked. `task`, which is blocked, is about to be queued in another queue, or leaves the
+     * policy: what stopped() kept of it in this queue goes. Null: nothing was kept. */
+    void (*leave)(run_queue_t *queue, task_t *task);
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
      * several tasks that run from a shared queue, the one that the others would preempt gives
      * way. */
@@ -288,5 +326,11 @@ struct policy {
 
 /* The state that the host gave, as the policy's own type. */
 #define STATE_OF(object, type) ((type SHARED_MEMORY *)(object)->state)
+
+/* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. */
+POLICY_FUNCTION uint64_t run_time_now(const run_queue_t *queue, const task_t *running)
+{
+    return running->run_time + (queue->now - running->counted);
+}
 
 #endif

@@ -84,7 +84,8 @@ static bool check_idle(const struct simulator *simulator, uint32_t queue,
         else if (!cpu->current)
             idle = i;
     }
-    if (idle == NO_CPU || simulator->queues[queue].queued <= called)
+    const struct run_queue *waiting = &simulator->queues[queue];
+    if (idle == NO_CPU || waiting->queued - waiting->held <= called)
         return true;
     set_error(error, "CPU %u is idle, though its queue holds a process", idle);
     return false;

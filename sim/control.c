@@ -4,6 +4,7 @@
 
 #include "sim/control.h"
 
+#include "abi/attribute_names.h"
 #include "policies/support/attributes.h"
 #include "sim/policies.h"
 #include "sim/process.h"
@@ -147,10 +148,12 @@ bool simulator_set_attribute(struct simulator *simulator, int32_t pid, uint32_t 
     if (!process)
         return false;
     if (!attribute_allowed(kind, (int64_t)value)) {
-        set_error(error,
-                  "attribute %u = %llu: expected 1 (priority) 0 to %d, 2 (tickets) 1 to %d, or 3 "
-                  "(weight) 1 to %d",
-                  kind, (unsigned long long)value, PRIORITY_LOWEST, TICKETS_MAX, WEIGHT_MAX);
+        if (kind == 0 || kind >= ATTRIBUTE_KINDS)
+            set_error(error, "attribute %u: there is none", kind);
+        else
+            set_error(error, "%s %lld: expected a number from %lld to %lld", attribute_names[kind],
+                      (long long)value, (long long)attribute_lowest(kind),
+                      (long long)attribute_highest(kind));
         return false;
     }
     simulator->engine->set_attribute(simulator, process, (enum attribute_kind)kind, value);
@@ -186,8 +189,8 @@ static struct simulator_process describe(const struct simulator *simulator,
         [PLACE_ZOMBIE] = SIMULATOR_ENDED,
     };
     bool is_init = process->task.slot == FIRST_SLOT;
-    const struct cpu *cpu = &simulator->cpus[process->task.cpu];
-    uint64_t running = process->place == PLACE_RUNNING ? simulator->now - cpu->accounted : 0;
+    bool runs = process->place == PLACE_RUNNING;
+    uint64_t running = runs ? simulator->now - process->task.counted : 0;
     return (struct simulator_process){
         .pid = process->task.pid,
         .parent = is_init ? 0 : process_parent(simulator, process)->task.pid,

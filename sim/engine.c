@@ -43,7 +43,7 @@ static void happen(struct simulator *simulator)
     uint32_t i = events_first_cpu(simulator);
     struct cpu *cpu = &simulator->cpus[i];
     simulator->now = events_next(simulator);
-    if (is_kept(cpu) && !cpu->calls)
+    if ((is_kept(cpu) || policy_time(cpu, NEVER) <= simulator->now) && !cpu->calls)
         interrupt(simulator, cpu, false);
     else if (cpu->calls || !cpu->reschedule || cpu->called > simulator->now)
         act_on(simulator, cpu);
@@ -99,6 +99,8 @@ static void install(struct simulator *simulator)
     for (uint32_t i = 0; i < scheduler->cpus; i++) {
         simulator->queues[i].now = simulator->now;
         run_queue_begin(policy, scheduler, &simulator->queues[i], i);
+        simulator->cpus[i].turn_end = NEVER;
+        simulator->cpus[i].alarm = NEVER;
     }
     for (uint32_t i = 0; i < scheduler->cpus; i++)
         queue_of(simulator, i)->running += simulator->cpus[i].current != NULL;
@@ -108,6 +110,7 @@ static uint32_t drain(struct simulator *simulator)
 {
     uint32_t first = NOBODY;
     uint32_t *end = &first;
+    simulator->scheduler.ending = true;
     for (uint32_t i = 0; i < simulator->scheduler.queues; i++) {
         struct process *process;
         while ((process = queue_pick(simulator, queue_of(simulator, i), i))) {
@@ -116,6 +119,7 @@ static uint32_t drain(struct simulator *simulator)
         }
     }
     *end = NOBODY;
+    simulator->scheduler.ending = false;
     return first;
 }
 

@@ -66,15 +66,16 @@ struct process {
     uint32_t killed : 1;    /* it ends when its CPU is in the kernel next */
 };
 
-_Static_assert(sizeof(struct process) <= 120, "with 136 bytes of policy state: 256");
+_Static_assert(sizeof(struct process) <= 168, "with 136 bytes of policy state: 304");
 _Static_assert(POLICY_CPUS_MAX <= 1 << 8, "a timer's order has 8 bits for its CPU");
 _Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << 24, "and 24 for its slot");
 
 struct cpu {
     struct process *current; /* null: idle */
     uint64_t resumes;        /* when it is, or was, back from the kernel: no interrupts before */
-    uint64_t accounted;      /* until when the run time of `current` counts */
     uint64_t called;         /* when it hears that it should pick again */
+    uint64_t turn_end;       /* when the policy is to be called for `current`; NEVER */
+    uint64_t alarm;          /* of the queue with this number; NEVER */
     uint64_t idle_since;
     uint64_t records; /* of the trace */
     uint32_t id;

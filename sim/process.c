@@ -2,6 +2,8 @@
 
 #include "sim/process.h"
 
+#include "policies/support/attributes.h"
+
 #include <string.h>
 
 uint32_t program_of(const struct simulator *simulator, const struct process *process)
@@ -61,9 +63,6 @@ struct process *process_create(struct simulator *simulator, struct process *pare
             {
                 .pid = ++simulator->last_pid,
                 .slot = slot,
-                .priority = parent ? parent->task.priority : PRIORITY_DEFAULT,
-                .tickets = parent ? parent->task.tickets : TICKETS_DEFAULT,
-                .weight = parent ? parent->task.weight : WEIGHT_DEFAULT,
                 .cpu = parent ? parent->task.cpu : 0,
                 .state = process + 1,
             },
@@ -74,6 +73,10 @@ struct process *process_create(struct simulator *simulator, struct process *pare
         .zombies = NOBODY,
         .place = PLACE_BLOCKED,
     };
+    if (parent)
+        INHERIT_ATTRIBUTES(&process->task, &parent->task);
+    else
+        SET_FIRST_ATTRIBUTES(&process->task);
     if (program != INIT_PROGRAM)
         simulator->players[program] = (struct player){slot, process->task.pid};
     if (parent)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "abi/attribute_names.h"
 #include "abi/trace_format.h"
 #include "policies/support/attributes.h"
 #include "sim/machine.h"
@@ -156,13 +157,29 @@ static void read_meet(struct reader *reader)
     add_step(reader, step);
 }
 
+/* What begins with a digit and is a time has its unit; 0 needs none. */
+static uint64_t read_attribute_value(struct reader *reader, uint32_t kind)
+{
+    int64_t lowest = attribute_lowest(kind);
+    int64_t highest = attribute_highest(kind);
+    bool ticks;
+    if (lowest < 0)
+        return (uint64_t)read_signed(reader, 1, lowest, highest);
+    bool is_time = highest == TASK_TIME_MAX;
+    if (!is_time || (reader->word_count > 1 && word_is(&reader->words[1], "0")))
+        return read_number(reader, 1, (uint64_t)lowest, (uint64_t)highest);
+    uint64_t time = read_time(reader, 1, &ticks);
+    if (time > TASK_TIME_MAX)
+        complain(reader, "a time of at most 1000s", &reader->words[1]);
+    return time;
+}
+
 /* `priority 3`, or `priority 3 PROGRAM`: of the latest process that plays it. */
-static void read_attribute(struct reader *reader, enum attribute_kind kind)
+static void read_attribute(struct reader *reader, uint32_t kind)
 {
     struct workload_step step = {
         .kind = STEP_ATTRIBUTE, .detail = (uint8_t)kind, .target = WORKLOAD_SELF};
-    step.value =
-        read_number(reader, 1, (uint64_t)attribute_lowest(kind), (uint64_t)attribute_highest(kind));
+    step.value = read_attribute_value(reader, kind);
     if (reader->word_count > 2)
         step.target = find_program(reader, 2);
     add_step(reader, step);
@@ -270,21 +287,6 @@ static void read_window(struct reader *reader)
              (struct workload_step){.kind = STEP_MARK, .detail = MARK_VALUE, .value = length});
 }
 
-static void read_priority(struct reader *reader)
-{
-    read_attribute(reader, ATTRIBUTE_PRIORITY);
-}
-
-static void read_tickets(struct reader *reader)
-{
-    read_attribute(reader, ATTRIBUTE_TICKETS);
-}
-
-static void read_weight(struct reader *reader)
-{
-    read_attribute(reader, ATTRIBUTE_WEIGHT);
-}
-
 static void read_policy(struct reader *reader)
 {
     read_text_step(reader, STEP_SET_POLICY, "a policy: NAME or NAME:PRESET");
@@ -301,15 +303,23 @@ static const struct line {
     void (*read)(struct reader *reader);
     uint32_t words;
 } lines[] = {
-    {"meet", read_meet, 3},         {"program", read_program, 2}, {"channel", read_channel, 3},
-    {"run", read_run, 3},           {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
-    {"fork", read_fork, 2},         {"wait", read_wait, 1},       {"take", read_take, 4},
-    {"give", read_give, 3},         {"loop", read_loop, 2},       {"end", read_end, 1},
-    {"priority", read_priority, 3}, {"tickets", read_tickets, 3}, {"weight", read_weight, 3},
-    {"mark", read_mark, 3},         {"group", read_group, 2},     {"policy", read_policy, 2},
-    {"set", read_tunable, 2},       {"timer", read_timer, 4},     {"kill", read_kill, 2},
-    {"exit", read_exit, 2},         {"window", read_window, 2},
+    {"meet", read_meet, 3},   {"program", read_program, 2}, {"channel", read_channel, 3},
+    {"run", read_run, 3},     {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
+    {"fork", read_fork, 2},   {"wait", read_wait, 1},       {"take", read_take, 4},
+    {"give", read_give, 3},   {"loop", read_loop, 2},       {"end", read_end, 1},
+    {"mark", read_mark, 3},   {"group", read_group, 2},     {"policy", read_policy, 2},
+    {"set", read_tunable, 2}, {"timer", read_timer, 4},     {"kill", read_kill, 2},
+    {"exit", read_exit, 2},   {"window", read_window, 2},
 };
+
+static uint32_t attribute_of_word(const struct word *word)
+{
+    for (uint32_t kind = 1; kind < ATTRIBUTE_KINDS; kind++) {
+        if (word_is(word, attribute_names[kind]))
+            return kind;
+    }
+    return 0;
+}
 
 static void read_line(struct reader *reader)
 {
@@ -321,10 +331,16 @@ static void read_line(struct reader *reader)
             lines[i].read(reader);
         return;
     }
+    uint32_t attribute = attribute_of_word(&reader->words[0]);
+    if (attribute) {
+        expect_end(reader, 3);
+        if (!reader->failed)
+            read_attribute(reader, attribute);
+        return;
+    }
     complain(reader,
              "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
-             "priority, "
-             "tickets, weight, mark, group, window, policy, set, kill or exit",
+             "mark, group, window, policy, set, kill, exit, priority or another attribute",
              &reader->words[0]);
 }
 

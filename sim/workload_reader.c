@@ -119,6 +119,26 @@ uint64_t read_number(struct reader *reader, uint32_t place, uint64_t least, uint
     return value;
 }
 
+int64_t read_signed(struct reader *reader, uint32_t place, int64_t least, int64_t most)
+{
+    char expected[80];
+    uint64_t size = 0;
+    size_t used = 0;
+    snprintf(expected, sizeof(expected), "a number from %" PRId64 " to %" PRId64, least, most);
+    const struct word *word = word_at(reader, place, expected);
+    if (!word)
+        return 0;
+    size_t sign = word->length > 0 && word->text[0] == '-';
+    const struct word digits = {word->text + sign, word->length - sign};
+    bool read = parse_number(&digits, &size, &used) && used == digits.length && size <= INT32_MAX;
+    int64_t value = sign ? -(int64_t)size : (int64_t)size;
+    if (!read || value < least || value > most) {
+        complain(reader, expected, word);
+        return 0;
+    }
+    return value;
+}
+
 uint64_t read_time(struct reader *reader, uint32_t place, bool *ticks)
 {
     static const char *const expected = "a time: a number and ns, us, ms, s or ticks";

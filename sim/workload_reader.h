@@ -74,6 +74,7 @@ void split_line(struct reader *reader, const char *line, const char *end);
  * there. */
 const struct word *word_at(struct reader *reader, uint32_t place, const char *expected);
 uint64_t read_number(struct reader *reader, uint32_t place, uint64_t least, uint64_t most);
+int64_t read_signed(struct reader *reader, uint32_t place, int64_t least, int64_t most);
 /* Nanoseconds; sets `*ticks` if the time was given in ticks. */
 uint64_t read_time(struct reader *reader, uint32_t place, bool *ticks);
 /* Up to 8 characters, as the value of a mark. */

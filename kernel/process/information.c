@@ -11,21 +11,38 @@
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
 
+#include "abi/attribute_names.h"
+#include "policies/support/attributes.h"
+
 #define ROWS_AT_ONCE 4
 
-int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value)
+int64_t process_set_attribute(int pid, uint32_t kind, int64_t value)
 {
     int error = -ESRCH;
+    if (kind == 0 || kind >= ATTRIBUTE_KINDS)
+        return -EINVAL;
     spinlock_acquire(&process_tree_lock);
     struct process *process = pid ? process_table_find(pid) : current_process();
     if (process) {
         spinlock_acquire(&process->lock);
         if (process->state != PROCESS_ZOMBIE)
-            error = scheduler_set_attribute(process, kind, value);
+            error = scheduler_set_attribute(process, (enum attribute_kind)kind, value);
         spinlock_release(&process->lock);
     }
     spinlock_release(&process_tree_lock);
     return error;
+}
+
+int64_t process_get_attribute(int pid, uint32_t kind, int64_t *value)
+{
+    if (kind == 0 || kind >= ATTRIBUTE_KINDS)
+        return -EINVAL;
+    spinlock_acquire(&process_tree_lock);
+    const struct process *process = pid ? process_table_find(pid) : current_process();
+    if (process)
+        *value = attribute_of(&process->task, kind);
+    spinlock_release(&process_tree_lock);
+    return process ? 0 : -ESRCH;
 }
 
 /* A moment's view: the scheduler goes on meanwhile. */

@@ -28,6 +28,8 @@
 #include "time/clock.h"
 #include "trace/trace.h"
 
+#include "policies/support/attributes.h"
+
 #define STATUS_KILLED      (-1)
 #define FORK_DELAY_LONGEST 1000000000ul /* nanoseconds */
 
@@ -114,9 +116,7 @@ void process_create_first(void)
     if (!process || address_space_create(&process->space))
         panic("no memory for the first process: give the machine more memory");
     text_copy(process->name, "init", sizeof(process->name));
-    process->task.priority = PRIORITY_DEFAULT;
-    process->task.tickets = TICKETS_DEFAULT;
-    process->task.weight = WEIGHT_DEFAULT;
+    SET_FIRST_ATTRIBUTES(&process->task);
     first_process = process;
     start_process(process, NULL);
 }
@@ -150,9 +150,7 @@ static void inherit(struct process *child, const struct process *parent)
     memcpy(child->name, parent->name, sizeof(child->name));
     *child->trap_frame = *parent->trap_frame;
     child->trap_frame->x[REGISTER_A0] = 0;
-    child->task.priority = parent->task.priority;
-    child->task.tickets = parent->task.tickets;
-    child->task.weight = parent->task.weight;
+    INHERIT_ATTRIBUTES(&child->task, &parent->task);
     child->task.cpu = parent->task.cpu;
     child->urgent = parent->urgent;
     child->channels = channel_set_join(parent->channels);

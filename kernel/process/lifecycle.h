@@ -36,7 +36,8 @@ int64_t process_sleep(int64_t ticks);
 int64_t process_sleep_until(uint64_t when);
 
 /* Returns 0, -ESRCH or -ERANGE. pid 0: the caller. */
-int64_t process_set_attribute(int pid, enum attribute_kind kind, int64_t value);
+int64_t process_set_attribute(int pid, uint32_t kind, int64_t value);
+int64_t process_get_attribute(int pid, uint32_t kind, int64_t *value);
 /* Fills in the row of a process; pid 0: of the caller. Returns 0 or -ESRCH. */
 int process_describe(int pid, struct process_info *row);
 /* Up to `room` rows of the processes that come after the PID *last in the order of creation; the

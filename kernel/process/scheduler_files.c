@@ -17,6 +17,8 @@
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
 
+#include "abi/attribute_names.h"
+
 #include "policies/support/scheduler_text.h"
 
 _Static_assert(POLICY_TEXT_BYTES == SCHEDULER_CHOICE_BYTES, "a choice that is shown is obeyed");
@@ -87,37 +89,17 @@ static enum attribute_kind attribute_shown(void)
     return scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY;
 }
 
-/* Returns false if there is none of that name. */
-static bool find_attribute(const char *name, enum attribute_kind *kind)
-{
-    static const struct {
-        const char *name;
-        enum attribute_kind kind;
-    } attributes[] = {{"priority", ATTRIBUTE_PRIORITY},
-                      {"tickets", ATTRIBUTE_TICKETS},
-                      {"weight", ATTRIBUTE_WEIGHT}};
-    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
-        if (strcmp(attributes[i].name, name) == 0) {
-            *kind = attributes[i].kind;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* `name`: null, if it is the attribute that is shown. */
 static int set_attribute(const char *pid_text, const char *name, const char *value_text)
 {
-    enum attribute_kind kind;
     int64_t pid;
     int64_t value;
     if (!text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
         return -EINVAL;
     if (pid < 1 || pid > INT32_MAX)
         return -ESRCH;
-    if (!name)
-        kind = attribute_shown();
-    else if (!find_attribute(name, &kind))
+    uint32_t kind = name ? attribute_named(name) : (uint32_t)attribute_shown();
+    if (!kind)
         return -EINVAL;
     return (int)process_set_attribute((int)pid, kind, value);
 }

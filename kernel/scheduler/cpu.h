@@ -15,6 +15,8 @@ struct process;
 struct queue;
 struct timer;
 
+#define NO_POLICY_TIME UINT64_MAX
+
 /* A CPU. A pointer to it is in register tp while the kernel runs. Touched only by this CPU,
  * unless a field says otherwise. */
 struct cpu {
@@ -40,7 +42,12 @@ struct cpu {
     uint64_t next_tick;   /* nanoseconds */
     uint64_t tick_offset; /* from a multiple of the tick */
 
-    uint64_t accounted;    /* until when the current process's time is counted, nanoseconds */
+    /* When the policy wants to be called, nanoseconds; 0: not at all. */
+    uint64_t turn_end;    /* of the current process */
+    uint64_t alarm;       /* of the queue with this CPU's number; written with that queue locked */
+    uint64_t alarm_heard; /* as it counts in policy_time */
+    uint64_t policy_time; /* the earlier of the two; NO_POLICY_TIME: neither */
+
     uint64_t idle_since;   /* nanoseconds; when the idle loop was entered */
     uint64_t enter_cycles; /* when the scheduler was entered */
     uint64_t context_switches;

@@ -71,11 +71,21 @@ static uint32_t choose_cpu(const struct process *process, enum enqueue_reason re
     return process->urgent ? choose_cpu_for_urgent(process) : queue_place(process, reason);
 }
 
+/* What a policy keeps of a blocked process in a queue goes before the process is in another one. */
+static void leave_queue(struct process *process)
+{
+    struct queue *queue = queue_lock(process->task.cpu);
+    run_queue_forget(policy, &queue->view, &process->task);
+    queue_unlock(queue);
+}
+
 void scheduler_add(struct process *process, enum enqueue_reason reason)
 {
     struct cpu *cpu = this_cpu();
     uint32_t from = process->task.cpu;
     uint32_t to = choose_cpu(process, reason);
+    if (from != to && reason == ENQUEUE_WOKEN && policy->leave)
+        leave_queue(process);
     struct queue *queue = queue_lock(to);
     __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
     if (reason == ENQUEUE_WOKEN) {

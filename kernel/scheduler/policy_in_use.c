@@ -33,7 +33,7 @@ static void lock_all(void)
 static void unlock_all(void)
 {
     for (uint32_t i = machine.cpus; i > 0; i--)
-        spinlock_release(&queues[i - 1].lock);
+        queue_unlock(&queues[i - 1]);
 }
 
 /* Takes all processes out of the queues, in the order in which the policy would run them. */
@@ -106,7 +106,9 @@ static void switch_to(const struct setting *setting)
 {
     struct list drained;
     list_init(&drained);
+    scheduler.ending = true;
     drain(&drained);
+    scheduler.ending = false;
     install(setting);
     while (!list_empty(&drained)) {
         struct process *process = container_of(drained.next, struct process, held);

@@ -3,6 +3,7 @@
 #include "scheduler/run_queue.h"
 
 #include "lib/panic.h"
+#include "scheduler/policy_times.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/tasks.h"
 #include "time/clock.h"
@@ -41,6 +42,8 @@ struct queue *queue_lock_of_process(const struct process *process)
 
 void queue_unlock(struct queue *queue)
 {
+    if (__builtin_expect(queue->view.alarm != queue->alarm_told, 0))
+        policy_times_tell(queue);
     spinlock_release(&queue->lock);
 }
 
@@ -48,14 +51,15 @@ _Noreturn void queue_panic(const struct run_queue *queue, const struct task *tas
                            enum queue_flaw flaw)
 {
     static const char *const texts[] = {
+        [FLAW_HELD] = FLAW_HELD_TEXT,
         [FLAW_GIVEN] = FLAW_GIVEN_TEXT,
         [FLAW_COUNT] = FLAW_COUNT_TEXT,
         [FLAW_VERDICT] = FLAW_VERDICT_TEXT,
     };
     if (flaw == FLAW_LOST)
         panic("policy %s " BROKE_A_RULE
-              "its pick() returned null while %u tasks are queued, for CPU %u",
-              policy->name, queue->queued, queue->cpu);
+              "its pick() returned null while %u tasks are queued that may run, for CPU %u",
+              policy->name, queue->queued - queue->held, queue->cpu);
     panic("policy %s %s: pid %d, run queue %u", policy->name, texts[flaw], task ? task->pid : 0,
           queue->cpu);
 }
@@ -124,6 +128,8 @@ struct process *queue_pick(struct queue *queue, uint32_t cpu)
     if (!list_empty(&queue->urgent)) {
         struct process *urgent = container_of(queue->urgent.next, struct process, held);
         queue->view.remark = 0;
+        queue->view.turn_end = 0;
+        queue->view.current = NULL;
         urgent_taken_out(urgent);
         return urgent;
     }
@@ -133,7 +139,7 @@ struct process *queue_pick(struct queue *queue, uint32_t cpu)
 
 bool queue_waits(const struct queue *queue)
 {
-    return queue->view.queued > 0 || !list_empty(&queue->urgent);
+    return run_queue_waits(&queue->view) || !list_empty(&queue->urgent);
 }
 
 void queue_forget(struct queue *queue, struct process *process)
@@ -142,6 +148,7 @@ void queue_forget(struct queue *queue, struct process *process)
     if (!queue_knows(process))
         return;
     queue->view.running--;
+    queue->view.current = NULL;
     policy_stop(policy, &queue->view, &process->task, STOP_ENDED);
     queue->view.running++;
     policy_exit_task(policy, &scheduler, &process->task);
@@ -166,7 +173,8 @@ bool queue_has_work(uint32_t cpu)
 bool queues_wait(void)
 {
     for (uint32_t i = 0; i < scheduler.cpus; i++) {
-        if (__atomic_load_n(&queues[i].view.queued, __ATOMIC_RELAXED) > 0 ||
+        uint32_t queued = __atomic_load_n(&queues[i].view.queued, __ATOMIC_RELAXED);
+        if (queued > __atomic_load_n(&queues[i].view.held, __ATOMIC_RELAXED) ||
             !list_empty(&queues[i].urgent))
             return true;
     }

@@ -21,7 +21,8 @@ struct queue {
     struct spinlock lock; /* guards all of this, the tasks queued, and the CPUs' `current` */
     struct run_queue view;
     uint64_t state[POLICY_QUEUE_BYTES / 8];
-    struct list urgent; /* the first to come first */
+    struct list urgent;  /* the first to come first */
+    uint64_t alarm_told; /* the policy's alarm, as its CPU knows it */
 };
 
 /* Changed only with all queues locked; may be read with any one locked, and so may not change

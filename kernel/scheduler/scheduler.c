@@ -9,6 +9,7 @@
  */
 
 #include "scheduler/scheduler.h"
+#include "scheduler/policy_times.h"
 
 #include "abi/errors.h"
 #include "lib/panic.h"
@@ -42,20 +43,13 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
         cpu_interrupt(cpu);
 }
 
-void scheduler_account(struct cpu *cpu, uint64_t now)
-{
-    if (cpu->current)
-        cpu->current->task.run_time += now - cpu->accounted;
-    cpu->accounted = now;
-}
-
 /* The process gives up the CPU: back into the queue if it is still runnable. */
 static void leave(struct queue *queue, struct process *process, enum stop_reason stop,
                   enum enqueue_reason reason)
 {
     struct cpu *cpu = this_cpu();
     kernel_assert(process->on_cpu && cpu->occupied);
-    scheduler_account(cpu, queue->view.now);
+    task_count_run_time(&process->task, queue->view.now);
     cpu->occupied = false;
     run_queue_leave(policy, &queue->view, &process->task, stop);
     if (stop == STOP_RUNNABLE)
@@ -76,7 +70,6 @@ static void enter(struct queue *queue, struct process *process)
     if (process->task.selections == 1)
         process->first_run = now;
     cpu->occupied = true;
-    cpu->accounted = now;
 }
 
 static void count_switch(struct cpu *cpu, struct process *next, bool voluntary)
@@ -108,9 +101,9 @@ static void end_scheduling(struct cpu *cpu)
     trace_record(TRACE_SCHEDULER_EXIT, pid_of(cpu->current), 0, cycles);
 }
 
-void scheduler_finish_switch(void)
+/* Part of each decision, and so part of the function that takes it. */
+static inline __attribute__((always_inline)) void finish_switch(struct cpu *cpu)
 {
-    struct cpu *cpu = this_cpu();
     struct process *previous = cpu->previous;
     /* Comes before the queue is unlocked: from then on another CPU may run the process. */
     if (previous)
@@ -119,6 +112,11 @@ void scheduler_finish_switch(void)
     queue_unlock(cpu->locked_queue);
     if (cpu->still)
         still_cpu_end(cpu);
+}
+
+void scheduler_finish_switch(void)
+{
+    finish_switch(this_cpu());
 }
 
 /* Switches to another process, or to the idle loop (null). Returns when the current process runs
@@ -135,7 +133,7 @@ static void switch_to(struct queue *queue, struct process *next)
     address_space_activate(next ? &next->space : NULL);
     switch_context(previous ? &previous->switch_frame : &cpu->idle_frame,
                    next ? &next->switch_frame : &cpu->idle_frame);
-    scheduler_finish_switch();
+    finish_switch(this_cpu());
 }
 
 /* Picks again. The current process leaves as `stop` and `reason` say. */
@@ -157,6 +155,7 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
     while (!next && (queue_pull(&queue, cpu->id, true) || queue_waits(queue)))
         next = queue_pick(queue, cpu->id);
     record_decision(queue, next);
+    policy_times_set_turn(cpu, next ? queue->view.turn_end : 0);
     if (next)
         enter(queue, next);
     idle_cpu_set(cpu, !next);
@@ -234,6 +233,7 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
     if (queued)
         queue_remove(queue, process);
     STORE_ATTRIBUTE(&process->task, kind, value);
+    run_queue_changed(policy, &queue->view, &process->task);
     if (queued) {
         queue_add(queue, process, ENQUEUE_MOVED);
         scheduler_announce(queue, process);

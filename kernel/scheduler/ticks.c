@@ -6,6 +6,7 @@
 #include "process/lifecycle.h"
 #include "scheduler/events.h"
 #include "scheduler/idle_cpus.h"
+#include "scheduler/policy_times.h"
 #include "scheduler/run_queue.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/tasks.h"
@@ -21,23 +22,26 @@ static __attribute__((noinline)) void kill_for_policy(struct process *process)
     process_mark_killed(process);
 }
 
-static void tick_process(struct cpu *cpu, struct process *process)
+void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict)
 {
-    struct queue *queue = queue_lock(cpu->id);
-    scheduler_account(cpu, queue->view.now);
-    enum tick_verdict verdict = TICK_CONTINUE;
-    if (queue_knows(process))
-        verdict = policy->tick(&queue->view, &process->task);
-    if (verdict != TICK_CONTINUE)
-        verdict = checked_verdict(&queue->view, &process->task, verdict);
-    bool waits = queue_waits(queue);
-    queue_unlock(queue);
-    if (waits)
-        still_cpus_call();
     if (verdict == TICK_PREEMPT)
         scheduler_request(cpu, PREEMPT_SLICE);
     else if (verdict != TICK_CONTINUE)
         kill_for_policy(process);
+}
+
+static void tick_process(struct cpu *cpu, struct process *process)
+{
+    struct queue *queue = queue_lock(cpu->id);
+    task_count_run_time(&process->task, queue->view.now);
+    enum tick_verdict verdict = run_queue_tick(policy, &queue->view, &process->task);
+    if (queue->view.turn_end)
+        policy_times_set_turn(cpu, queue->view.turn_end);
+    bool waits = queue_waits(queue);
+    queue_unlock(queue);
+    if (waits)
+        still_cpus_call();
+    scheduler_obey(cpu, process, verdict);
 }
 
 /* Gives one of this CPU's waiting processes to another CPU. */

@@ -17,9 +17,9 @@ enum lock_rank {
     LOCK_BLOCK = 40,        /* a block device's requests */
     LOCK_MUTEX = 50,        /* inside a sleeping lock */
     LOCK_WAIT = 60,         /* inside a wait queue */
-    LOCK_TIMER = 65,        /* a CPU's timers */
     LOCK_PROCESS = 70,      /* a process's state */
     LOCK_RUN_QUEUE = 80,    /* a run queue; two: that of the lower CPU first */
+    LOCK_TIMER = 85,        /* a CPU's timers */
     LOCK_OBJECTS = 90,      /* an object cache */
     LOCK_PAGES = 95,        /* free pages */
     LOCK_TRACE = 96,        /* full trace blocks */

@@ -261,6 +261,18 @@ static int64_t call_setweight(const uint64_t argument[])
     return process_set_attribute((int)argument[0], ATTRIBUTE_WEIGHT, (int)argument[1]);
 }
 
+static int64_t call_setattribute(const uint64_t argument[])
+{
+    return process_set_attribute((int)argument[0], (uint32_t)argument[1], (int64_t)argument[2]);
+}
+
+static int64_t call_getattribute(const uint64_t argument[])
+{
+    int64_t value;
+    int64_t error = process_get_attribute((int)argument[0], (uint32_t)argument[1], &value);
+    return error ? error : copy_to_user(argument[2], &value, sizeof(value));
+}
+
 static int64_t call_getpinfo(const uint64_t argument[])
 {
     return process_get_info(argument[0], (int)argument[1]);
@@ -423,6 +435,8 @@ static struct system_call calls[] = {
     [SYSTEM_CALL_SETTICKETS] = {"settickets", call_settickets},
     [SYSTEM_CALL_SETTICKETS_PID] = {"settickets_pid", call_settickets_pid},
     [SYSTEM_CALL_SETWEIGHT] = {"setweight", call_setweight},
+    [SYSTEM_CALL_SETATTRIBUTE] = {"setattribute", call_setattribute},
+    [SYSTEM_CALL_GETATTRIBUTE] = {"getattribute", call_getattribute},
     [SYSTEM_CALL_GETPINFO] = {"getpinfo", call_getpinfo},
     [SYSTEM_CALL_GETCONTEXTSWITCHES] = {"getcontextswitches", call_getcontextswitches},
     [SYSTEM_CALL_GETSTATS] = {"getstats", call_getstats},

@@ -9,6 +9,7 @@
 #include "device/device_tree.h"
 #include "lib/panic.h"
 #include "scheduler/cpu.h"
+#include "scheduler/policy_times.h"
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
 #include "time/tick.h"
@@ -41,6 +42,8 @@ static void program_interrupt(const struct cpu *cpu)
     uint64_t when = cpu->next_tick;
     if (cpu->timers && cpu->timers->when < when - cpu->tick_offset)
         when = cpu->timers->when;
+    if (cpu->policy_time < when)
+        when = cpu->policy_time;
     csr_write(0x14d, clock_hardware(when)); /* stimecmp */
 }
 
@@ -105,6 +108,7 @@ void tick_init_cpu(void)
 {
     struct cpu *cpu = this_cpu();
     spinlock_init(&cpu->timer_lock, "timers", LOCK_TIMER);
+    cpu->policy_time = NO_POLICY_TIME;
     cpu->tick_offset = stagger(cpu->id);
     cpu->next_tick = (clock_ticks() + 1) * clock_tick_ns() + cpu->tick_offset;
     program_interrupt(cpu);
@@ -115,6 +119,7 @@ void tick_interrupt(void)
     struct cpu *cpu = this_cpu();
     uint64_t now = clock_now();
     expire_timers(cpu, now);
+    policy_times_expire(cpu, now);
     if (now >= cpu->next_tick) {
         shutdown_at_limit(now);
         inject_fault(now);
@@ -123,6 +128,14 @@ void tick_interrupt(void)
             cpu->next_tick = NO_TICK;
         trace_poll();
     }
+    spinlock_acquire(&cpu->timer_lock);
+    program_interrupt(cpu);
+    spinlock_release(&cpu->timer_lock);
+}
+
+void tick_program(void)
+{
+    struct cpu *cpu = this_cpu();
     spinlock_acquire(&cpu->timer_lock);
     program_interrupt(cpu);
     spinlock_release(&cpu->timer_lock);

@@ -15,6 +15,7 @@
 #include "process/process.h"
 #include "process/spare_memory.h"
 #include "scheduler/cpu.h"
+#include "scheduler/policy_times.h"
 #include "scheduler/scheduler.h"
 #include "system_call/system_call.h"
 #include "time/tick.h"
@@ -44,6 +45,7 @@ void interrupts_serve(void)
     if (pending & INTERRUPT_SOFTWARE) {
         csr_clear(sip, INTERRUPT_SOFTWARE);
         cpu_stop_here_if_asked();
+        policy_times_hear(this_cpu());
     }
     if (pending & INTERRUPT_TIMER)
         tick_interrupt();

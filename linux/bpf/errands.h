@@ -42,6 +42,8 @@ static __noinline void report_flaw(void)
 {
     if (flaw == FLAW_LOST)
         give_up(FLAW_LOST_TEXT);
+    else if (flaw == FLAW_HELD)
+        give_up(FLAW_HELD_TEXT);
     else if (flaw == FLAW_GIVEN)
         give_up(FLAW_GIVEN_TEXT);
     else if (flaw == FLAW_COUNT)

@@ -41,13 +41,14 @@ struct thread_slot {
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     uint64_t allowed[CPU_WORDS]; /* CPUs on which Linux lets it run */
-    uint64_t accounted;          /* run_time counts up to here; 0: the thread is on no CPU */
     uint32_t place;
     uint32_t custody; /* by atomic operations */
     uint32_t known;   /* 1: the policy has had task_init() of it */
+    uint32_t runs;    /* 1: Linux has it on a CPU, and its run_time counts */
     uint32_t turn;    /* how its turn is to end: enum enqueue_reason + 1; 0: it goes on */
     uint32_t fresh;   /* it was forked and has not been queued yet */
     uint32_t traced;  /* its PID in the trace; kept only if queues are traced */
+    uint32_t reserved;
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
 

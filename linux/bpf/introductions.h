@@ -58,9 +58,11 @@ static void emit_attributes(struct task_struct *task, uint32_t pid)
     struct task_attributes *set = bpf_task_storage_get(&attributes, task, 0, 0);
     if (!set || !set->set)
         return;
-    emit_attribute(pid, ATTRIBUTE_PRIORITY, (uint64_t)(int64_t)set->priority);
-    emit_attribute(pid, ATTRIBUTE_TICKETS, set->tickets);
-    emit_attribute(pid, ATTRIBUTE_WEIGHT, set->weight);
+#define EMIT(kind, field, type, lowest, first, highest, inherited)                                 \
+    if (set->field != (type)(first))                                                               \
+        emit_attribute(pid, ATTRIBUTE_##kind, (uint64_t)(int64_t)set->field);
+    ATTRIBUTES(EMIT)
+#undef EMIT
 }
 
 #define FOUND_RECORDS 3

@@ -19,7 +19,7 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
         return false;
     }
     queue_t *queue = queue_of(cpu);
-    queue->view.now = now;
+    begin_hooks(queue, now);
     slot->task.cpu = cpu;
     queue_add(queue, slot, reason);
     queued_note(&queued, slot);
@@ -40,7 +40,7 @@ static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
     if (!lock || bpf_res_spin_lock(&lock->spin))
         return false;
     queue_t *queue = queue_of(cpu);
-    queue->view.now = now;
+    begin_hooks(queue, now);
     bool moved = queue_number(slot->task.cpu) != queue_number(cpu);
     if (!moved && slot->place == PLACE_CPU)
         leave(queue, slot, stop);
@@ -94,7 +94,7 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
         return false;
     }
     queue_t *queue = queue_of(cpu);
-    queue->view.now = now;
+    begin_hooks(queue, now);
     if (leaving && leaving->place == PLACE_CPU && leaving->turn) {
         uint32_t reason = leaving->turn - 1;
         leave(queue, leaving, STOP_RUNNABLE);
@@ -127,8 +127,8 @@ PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t h
         queued_end(&queued);
         return 0;
     }
-    queue_of(from)->view.now = now;
-    queue_of(to)->view.now = now;
+    begin_hooks(queue_of(from), now);
+    begin_hooks(queue_of(to), now);
     slot_t *slot = move(queue_of(from), queue_of(to), to);
     if (slot) {
         queued_note(&queued, slot);
@@ -168,7 +168,7 @@ PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
     if (!lock || bpf_res_spin_lock(&lock->spin))
         return;
     queue_t *queue = queue_of(cpu);
-    queue->view.now = now;
+    begin_hooks(queue, now);
     slot->custody = CUSTODY_LINUX;
     slot->known = 0;
     slot->fresh = 0;
@@ -185,14 +185,12 @@ PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
     if (!lock || bpf_res_spin_lock(&lock->spin))
         return verdict;
     queue_t *queue = queue_of(cpu);
-    queue->view.now = now;
-    account(slot, now);
+    begin_hooks(queue, now);
+    account(slot, queue->view.now);
     if (!slot->known)
         slot->turn = ENQUEUE_ADOPTED + 1;
     else if (slot->place == PLACE_CPU)
-        verdict = POLICY.tick(&queue->view, &slot->task);
-    if (verdict != TICK_CONTINUE)
-        verdict = checked_verdict(&queue->view, &slot->task, verdict);
+        verdict = run_queue_tick(&POLICY, &queue->view, &slot->task);
     if (verdict == TICK_PREEMPT)
         slot->turn = ENQUEUE_EXPIRED + 1;
     bpf_res_spin_unlock(&lock->spin);
@@ -213,10 +211,12 @@ static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t 
     if (slot->place == PLACE_QUEUED) {
         queue_remove(queue, slot);
         STORE_ATTRIBUTE(&slot->task, kind, value);
+        run_queue_changed(&POLICY, &queue->view, &slot->task);
         queue_add(queue, slot, ENQUEUE_MOVED);
         return announce(queue, slot);
     }
     STORE_ATTRIBUTE(&slot->task, kind, value);
+    run_queue_changed(&POLICY, &queue->view, &slot->task);
     if (slot->place != PLACE_CPU)
         return 0;
     if (!slot->turn)
@@ -239,7 +239,7 @@ static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
     }
     uint64_t errand = 0;
     queue_t *queue = queue_of(cpu);
-    queue->view.now = now;
+    begin_hooks(queue, now);
     bool there = queue_number(slot->task.cpu) == queue_number(cpu);
     if (there)
         errand = change_locked(queue, slot, kind, value);

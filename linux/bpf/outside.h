@@ -15,9 +15,7 @@ static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, 
     if (!kept)
         return -ENOMEM;
     if (!kept->set) {
-        kept->priority = PRIORITY_DEFAULT;
-        kept->tickets = TICKETS_DEFAULT;
-        kept->weight = WEIGHT_DEFAULT;
+        SET_FIRST_ATTRIBUTES(kept);
         kept->set = 1;
     }
     STORE_ATTRIBUTE(kept, kind, value);

@@ -198,7 +198,7 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
         trace_choice(&choice);
         if (previous && choice.slot == leaving && choice.cpu == cpu) {
             leaving->custody = CUSTODY_LINUX;
-            leaving->accounted = clock_ns();
+            leaving->runs = 1;
             scx_bpf_task_set_slice(previous, HOLD_NS);
             break;
         }
@@ -221,7 +221,8 @@ void BPF_PROG(host_running, struct task_struct *thread)
     uint64_t now = clock_ns();
     if (slot->place != PLACE_CPU)
         occupy(slot, (uint32_t)scx_bpf_task_cpu(thread), now);
-    slot->accounted = now;
+    slot->task.counted = now;
+    slot->runs = 1;
 }
 
 SEC("struct_ops/stopping")
@@ -234,7 +235,7 @@ void BPF_PROG(host_stopping, struct task_struct *thread, bool runnable)
     if (runnable) {
         if (slot->place == PLACE_CPU)
             account(slot, clock_ns());
-        slot->accounted = 0;
+        slot->runs = 0;
         return;
     }
     if (slot->place != PLACE_NOWHERE)

@@ -43,16 +43,6 @@ static __always_inline slot_t *slot_of_task(task_t *task)
     return (slot_t *)task; /* its first member */
 }
 
-/* Adds to run_time what has passed until `now`, if the thread is on a CPU. */
-static __always_inline void account(slot_t *slot, uint64_t now)
-{
-    if (!slot->accounted)
-        return;
-    if (now > slot->accounted)
-        slot->task.run_time += now - slot->accounted;
-    slot->accounted = now;
-}
-
 /* ---- what policies/support/queueing.h asks for ---- */
 
 MECHANISM_FUNCTION bool task_is_known(const task_t *task)
@@ -87,6 +77,26 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
 }
 
 /* ---- tasks in queues and on CPUs ---- */
+
+/*
+ * The queue has just been locked, for what happens at `now`. The clock is read before the lock is
+ * had, but to the policy no time goes back, and a thread that was pushed aside does not run.
+ */
+static __always_inline void begin_hooks(queue_t *queue, uint64_t now)
+{
+    slot_t *current = slot_of_task(queue->view.current);
+    if (now > queue->view.now)
+        queue->view.now = now;
+    if (current && (!current->runs || current->task.counted > queue->view.now))
+        current->task.counted = queue->view.now;
+}
+
+/* Adds to run_time what has passed until `now`, if the thread is on a CPU. */
+static __always_inline void account(slot_t *slot, uint64_t now)
+{
+    if (slot->runs && now > slot->task.counted)
+        task_count_run_time(&slot->task, now);
+}
 
 /* `parent` is null if the thread was not forked, but adopted. Returns the reason to queue it for.
  */
@@ -132,7 +142,7 @@ static __noinline void leave(queue_t *queue, slot_t *slot, uint32_t stop)
 {
     uint32_t cpu = slot->task.cpu % POLICY_CPUS_MAX;
     account(slot, queue->view.now);
-    slot->accounted = 0;
+    slot->runs = 0;
     slot->place = PLACE_NOWHERE;
     if (host->occupant[cpu] == slot)
         host->occupant[cpu] = NULL;

@@ -17,7 +17,13 @@ struct task_attributes {
     int32_t priority;
     uint32_t tickets;
     uint32_t weight;
+    int32_t nice;
+    uint64_t slice;
+    uint64_t runtime;
+    uint64_t deadline;
+    uint64_t period;
     uint32_t set; /* 1; 0 in fresh memory */
+    uint32_t reserved;
 };
 
 /* What a policy is begun with; the loader writes it before it attaches the policy. */

@@ -71,10 +71,10 @@ static __noinline void release_slot(uint32_t number)
 /* A thread without attributes of its own has the default ones. */
 static __always_inline void read_attributes(slot_t *slot, const struct task_attributes *attributes)
 {
-    bool set = attributes && attributes->set;
-    slot->task.priority = set ? attributes->priority : PRIORITY_DEFAULT;
-    slot->task.tickets = set ? attributes->tickets : TICKETS_DEFAULT;
-    slot->task.weight = set ? attributes->weight : WEIGHT_DEFAULT;
+    if (attributes && attributes->set)
+        COPY_ATTRIBUTES(&slot->task, attributes);
+    else
+        SET_FIRST_ATTRIBUTES(&slot->task);
 }
 
 static __noinline void read_allowed(slot_t *slot, const struct cpumask *mask)

@@ -38,7 +38,7 @@ static const char usage[] =
     "       schedlab-linux restore              the kernel's own class, fair; a server goes on\n"
     "       schedlab-linux status               the policy in force, and all threads\n"
     "       schedlab-linux policies             what there is to choose from\n"
-    "       schedlab-linux set PID [priority|tickets|weight] VALUE\n"
+    "       schedlab-linux set PID [ATTRIBUTE] VALUE\n"
     "       schedlab-linux tunable [NAME=VALUE] list the policy's tunables, or set one\n"
     "       schedlab-linux stop                 end the server; the fair class is in force then\n"
     "       schedlab-linux --version\n"

@@ -17,6 +17,7 @@
 #include "threads.h"
 #include "trace.h"
 
+#include "abi/attribute_names.h"
 #include "abi/trace_format.h"
 #include "policies/support/attributes.h"
 #include "policies/support/hooks.h"
@@ -303,24 +304,22 @@ int scheduler_choose(const char *name, char *const *settings, size_t count)
 
 /* ---- attributes ---- */
 
-static int set_attribute(const char *pid_text, const struct attribute_rule *rule,
-                         const char *value_text)
+static int set_attribute(const char *pid_text, uint32_t kind, const char *value_text)
 {
     int64_t pid;
     int64_t value;
-    if (!rule || !text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
-        return fail(-EINVAL, "of the form PID VALUE, or PID priority|tickets|weight VALUE");
+    if (!kind || !text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
+        return fail(-EINVAL, "of the form PID VALUE, or PID ATTRIBUTE VALUE, such as 12 tickets 3");
     if (pid < 1 || pid > INT32_MAX || !is_users_thread((int32_t)pid))
         return fail(-ESRCH, "%" PRId64 ": there is no such process or thread", pid);
-    if (!attribute_allowed(rule->kind, value))
-        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, rule->name,
-                    attribute_lowest(rule->kind), attribute_highest(rule->kind));
-    int error = now.object
-                    ? policy_object_set_attribute(now.object, (int32_t)pid, rule->kind, value)
+    if (!attribute_allowed(kind, value))
+        return fail(-ERANGE, "%s: from %" PRId64 " to %" PRId64, attribute_names[kind],
+                    attribute_lowest(kind), attribute_highest(kind));
+    int error = now.object ? policy_object_set_attribute(now.object, (int32_t)pid, kind, value)
 
-                    : store_attribute(shared.attributes, (int32_t)pid, rule->kind, value);
+                           : store_attribute(shared.attributes, (int32_t)pid, kind, value);
     if (!error && !now.object)
-        trace_attribute(trace, (int32_t)pid, rule->kind, value);
+        trace_attribute(trace, (int32_t)pid, kind, value);
     return error ? fail(error, "%" PRId64 ": %s", pid, strerror(-error)) : 0;
 }
 
@@ -332,11 +331,12 @@ int scheduler_obey(char *line)
         words++;
     struct in_force wanted;
     if (words == 3)
-        return text_take_word(&line, " \t") ? fail(-EINVAL, "too many words")
-                                            : set_attribute(word[0], find_rule(word[1]), word[2]);
+        return text_take_word(&line, " \t")
+                   ? fail(-EINVAL, "too many words")
+                   : set_attribute(word[0], attribute_named(word[1]), word[2]);
     if (words == 2) {
         const char *shown = now.shares_by == SHARES_BY_WEIGHT ? "weight" : "priority";
-        return set_attribute(word[0], find_rule(shown), word[1]);
+        return set_attribute(word[0], attribute_named(shown), word[1]);
     }
     int error = read_choice(word[0], &wanted);
     return error ? error : choose(&wanted);

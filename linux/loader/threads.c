@@ -20,32 +20,16 @@
 #define PIDFD_THREAD O_EXCL
 #endif
 
-static const struct attribute_rule attribute_rules[] = {
-    {"priority", ATTRIBUTE_PRIORITY},
-    {"tickets", ATTRIBUTE_TICKETS},
-    {"weight", ATTRIBUTE_WEIGHT},
-};
-
-const struct attribute_rule *find_rule(const char *name)
-{
-    for (size_t i = 0; i < sizeof(attribute_rules) / sizeof(attribute_rules[0]); i++) {
-        if (strcmp(attribute_rules[i].name, name) == 0)
-            return &attribute_rules[i];
-    }
-    return NULL;
-}
-
 int store_attribute(int attributes, int32_t pid, uint32_t kind, int64_t value)
 {
     struct task_attributes kept = {0};
     int thread = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
     if (thread < 0)
         return errno == EINVAL ? -ESRCH : -errno;
-    if (bpf_map_lookup_elem(attributes, &thread, &kept) || !kept.set)
-        kept = (struct task_attributes){.priority = PRIORITY_DEFAULT,
-                                        .tickets = TICKETS_DEFAULT,
-                                        .weight = WEIGHT_DEFAULT,
-                                        .set = 1};
+    if (bpf_map_lookup_elem(attributes, &thread, &kept) || !kept.set) {
+        SET_FIRST_ATTRIBUTES(&kept);
+        kept.set = 1;
+    }
     STORE_ATTRIBUTE(&kept, kind, value);
     int error = bpf_map_update_elem(attributes, &thread, &kept, BPF_ANY) ? -errno : 0;
     close(thread);

@@ -15,13 +15,6 @@
 
 struct bpf_link;
 
-struct attribute_rule {
-    const char *name;
-    uint32_t kind;
-};
-
-/* Returns the attribute of that name, or null if there is none. */
-const struct attribute_rule *find_rule(const char *name);
 /* Sets an attribute of a thread of any class in the map of attributes; no policy is in force.
  * Returns 0 or a negative errno. */
 int store_attribute(int attributes, int32_t pid, uint32_t kind, int64_t value);

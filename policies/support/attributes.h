@@ -9,21 +9,39 @@
 
 #define ATTRIBUTE_FUNCTION static inline __attribute__((always_inline, unused))
 
+/* Of each: its kind, its field in struct task, the field's type, its lowest value, the one that a
+ * task has at first, its highest value; and whether a child has its parent's. */
+#define ATTRIBUTES(EACH)                                                                           \
+    EACH(PRIORITY, priority, int32_t, PRIORITY_HIGHEST, PRIORITY_DEFAULT, PRIORITY_LOWEST, true)   \
+    EACH(TICKETS, tickets, uint32_t, 1, TICKETS_DEFAULT, TICKETS_MAX, true)                        \
+    EACH(WEIGHT, weight, uint32_t, 1, WEIGHT_DEFAULT, WEIGHT_MAX, true)                            \
+    EACH(NICE, nice, int32_t, NICE_FIRST, NICE_DEFAULT, NICE_LAST, true)                           \
+    EACH(SLICE, slice, uint64_t, 0, 0, TASK_TIME_MAX, true)                                        \
+    EACH(RUNTIME, runtime, uint64_t, 0, 0, TASK_TIME_MAX, false)                                   \
+    EACH(DEADLINE, deadline, uint64_t, 0, 0, TASK_TIME_MAX, false)                                 \
+    EACH(PERIOD, period, uint64_t, 0, 0, TASK_TIME_MAX, false)
+
 ATTRIBUTE_FUNCTION int64_t attribute_lowest(uint32_t kind)
 {
-    return kind == ATTRIBUTE_PRIORITY ? PRIORITY_HIGHEST : 1;
+    switch (kind) {
+#define LOWEST(kind, field, type, lowest, first, highest, inherited)                               \
+    case ATTRIBUTE_##kind:                                                                         \
+        return lowest;
+        ATTRIBUTES(LOWEST)
+#undef LOWEST
+    }
+    return 1;
 }
 
 /* Of a kind that does not exist: less than its lowest, so that no value is allowed. */
 ATTRIBUTE_FUNCTION int64_t attribute_highest(uint32_t kind)
 {
     switch (kind) {
-    case ATTRIBUTE_PRIORITY:
-        return PRIORITY_LOWEST;
-    case ATTRIBUTE_TICKETS:
-        return TICKETS_MAX;
-    case ATTRIBUTE_WEIGHT:
-        return WEIGHT_MAX;
+#define HIGHEST(kind, field, type, lowest, first, highest, inherited)                              \
+    case ATTRIBUTE_##kind:                                                                         \
+        return highest;
+        ATTRIBUTES(HIGHEST)
+#undef HIGHEST
     }
     return 0;
 }
@@ -33,15 +51,65 @@ ATTRIBUTE_FUNCTION bool attribute_allowed(uint32_t kind, int64_t value)
     return value >= attribute_lowest(kind) && value <= attribute_highest(kind);
 }
 
-/* The value is allowed. `holder` points to a task, or to what else has fields of these names. */
+/* A holder of attributes is a task, or what else has fields of their names. */
+
+#define STORE_ONE_ATTRIBUTE(kind_, field, type, lowest, first, highest, inherited)                 \
+    case ATTRIBUTE_##kind_:                                                                        \
+        stored_->field = (type)stored_value_;                                                      \
+        break;
+
+/* The value is allowed. */
 #define STORE_ATTRIBUTE(holder, kind, value)                                                       \
     do {                                                                                           \
-        if ((kind) == ATTRIBUTE_PRIORITY)                                                          \
-            (holder)->priority = (int32_t)(value);                                                 \
-        else if ((kind) == ATTRIBUTE_TICKETS)                                                      \
-            (holder)->tickets = (uint32_t)(value);                                                 \
-        else                                                                                       \
-            (holder)->weight = (uint32_t)(value);                                                  \
+        __typeof__(holder) stored_ = (holder);                                                     \
+        int64_t stored_value_ = (int64_t)(value);                                                  \
+        switch (kind) {                                                                            \
+            ATTRIBUTES(STORE_ONE_ATTRIBUTE)                                                        \
+        }                                                                                          \
     } while (0)
+
+#define SET_FIRST_ATTRIBUTE(kind, field, type, lowest, first, highest, inherited)                  \
+    set_->field = (type)(first);
+
+/* As they are before any was set. */
+#define SET_FIRST_ATTRIBUTES(holder)                                                               \
+    do {                                                                                           \
+        __typeof__(holder) set_ = (holder);                                                        \
+        ATTRIBUTES(SET_FIRST_ATTRIBUTE)                                                            \
+    } while (0)
+
+#define INHERIT_ATTRIBUTE(kind, field, type, lowest, first, highest, inherited)                    \
+    child_->field = (inherited) ? parent_->field : (type)(first);
+
+/* What a child has of its parent's. */
+#define INHERIT_ATTRIBUTES(child, parent)                                                          \
+    do {                                                                                           \
+        __typeof__(child) child_ = (child);                                                        \
+        __typeof__(parent) parent_ = (parent);                                                     \
+        ATTRIBUTES(INHERIT_ATTRIBUTE)                                                              \
+    } while (0)
+
+#define COPY_ATTRIBUTE(kind, field, type, lowest, first, highest, inherited)                       \
+    to_->field = from_->field;
+
+#define COPY_ATTRIBUTES(to, from)                                                                  \
+    do {                                                                                           \
+        __typeof__(to) to_ = (to);                                                                 \
+        __typeof__(from) from_ = (from);                                                           \
+        ATTRIBUTES(COPY_ATTRIBUTE)                                                                 \
+    } while (0)
+
+#define LOAD_ONE_ATTRIBUTE(kind, field, type, lowest, first, highest, inherited)                   \
+    case ATTRIBUTE_##kind:                                                                         \
+        return (int64_t)task->field;
+
+/* The kind exists. */
+ATTRIBUTE_FUNCTION int64_t attribute_of(const task_t *task, uint32_t kind)
+{
+    switch (kind) {
+        ATTRIBUTES(LOAD_ONE_ATTRIBUTE)
+    }
+    return 0;
+}
 
 #endif

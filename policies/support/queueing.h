@@ -20,6 +20,7 @@
 enum queue_flaw {
     FLAW_NONE,
     FLAW_LOST,
+    FLAW_HELD,
     FLAW_GIVEN,
     FLAW_COUNT,
     FLAW_VERDICT,
@@ -27,8 +28,10 @@ enum queue_flaw {
 };
 
 /* What is said of it, after the policy's name. */
-#define BROKE_A_RULE      "broke a rule: "
-#define FLAW_LOST_TEXT    BROKE_A_RULE "its pick() returned null while tasks are queued"
+#define BROKE_A_RULE   "broke a rule: "
+#define FLAW_LOST_TEXT BROKE_A_RULE "its pick() returned null while tasks are queued that may run"
+#define FLAW_HELD_TEXT                                                                             \
+    BROKE_A_RULE "its pick() held all tasks back, and no alarm is set that would let them run"
 #define FLAW_GIVEN_TEXT   BROKE_A_RULE "its pick() or steal() returned a task that is not queued"
 #define FLAW_COUNT_TEXT   "was in force when a run queue's count of running tasks was wrong"
 #define FLAW_VERDICT_TEXT BROKE_A_RULE "its tick() returned a verdict that does not exist"
@@ -71,7 +74,11 @@ MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t
     queue->cpu = cpu;
     queue->queued = 0;
     queue->running = 0;
+    queue->current = NULL;
     queue->remark = 0;
+    queue->turn_end = 0;
+    queue->alarm = 0;
+    queue->held = 0;
     scheduler->queue[cpu] = queue;
     policy_init_queue(policy, queue);
 }
@@ -124,18 +131,32 @@ MECHANISM_FUNCTION void run_queue_remove(const struct policy *policy, run_queue_
     task_taken_out(queue, task);
 }
 
-/* Takes out the task to run next on `cpu`. Returns null if none is queued. */
+/* Notes what is wrong, if anything is: pick() gave no task although some are queued. */
+POLICY_RARE_FUNCTION void check_nothing_picked(const run_queue_t *queue)
+{
+    if (queue->queued > queue->held || queue->scheduler->ending)
+        note_flaw(queue, NULL, FLAW_LOST);
+    else if (!queue->alarm)
+        note_flaw(queue, NULL, FLAW_HELD);
+}
+
+/* Takes out the task to run next on `cpu`, which run_queue_enter() is to follow, and leaves in
+ * queue->turn_end until when it may. Returns null if none is queued that may run. */
 MECHANISM_FUNCTION task_t *run_queue_pick(const struct policy *policy, run_queue_t *queue,
                                           uint32_t cpu)
 {
     queue->remark = 0;
+    queue->turn_end = 0;
     task_t *task = policy->pick(queue, cpu);
     if (!task) {
         if (queue->queued > 0)
-            note_flaw(queue, NULL, FLAW_LOST);
+            check_nothing_picked(queue);
         return NULL;
     }
-    return task_taken_out(queue, task) ? task : NULL;
+    if (!task_taken_out(queue, task))
+        return NULL;
+    queue->current = task;
+    return task;
 }
 
 /* Takes out the task to be moved to `cpu`. Returns null if the policy has none to move. */
@@ -146,17 +167,57 @@ MECHANISM_FUNCTION task_t *run_queue_steal(const struct policy *policy, run_queu
     return task && task_taken_out(queue, task) ? task : NULL;
 }
 
+/* A queued task is about to get another attribute: take it out, store that, and call
+ * run_queue_changed() before it is queued again. */
+
+/* Tells the policy that an attribute of the task was changed, wherever the task is. */
+MECHANISM_FUNCTION void run_queue_changed(const struct policy *policy, run_queue_t *queue,
+                                          task_t *task)
+{
+    if (policy->changed && task_is_known(task))
+        policy->changed(queue, task);
+}
+
+/* A blocked task is about to be queued elsewhere, or to leave the policy. */
+MECHANISM_FUNCTION void run_queue_forget(const struct policy *policy, run_queue_t *queue,
+                                         task_t *task)
+{
+    if (policy->leave && task_is_known(task))
+        policy->leave(queue, task);
+}
+
+/* Returns a queued task that may run from now on, or null. The queue's alarm was due. */
+MECHANISM_FUNCTION task_t *run_queue_alarm(const struct policy *policy, run_queue_t *queue)
+{
+    queue->alarm = 0;
+    return policy->alarm ? policy->alarm(queue) : NULL;
+}
+
+/* Does a task wait that may run? */
+MECHANISM_FUNCTION bool run_queue_waits(const run_queue_t *queue)
+{
+    return queue->queued > queue->held;
+}
+
 /* ---- on a CPU ---- */
+
+/* Adds to run_time what has passed until `now`, of a task that runs. */
+MECHANISM_FUNCTION void task_count_run_time(task_t *task, uint64_t now)
+{
+    task->run_time += now - task->counted;
+    task->counted = now;
+}
 
 /* The task, just picked, gets a CPU of the queue. */
 MECHANISM_FUNCTION void run_queue_enter(run_queue_t *queue, task_t *task)
 {
     task->picked_since = queue->now;
+    task->counted = queue->now;
     task->selections++;
     queue->running++;
 }
 
-/* A verdict other than TICK_CONTINUE, as tick() returned it. */
+/* A verdict other than TICK_CONTINUE, as tick() or turn_over() returned it. */
 MECHANISM_FUNCTION enum tick_verdict checked_verdict(const run_queue_t *queue, const task_t *task,
                                                      enum tick_verdict verdict)
 {
@@ -164,6 +225,29 @@ MECHANISM_FUNCTION enum tick_verdict checked_verdict(const run_queue_t *queue, c
         return verdict;
     note_flaw(queue, task, FLAW_VERDICT);
     return TICK_CONTINUE;
+}
+
+/* A tick of the CPU that runs the task, whose run time was counted. Leaves in queue->turn_end when
+ * turn_over() is to be called, or 0 if that stays as it was. */
+MECHANISM_FUNCTION enum tick_verdict run_queue_tick(const struct policy *policy, run_queue_t *queue,
+                                                    task_t *task)
+{
+    queue->turn_end = 0;
+    if (!task_is_known(task))
+        return TICK_CONTINUE;
+    enum tick_verdict verdict = policy->tick(queue, task);
+    return verdict == TICK_CONTINUE ? verdict : checked_verdict(queue, task, verdict);
+}
+
+/* The time has come that the policy set. Leaves in queue->turn_end a new one, or 0. */
+MECHANISM_FUNCTION enum tick_verdict run_queue_turn_over(const struct policy *policy,
+                                                         run_queue_t *queue, task_t *task)
+{
+    queue->turn_end = 0;
+    if (!task_is_known(task))
+        return TICK_CONTINUE;
+    enum tick_verdict verdict = policy->turn_over ? policy->turn_over(queue, task) : TICK_PREEMPT;
+    return verdict == TICK_CONTINUE ? verdict : checked_verdict(queue, task, verdict);
 }
 
 /* The task leaves its CPU. */
@@ -174,6 +258,7 @@ MECHANISM_FUNCTION void run_queue_leave(const struct policy *policy, run_queue_t
         note_flaw(queue, task, FLAW_COUNT);
     else
         queue->running--;
+    queue->current = NULL;
     if (task_is_known(task))
         policy_stop(policy, queue, task, reason);
 }

@@ -106,6 +106,38 @@ static void checked_stopped(run_queue_t *queue, task_t *task, enum stop_reason r
     watch_end();
 }
 
+static enum tick_verdict checked_turn_over(run_queue_t *queue, task_t *task)
+{
+    CALL_HOOK(turn_over, queue, task);
+    enum tick_verdict verdict = POLICY.turn_over(queue, task);
+    watch_verdict(verdict);
+    watch_end();
+    return verdict;
+}
+
+static task_t *checked_alarm(run_queue_t *queue)
+{
+    CALL_HOOK(alarm, queue, NULL);
+    task_t *task = POLICY.alarm(queue);
+    watch_taken(task, false);
+    watch_end();
+    return task;
+}
+
+static void checked_changed(run_queue_t *queue, task_t *task)
+{
+    CALL_HOOK(changed, queue, task);
+    POLICY.changed(queue, task);
+    watch_end();
+}
+
+static void checked_leave(run_queue_t *queue, task_t *task)
+{
+    CALL_HOOK(leave, queue, task);
+    POLICY.leave(queue, task);
+    watch_end();
+}
+
 static bool checked_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
     CALL_HOOK(preempts, queue, task);
@@ -163,6 +195,10 @@ static __attribute__((constructor)) void wrap_hooks(void)
     WRAP_HOOK(task_init);
     WRAP_HOOK(task_exit);
     WRAP_HOOK(stopped);
+    WRAP_HOOK(turn_over);
+    WRAP_HOOK(alarm);
+    WRAP_HOOK(changed);
+    WRAP_HOOK(leave);
     WRAP_HOOK(preempts);
     WRAP_HOOK(place);
     WRAP_HOOK(push);

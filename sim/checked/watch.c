@@ -46,27 +46,25 @@ struct field {
     {#member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member)}
 
 static const struct field task_fields[] = {
-    FIELD(task, pid),        FIELD(task, slot),         FIELD(task, priority),
-    FIELD(task, tickets),    FIELD(task, weight),       FIELD(task, cpu),
-    FIELD(task, run_time),   FIELD(task, queued_since), FIELD(task, picked_since),
-    FIELD(task, selections), FIELD(task, state),        {NULL, 0, 0},
+    FIELD(task, pid),          FIELD(task, slot),         FIELD(task, priority),
+    FIELD(task, tickets),      FIELD(task, weight),       FIELD(task, nice),
+    FIELD(task, cpu),          FIELD(task, run_time),     FIELD(task, counted),
+    FIELD(task, queued_since), FIELD(task, picked_since), FIELD(task, selections),
+    FIELD(task, state),        FIELD(task, slice),        FIELD(task, runtime),
+    FIELD(task, deadline),     FIELD(task, period),       {NULL, 0, 0},
 };
 
 static const struct field queue_fields[] = {
-    FIELD(run_queue, scheduler),
-    FIELD(run_queue, now),
-    FIELD(run_queue, cpu),
-    FIELD(run_queue, queued),
-    FIELD(run_queue, running),
-    FIELD(run_queue, state),
-    {NULL, 0, 0},
+    FIELD(run_queue, scheduler), FIELD(run_queue, now),
+    FIELD(run_queue, cpu),       FIELD(run_queue, queued),
+    FIELD(run_queue, running),   FIELD(run_queue, current),
+    FIELD(run_queue, state),     {NULL, 0, 0},
 };
 
 static const struct field scheduler_fields[] = {
-    FIELD(scheduler, cpus),    FIELD(scheduler, queues),
-    FIELD(scheduler, tick_ns), FIELD(scheduler, seed),
-    FIELD(scheduler, queue),   FIELD(scheduler, tunable),
-    FIELD(scheduler, state),   {NULL, 0, 0},
+    FIELD(scheduler, cpus),    FIELD(scheduler, queues), FIELD(scheduler, tick_ns),
+    FIELD(scheduler, seed),    FIELD(scheduler, ending), FIELD(scheduler, queue),
+    FIELD(scheduler, tunable), FIELD(scheduler, state),  {NULL, 0, 0},
 };
 
 /* As they were before the hook. */
@@ -227,15 +225,18 @@ static void check_fields(const char *what, const struct field *fields, const voi
         broken("%s() wrote to %s->%s%s, which is the host's", in_force.name, what, field, whose);
 }
 
-/* What the host has of a task lies together, except where its state is. */
+/* What the host has of a task lies before what the policy has, and behind it. */
 static bool task_is_as_before(const struct task *before, const struct task *after)
 {
     const uint64_t *old = (const uint64_t *)(const void *)before;
     const uint64_t *new = (const uint64_t *)(const void *)after;
     uint64_t difference = 0;
-    for (size_t i = 0; i < offsetof(struct task, level) / sizeof(*old); i++)
+    for (size_t i = 0; i < sizeof(*before) / sizeof(*old); i++) {
+        if (i == offsetof(struct task, level) / sizeof(*old))
+            i = offsetof(struct task, state) / sizeof(*old);
         difference |= old[i] ^ new[i];
-    return difference == 0 && before->state == after->state;
+    }
+    return difference == 0;
 }
 
 void watch_end(void)
@@ -266,8 +267,10 @@ void watch_taken(const struct task *task, bool required)
     const struct run_queue *queue = in_force.queue;
     if (!watched)
         return;
-    if (!task && required && queue->queued > 0)
-        broken("%s() returned null while %u tasks are queued", in_force.name, queue->queued);
+    uint32_t held = watched->scheduler.ending ? 0 : queue->held;
+    if (!task && required && queue->queued > held)
+        broken("%s() returned null while %u tasks are queued that may run", in_force.name,
+               queue->queued - held);
     if (task && !is_task(task))
         broken("%s() returned an address that is no task's", in_force.name);
     if (task && ((const struct process *)task)->place != PLACE_QUEUED)

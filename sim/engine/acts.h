@@ -36,16 +36,19 @@ static struct process *find_player(const struct simulator *simulator, struct pro
 static void set_attribute(struct simulator *simulator, uint32_t here, struct process *process,
                           enum attribute_kind kind, uint64_t value)
 {
+    struct run_queue *queue = queue_of(simulator, process->task.cpu);
     record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
     if (process->place != PLACE_QUEUED) {
         STORE_ATTRIBUTE(&process->task, kind, value);
+        run_queue_changed(policy, queue, &process->task);
+        note_alarm(simulator, queue);
         if (process->place == PLACE_RUNNING)
             call(simulator, here, process->task.cpu, PREEMPT_POLICY);
         return;
     }
-    struct run_queue *queue = queue_of(simulator, process->task.cpu);
     queue_remove(simulator, queue, process);
     STORE_ATTRIBUTE(&process->task, kind, value);
+    run_queue_changed(policy, queue, &process->task);
     queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
     announce(simulator, here, queue, process);
 }

@@ -8,6 +8,10 @@
 #include "sim/machine.h"
 #include "sim/tracing.h"
 
+static void fail_by_cpu(const scheduler_t *scheduler);
+#define NOTE_BAD_CPU(scheduler) fail_by_cpu(scheduler) /* of policies/support/hooks.h */
+#include "policies/support/queueing.h"
+
 extern const struct engine ENGINE;
 
 #ifdef CHECKED
@@ -42,8 +46,7 @@ static inline void progress(const struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
     uint64_t now = simulator->now;
-    process->task.run_time += now - cpu->accounted;
-    cpu->accounted = now;
+    task_count_run_time(&process->task, now);
     if (now > cpu->resumes) {
         uint64_t elapsed = now - cpu->resumes;
         process->left -= elapsed < process->left ? elapsed : process->left;

@@ -94,6 +94,14 @@ static inline void end_wait(struct simulator *simulator, struct process *process
     process->waits = WAIT_NONE;
 }
 
+/* What the policy keeps of a blocked process in the queue goes before it is in another one. */
+static inline void leave_queue(struct simulator *simulator, struct run_queue *queue,
+                               struct process *process)
+{
+    run_queue_forget(policy, queue, &process->task);
+    note_alarm(simulator, queue);
+}
+
 /* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null. */
 static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
                           enum enqueue_reason reason, const struct process *actor)
@@ -105,6 +113,8 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
     if (reason == ENQUEUE_WOKEN) {
         record(simulator, here, TRACE_WAKEUP, process, pid_of(actor), to);
         end_wait(simulator, process);
+        if (from != to)
+            leave_queue(simulator, queue_of(simulator, from), process);
         if (from != to)
             change_cpu(simulator, here, process, to);
         simulator->counts.wakeups++;

@@ -8,11 +8,6 @@
 
 #include "sim/engine/base.h"
 
-static void fail_by_cpu(const scheduler_t *scheduler);
-#define NOTE_BAD_CPU(scheduler) fail_by_cpu(scheduler) /* of policies/support/hooks.h */
-
-#include "policies/support/queueing.h"
-
 static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t cpu)
 {
     struct run_queue *queue = &simulator->queues[simulator->scheduler.queues == 1 ? 0 : cpu];
@@ -61,9 +56,9 @@ static __attribute__((cold, noinline)) void fail_by_flaw(struct simulator *simul
                                                          const task_t *task, enum queue_flaw flaw)
 {
     static const char *const texts[] = {
-        [FLAW_LOST] = FLAW_LOST_TEXT,   [FLAW_GIVEN] = FLAW_GIVEN_TEXT,
-        [FLAW_COUNT] = FLAW_COUNT_TEXT, [FLAW_VERDICT] = FLAW_VERDICT_TEXT,
-        [FLAW_CPU] = FLAW_CPU_TEXT,
+        [FLAW_LOST] = FLAW_LOST_TEXT,       [FLAW_HELD] = FLAW_HELD_TEXT,
+        [FLAW_GIVEN] = FLAW_GIVEN_TEXT,     [FLAW_COUNT] = FLAW_COUNT_TEXT,
+        [FLAW_VERDICT] = FLAW_VERDICT_TEXT, [FLAW_CPU] = FLAW_CPU_TEXT,
     };
     if (task)
         fail(simulator, "policy %s %s: pid %d", policy->name, texts[flaw], task->pid);
@@ -80,6 +75,24 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
 static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *scheduler)
 {
     fail_by_flaw(simulator_of(scheduler), NULL, FLAW_CPU);
+}
+
+/* ---- when the policy wants to be called ---- */
+
+static inline void note_turn_end(struct cpu *cpu, uint64_t turn_end)
+{
+    cpu->turn_end = turn_end ? turn_end : NEVER;
+}
+
+/* A hook of the queue was called: its CPU plans anew if it has set another alarm. */
+static inline void note_alarm(struct simulator *simulator, const struct run_queue *queue)
+{
+    struct cpu *cpu = &simulator->cpus[queue->cpu];
+    uint64_t alarm = queue->alarm ? queue->alarm : NEVER;
+    if (!policy->alarm || alarm == cpu->alarm)
+        return;
+    cpu->alarm = alarm;
+    cpu_set_add(&simulator->called, cpu->id);
 }
 
 /* ---- into queues, out of them, and from one to another ---- */
@@ -110,6 +123,7 @@ static inline void queue_add(struct simulator *simulator, uint32_t here, struct 
     if (!process->known)
         reason = introduce(simulator, process, reason, parent);
     run_queue_add(policy, queue, &process->task, reason);
+    note_alarm(simulator, queue);
     simulator->queued++;
     if (simulator->traces_queues)
         record_queued(simulator, here, queue, process);
@@ -119,6 +133,7 @@ static inline void queue_remove(struct simulator *simulator, struct run_queue *q
                                 struct process *process)
 {
     run_queue_remove(policy, queue, &process->task);
+    note_alarm(simulator, queue);
     simulator->queued--;
 }
 
@@ -127,6 +142,7 @@ static inline struct process *queue_pick(struct simulator *simulator, struct run
                                          uint32_t cpu)
 {
     task_t *task = run_queue_pick(policy, queue, cpu);
+    note_alarm(simulator, queue);
     simulator->queued -= task != NULL;
     return process_of(task);
 }
@@ -146,6 +162,7 @@ static struct process *move(struct simulator *simulator, uint32_t here, uint32_t
 {
     struct run_queue *queue = queue_of(simulator, from);
     struct process *process = process_of(run_queue_steal(policy, queue, to));
+    note_alarm(simulator, queue);
     if (!process)
         return NULL;
     simulator->queued--;
@@ -163,7 +180,7 @@ static struct process *queue_pull(struct simulator *simulator, uint32_t cpu, boo
 static bool queue_has_work(struct simulator *simulator, uint32_t cpu)
 {
     return simulator->queued > 0 &&
-           (queue_of(simulator, cpu)->queued > 0 ||
+           (run_queue_waits(queue_of(simulator, cpu)) ||
             policy_balance(policy, &simulator->scheduler, cpu, true) != NO_CPU);
 }
 

@@ -28,6 +28,17 @@ static inline bool is_kept(const struct cpu *cpu)
     return cpu->late_tick || cpu->due_first != NOBODY;
 }
 
+/* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
+ * of it late. */
+static inline uint64_t policy_time(const struct cpu *cpu, uint64_t when)
+{
+    uint64_t earliest = cpu->turn_end < cpu->alarm ? cpu->turn_end : cpu->alarm;
+    if (earliest == NEVER)
+        return when;
+    earliest = earliest < cpu->resumes ? cpu->resumes : earliest;
+    return earliest < when ? earliest : when;
+}
+
 /* Notes when the CPU does something next by itself. What its process does after the next tick is
  * noted at that tick: so a process that computes for long costs nothing here. */
 static inline void plan(struct simulator *simulator, const struct cpu *cpu)
@@ -41,6 +52,7 @@ static inline void plan(struct simulator *simulator, const struct cpu *cpu)
         uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
         when = heard < when ? heard : when;
     }
+    when = policy_time(cpu, when);
     if (is_kept(cpu) || cpu->calls)
         when = cpu->resumes;
     events_set(simulator, cpu->id, when);
@@ -67,7 +79,6 @@ static inline void enter(struct simulator *simulator, struct run_queue *queue, s
         process->task.cpu = cpu->id;
         process->left += simulator->costs.migration;
     }
-    cpu->accounted = simulator->now;
     simulator->counts.decisions++;
 }
 
@@ -135,6 +146,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     cpu->resumes = begin + simulator->costs.scheduler;
     if (simulator->costs.crowd)
         cpu->resumes += queue->queued * simulator->costs.crowd / 100;
+    note_turn_end(cpu, next ? queue->turn_end : 0);
     if (next) {
         enter(simulator, queue, cpu, next);
         cpu_set_remove(&simulator->idle, cpu->id);

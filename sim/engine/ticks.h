@@ -55,6 +55,13 @@ static inline void tick_balance(struct simulator *simulator, uint32_t cpu)
         announce(simulator, cpu, queue_of(simulator, cpu), moved);
 }
 
+/* The first process is never ended by a policy. */
+static inline void kill_by_verdict(struct process *process, enum tick_verdict verdict)
+{
+    if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT)
+        process->killed = true;
+}
+
 static inline void tick(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
@@ -66,18 +73,55 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     struct run_queue *queue = queue_of(simulator, cpu->id);
     simulator->counts.ticks++;
     cpu->resumes += simulator->costs.tick;
-    enum tick_verdict verdict =
-        process->known ? policy->tick(queue, &process->task) : TICK_CONTINUE;
-    if (verdict != TICK_CONTINUE)
-        verdict = checked_verdict(queue, &process->task, verdict);
+    enum tick_verdict verdict = run_queue_tick(policy, queue, &process->task);
+    if (queue->turn_end)
+        note_turn_end(cpu, queue->turn_end);
+    note_alarm(simulator, queue);
     if (verdict == TICK_PREEMPT)
         call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
     tick_push(simulator, cpu->id);
     tick_balance(simulator, cpu->id);
-    if (verdict == TICK_KILL && process->task.slot != FIRST_SLOT)
-        process->killed = true;
+    kill_by_verdict(process, verdict);
     if (process->killed)
         end_process(simulator, cpu, -1);
+}
+
+/* ---- the times for which the policy has asked ---- */
+
+/* Each process that may run again is announced, as one that was just queued. */
+static void ring(struct simulator *simulator, const struct cpu *cpu)
+{
+    struct run_queue *queue = queue_of(simulator, cpu->id);
+    for (uint32_t left = queue->queued + 1; left > 0; left--) {
+        if (!queue->alarm || queue->alarm > simulator->now)
+            break;
+        task_t *task = run_queue_alarm(policy, queue);
+        if (task)
+            announce(simulator, cpu->id, queue, process_of(task));
+    }
+    note_alarm(simulator, queue);
+}
+
+static void end_turn(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    struct run_queue *queue = queue_of(simulator, cpu->id);
+    cpu->resumes += simulator->costs.tick;
+    enum tick_verdict verdict = run_queue_turn_over(policy, queue, &process->task);
+    note_turn_end(cpu, queue->turn_end);
+    note_alarm(simulator, queue);
+    if (verdict == TICK_PREEMPT)
+        call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
+    kill_by_verdict(process, verdict);
+}
+
+/* Calls the policy for what is due. */
+static inline void expire_policy_times(struct simulator *simulator, struct cpu *cpu)
+{
+    if (cpu->alarm <= simulator->now)
+        ring(simulator, cpu);
+    if (cpu->turn_end <= simulator->now)
+        end_turn(simulator, cpu);
 }
 
 static inline void enter_interrupt(struct simulator *simulator, struct cpu *cpu)
@@ -98,6 +142,7 @@ static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool 
     } else {
         enter_interrupt(simulator, cpu);
         wake_due(simulator, cpu);
+        expire_policy_times(simulator, cpu);
         if (with_tick || cpu->late_tick)
             tick(simulator, cpu);
         cpu->late_tick = false;

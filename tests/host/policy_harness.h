@@ -46,7 +46,6 @@ struct model_task {
     enum model_place place;
     uint32_t queue;      /* where it is queued */
     uint32_t generation; /* of the policy that knows it; 0: none does */
-    uint64_t accounted;  /* until when run_time counts */
     uint64_t wake_at;    /* blocked with a timer: when it wakes; 0: no timer */
     uint64_t wake_order; /* the timer's start */
     uint32_t wake_cpu;   /* whose timer it is */
@@ -55,6 +54,7 @@ struct model_task {
 
 struct model_cpu {
     struct model_task *current;
+    uint64_t turn_end; /* when turn_over() is to be called; 0: never */
     bool reschedule;
     enum preempt_reason why; /* to pick again */
 };
@@ -89,13 +89,16 @@ struct model {
 struct model_snapshot {
     struct task task;
     struct run_queue queue;
-    struct scheduler scheduler;
+    char scheduler[offsetof(struct scheduler, queue)];
+    run_queue_t *queues[MODEL_CPUS_MAX];
 };
 
 static inline void model_remember(struct model_snapshot *before, const struct model *model,
                                   const struct run_queue *queue, const struct task *task)
 {
-    memcpy(&before->scheduler, &model->scheduler, sizeof(before->scheduler));
+    const size_t pointers = model->scheduler.cpus * sizeof(void *);
+    memcpy(before->scheduler, &model->scheduler, sizeof(before->scheduler));
+    memcpy(before->queues, model->scheduler.queue, pointers);
     if (queue)
         memcpy(&before->queue, queue, sizeof(before->queue));
     if (task)
@@ -105,12 +108,12 @@ static inline void model_remember(struct model_snapshot *before, const struct mo
 static inline void model_compare(const struct model_snapshot *before, const struct model *model,
                                  const struct run_queue *queue, const struct task *task)
 {
-    check(memcmp(&before->scheduler, &model->scheduler, sizeof(before->scheduler)) == 0);
+    const size_t pointers = model->scheduler.cpus * sizeof(void *);
+    check(memcmp(before->scheduler, &model->scheduler, sizeof(before->scheduler)) == 0);
+    check(memcmp(before->queues, model->scheduler.queue, pointers) == 0);
     if (queue) {
-        const size_t remark_end = offsetof(struct run_queue, remark) + sizeof(queue->remark);
         check(memcmp(&before->queue, queue, offsetof(struct run_queue, remark)) == 0);
-        check(memcmp((const char *)&before->queue + remark_end, (const char *)queue + remark_end,
-                     sizeof(*queue) - remark_end) == 0);
+        check(before->queue.state == queue->state);
     }
     if (task) {
         check(memcmp(&before->task, task, offsetof(struct task, level)) == 0);
@@ -213,12 +216,16 @@ static inline struct model_task *model_pick(struct model *model, struct run_queu
 {
     struct model_snapshot before;
     queue->remark = 0;
+    queue->turn_end = 0;
     model_remember(&before, model, queue, NULL);
     struct task *task = model->policy->pick(queue, cpu);
     model_compare(&before, model, queue, NULL);
-    check((task == NULL) == (queue->queued == 0));
-    if (!task)
+    check(queue->held <= queue->queued);
+    if (!task) {
+        check(queue->queued == 0 || (!model->scheduler.ending && queue->queued == queue->held));
+        check(queue->held == 0 || queue->alarm != 0);
         return NULL;
+    }
     model_taken(model, queue, model_task_of(task));
     return model_task_of(task);
 }
@@ -234,12 +241,36 @@ static inline void model_stop(struct model *model, struct run_queue *queue, stru
     model_compare(&before, model, queue, &task->task);
 }
 
+/* A blocked task goes elsewhere: what the policy keeps of it in the queue goes. */
+static inline void model_forget(struct model *model, struct run_queue *queue,
+                                struct model_task *task)
+{
+    struct model_snapshot before;
+    if (!model->policy->leave || !model_knows(model, task))
+        return;
+    model_remember(&before, model, queue, &task->task);
+    model->policy->leave(queue, &task->task);
+    model_compare(&before, model, queue, &task->task);
+}
+
+/* An attribute of the task was changed. */
+static inline void model_tell_change(struct model *model, struct run_queue *queue,
+                                     struct model_task *task)
+{
+    struct model_snapshot before;
+    if (!model->policy->changed || !model_knows(model, task))
+        return;
+    model_remember(&before, model, queue, &task->task);
+    model->policy->changed(queue, &task->task);
+    model_compare(&before, model, queue, &task->task);
+}
+
 /* ---- how a CPU changes over to another task ---- */
 
 static inline void model_account(struct model *model, struct model_task *task)
 {
-    task->task.run_time += model->now - task->accounted;
-    task->accounted = model->now;
+    task->task.run_time += model->now - task->task.counted;
+    task->task.counted = model->now;
 }
 
 static inline void model_leave(struct model *model, uint32_t cpu, enum stop_reason stop,
@@ -251,6 +282,7 @@ static inline void model_leave(struct model *model, uint32_t cpu, enum stop_reas
     model_account(model, task);
     queue->running--;
     model->cpus[cpu].current = NULL;
+    queue->current = NULL;
     task->place = MODEL_BLOCKED;
     model_stop(model, queue, task, stop);
     if (stop == STOP_RUNNABLE)
@@ -278,12 +310,13 @@ static inline void model_enter(struct model *model, uint32_t cpu, struct model_t
 {
     check(task->place == MODEL_BLOCKED);
     task->place = MODEL_RUNNING;
-    task->accounted = model->now;
+    task->task.counted = model->now;
     task->task.cpu = cpu;
     task->task.picked_since = model->now;
     task->task.selections++;
     model_queue(model, cpu)->running++;
     model->cpus[cpu].current = task;
+    model_queue(model, cpu)->current = &task->task;
     model_log_pick(model, cpu, task->task.pid);
 }
 
@@ -362,6 +395,7 @@ static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop
     while (!next && model_pull(model, cpu, true))
         next = model_pick(model, queue, cpu);
     model_record_switch(model, previous, model_pid(next), model_state_left(stop));
+    model->cpus[cpu].turn_end = next ? queue->turn_end : 0;
     if (next)
         model_enter(model, cpu, next);
     model->cpus[cpu].why = 0;
@@ -387,7 +421,8 @@ static inline void model_check(struct model *model)
     for (uint32_t i = 0; i < model->scheduler.queues; i++)
         check(model->queues[i].queued == queued[i] && model->queues[i].running == running[i]);
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
-        check(model->cpus[cpu].current || model_queue(model, cpu)->queued == 0);
+        check(model->cpus[cpu].current ||
+              model_queue(model, cpu)->queued == model_queue(model, cpu)->held);
 }
 
 /* Those of the first CPUs that were asked to pick again do so, in their order. */
@@ -499,6 +534,8 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
     uint32_t from = task->task.cpu;
     if (model->scheduler.queues > 1)
         task->task.cpu = cpu;
+    if (reason == ENQUEUE_WOKEN && from != task->task.cpu)
+        model_forget(model, model_queue(model, from), task);
     if (reason == ENQUEUE_WOKEN) {
         model_record(model, TRACE_WAKEUP, model_pid(task),
                      (uint32_t)model_pid(model->cpus[model->here].current), task->task.cpu);
@@ -535,6 +572,7 @@ static inline void model_install(struct model *model, const struct policy_choice
         *queue = (struct run_queue){
             .scheduler = &model->scheduler, .now = model->now, .cpu = i, .state = state};
         policy_init_queue(model->policy, queue);
+        model->cpus[i].turn_end = 0;
     }
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
         model_queue(model, cpu)->running += model->cpus[cpu].current != NULL;
@@ -707,6 +745,7 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
                                        enum model_attribute attribute, uint32_t value)
 {
     bool queued = task->place == MODEL_QUEUED;
+    struct run_queue *queue = model_queue(model, task->task.cpu);
     model_record(model, TRACE_ATTRIBUTE, model_pid(task), (uint32_t)attribute, value);
     if (queued)
         model_dequeue(model, task);
@@ -716,8 +755,8 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
         task->task.tickets = value;
     else
         task->task.weight = value;
+    model_tell_change(model, queue, task);
     if (queued) {
-        struct run_queue *queue = model_queue(model, task->queue);
         model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);
         model_announce(model, queue, task);
     } else if (task->place == MODEL_RUNNING) {
@@ -748,6 +787,93 @@ static inline struct model_task *model_due(const struct model *model, uint32_t c
     return due;
 }
 
+/* Obeys what a hook said of the CPU's task. */
+static inline void model_obey(struct model *model, uint32_t cpu, enum tick_verdict verdict)
+{
+    struct model_task *task = model->cpus[cpu].current;
+    if (verdict == TICK_PREEMPT)
+        model_request(model, cpu, PREEMPT_SLICE);
+    if (verdict == TICK_KILL) {
+        model_record(model, TRACE_EXIT, model_pid(task), UINT32_MAX, 0);
+        model_end_unsettled(model, task);
+    }
+}
+
+/* The queue's alarm is due: tasks that may run again are announced. */
+static inline void model_ring(struct model *model, struct run_queue *queue)
+{
+    struct model_snapshot before;
+    for (uint32_t calls = 0; queue->alarm && queue->alarm <= model->now; calls++) {
+        check(calls <= queue->queued);
+        queue->alarm = 0;
+        model_remember(&before, model, queue, NULL);
+        struct task *task = model->policy->alarm(queue);
+        model_compare(&before, model, queue, NULL);
+        if (!task)
+            continue;
+        check(model_task_of(task)->place == MODEL_QUEUED &&
+              model_task_of(task)->queue == queue->cpu);
+        model_announce(model, queue, model_task_of(task));
+    }
+}
+
+/* The time has come that the policy set for the end of the turn. */
+static inline void model_end_turn(struct model *model, uint32_t cpu)
+{
+    struct model_snapshot before;
+    struct run_queue *queue = model_queue(model, cpu);
+    struct model_task *task = model->cpus[cpu].current;
+    enum tick_verdict verdict = TICK_PREEMPT;
+    model_account(model, task);
+    queue->turn_end = 0;
+    model_remember(&before, model, queue, &task->task);
+    if (!model_knows(model, task))
+        verdict = TICK_CONTINUE;
+    else if (model->policy->turn_over)
+        verdict = model->policy->turn_over(queue, &task->task);
+    model_compare(&before, model, queue, &task->task);
+    model->cpus[cpu].turn_end = queue->turn_end;
+    model_obey(model, cpu, verdict);
+}
+
+/* What the policy wants to be called for on one CPU, now. */
+static inline void model_policy_times(struct model *model, uint32_t cpu)
+{
+    struct run_queue *queue = &model->queues[cpu];
+    model->here = cpu;
+    queue->now = model->now;
+    if (cpu < model->scheduler.queues)
+        model_ring(model, queue);
+    if (model->cpus[cpu].turn_end && model->cpus[cpu].turn_end <= model->now)
+        model_end_turn(model, cpu);
+}
+
+/* Returns the earliest time at which the policy wants to be called; UINT64_MAX: never. */
+static inline uint64_t model_next_policy_time(const struct model *model)
+{
+    uint64_t next = UINT64_MAX;
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
+        uint64_t turn_end = model->cpus[cpu].turn_end;
+        uint64_t alarm = cpu < model->scheduler.queues ? model->queues[cpu].alarm : 0;
+        next = turn_end && turn_end < next ? turn_end : next;
+        next = alarm && alarm < next ? alarm : next;
+    }
+    return next;
+}
+
+/* Time passes until `until`, and the policy is called when it wants to be. */
+static inline void model_run_until(struct model *model, uint64_t until)
+{
+    uint64_t next;
+    while ((next = model_next_policy_time(model)) < until) {
+        model->now = next > model->now ? next : model->now;
+        for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
+            model_policy_times(model, cpu);
+        model_settle(model);
+    }
+    model->now = until;
+}
+
 /* One CPU's tick, now: timers, the policy's tick, balancing. */
 static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
 {
@@ -756,15 +882,19 @@ static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
     model->here = cpu;
     while ((due = model_due(model, cpu)))
         model_wake_unsettled(model, due);
+    model_policy_times(model, cpu);
 
     struct model_task *task = model->cpus[cpu].current;
     enum tick_verdict verdict = TICK_CONTINUE;
     if (task && model_knows(model, task)) {
         struct run_queue *queue = model_queue(model, cpu);
         model_account(model, task);
+        queue->turn_end = 0;
         model_remember(&before, model, queue, &task->task);
         verdict = model->policy->tick(queue, &task->task);
         model_compare(&before, model, queue, &task->task);
+        if (queue->turn_end)
+            model->cpus[cpu].turn_end = queue->turn_end;
     }
     if (verdict == TICK_PREEMPT)
         model_request(model, cpu, PREEMPT_SLICE);
@@ -798,10 +928,10 @@ static inline void model_tick_all(struct model *model)
     model_check(model);
 }
 
-/* A tick passes. */
+/* A tick passes, and what the policy wants to be called for before it. */
 static inline void model_tick(struct model *model)
 {
-    model_advance(model, MODEL_TICK_NS);
+    model_run_until(model, model->now + MODEL_TICK_NS);
     model_tick_all(model);
 }
 
@@ -817,11 +947,13 @@ static inline void model_switch(struct model *model, const char *text)
     struct policy_choice choice = model_choice(text);
     struct model_task **drained = calloc(model->task_count + 1, sizeof(*drained));
     uint32_t count = 0;
+    model->scheduler.ending = true;
     for (uint32_t i = 0; i < model->scheduler.queues; i++) {
         struct model_task *task;
         while ((task = model_pick(model, model_queue(model, i), i)))
             drained[count++] = task;
     }
+    model->scheduler.ending = false;
     model_install(model, &choice);
     for (uint32_t i = 0; i < model->task_count; i++)
         memset(model->tasks[i]->task.state, 0xee, POLICY_TASK_BYTES);

@@ -224,10 +224,11 @@ static void a_task_is_picked_runs_and_leaves(void)
     check(run_queue_pick(&policy, &queues[0], 0) == handed_out);
     check(queues[0].queued == 0 && queues[0].remark == 0 && !places[0].queued);
     run_queue_enter(&queues[0], handed_out);
+    check(queues[0].current == handed_out);
     check(queues[0].running == 1 && places[0].task.selections == 1);
     check(places[0].task.picked_since == 7);
     run_queue_leave(&policy, &queues[0], handed_out, STOP_BLOCKED);
-    check(queues[0].running == 0 && stops == 1 && !flaw);
+    check(queues[0].running == 0 && stops == 1 && !flaw && !queues[0].current);
     handed_out = NULL;
     check(!run_queue_pick(&policy, &queues[0], 0) && !flaw);
 }
@@ -236,6 +237,7 @@ static void one_that_the_policy_does_not_know_leaves_unheard(void)
 {
     begin(CPUS);
     run_queue_enter(&queues[0], &places[0].task);
+    check(!queues[0].current);
     run_queue_leave(&policy, &queues[0], &places[0].task, STOP_RUNNABLE);
     check(stops == 0 && !flaw);
 }
@@ -258,6 +260,38 @@ static void wrong_answers_are_found(void)
     flaw = FLAW_NONE;
     run_queue_leave(&policy, &queues[0], &places[0].task, STOP_ENDED);
     check(flaw == FLAW_COUNT && queues[0].running == 0);
+}
+
+static void a_policy_may_hold_tasks_that_an_alarm_lets_run(void)
+{
+    begin(CPUS);
+    add(0, ENQUEUE_WOKEN, NULL);
+    queues[0].held = 1;
+    check(!run_queue_waits(&queues[0]));
+    check(!run_queue_pick(&policy, &queues[0], 0) && flaw == FLAW_HELD);
+    flaw = FLAW_NONE;
+    queues[0].alarm = 9;
+    check(!run_queue_pick(&policy, &queues[0], 0) && !flaw);
+    scheduler.ending = true; /* another policy gets all */
+    check(!run_queue_pick(&policy, &queues[0], 0) && flaw == FLAW_LOST);
+}
+
+static void the_end_of_a_turn_is_the_policys(void)
+{
+    begin(CPUS);
+    add(0, ENQUEUE_WOKEN, NULL);
+    handed_out = &places[0].task;
+    queues[0].turn_end = 5; /* of the task before */
+    check(run_queue_pick(&policy, &queues[0], 0) && queues[0].turn_end == 0);
+    run_queue_enter(&queues[0], handed_out);
+    check(run_queue_turn_over(&policy, &queues[0], handed_out) == TICK_PREEMPT);
+    places[0].known = false;
+    check(run_queue_turn_over(&policy, &queues[0], handed_out) == TICK_CONTINUE);
+    check(run_queue_tick(&policy, &queues[0], handed_out) == TICK_CONTINUE);
+    queues[0].now = 12;
+    check(run_time_now(&queues[0], handed_out) == places[0].task.run_time + 5);
+    task_count_run_time(handed_out, 12);
+    check(run_time_now(&queues[0], handed_out) == places[0].task.run_time);
 }
 
 static uint32_t called_for(uint32_t i, uint32_t cpu)
@@ -314,6 +348,8 @@ int main(void)
     run_test(a_task_is_picked_runs_and_leaves);
     run_test(one_that_the_policy_does_not_know_leaves_unheard);
     run_test(wrong_answers_are_found);
+    run_test(a_policy_may_hold_tasks_that_an_alarm_lets_run);
+    run_test(the_end_of_a_turn_is_the_policys);
     run_test(its_own_idle_cpu_is_called_first);
     run_test(an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way);
     run_test(an_urgent_task_preempts_all_that_are_not);

@@ -17,7 +17,7 @@ RULES = {
     "loop": (BROKEN_RULE, "mistaken_pick() does not end: there is an endless loop"),
     "null": (BROKEN_RULE, "mistaken_pick() reads or writes address 0x38, where nothing is"),
     "division": (BROKEN_RULE, "mistaken_enqueue() divides by zero"),
-    "lost": (FAILED, "its pick() returned null while tasks are queued"),
+    "lost": (FAILED, "its pick() returned null while tasks are queued that may run"),
     "verdict": (FAILED, "its tick() returned a verdict that does not exist"),
     "cpu": (FAILED, "its place(), push() or balance() named a CPU that does not exist"),
 }

@@ -362,7 +362,7 @@ static void test_attributes(void)
     check(look(simulator, RUNS).priority == 9 && look(simulator, RUNS).weight == 2);
     check(look(simulator, SLEEPS).tickets == 70);
     expect_refused(simulator_set_attribute(simulator, RUNS, ATTRIBUTE_PRIORITY, 11, &error),
-                   simulator, "attribute 1 = 11");
+                   simulator, "priority 11: expected a number from 0 to 10");
     expect_refused(simulator_set_attribute(simulator, RUNS, 9, 1, &error), simulator,
                    "attribute 9");
     simulator_destroy(simulator);

@@ -63,7 +63,7 @@ MISTAKES = {
         "rr",
         "STATE_OF(task, struct rr_task)->ticks = 0;",
         "STATE_OF(task, struct rr_task)->ticks = 0;\n    if (reason == ENQUEUE_YIELDED) return;",
-        "policy rr broke a rule: its pick.. returned null while tasks are queued",
+        "policy rr broke a rule: its pick.. returned null while tasks are queued that may run",
         quick=True,
     ),
     "debts are forgotten": Mistake(

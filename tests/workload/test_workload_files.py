@@ -251,19 +251,20 @@ def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
         assert f"line {line}: {key} has no effect: " in said
 
 
-def test_attributes_have_the_bounds_of_the_policies() -> None:
+def test_attributes_are_those_of_the_policies() -> None:
     header = (ROOT / "policies" / "policy.h").read_text()
-    bounds = {
-        name: int(value)
-        for name, value in re.findall(
-            r"#define (\w+_(?:HIGHEST|LOWEST|MAX|DEFAULT)) +(\d+)\b", header
-        )
+    numbers = dict(re.findall(r"#define ([A-Z_]+) +\(?(-?\d+)\)?(?: |$)", header, re.MULTILINE))
+    rows = re.findall(
+        r"EACH\([A-Z]+, (\w+), \w+, (\w+), (\w+), (\w+), \w+\)",
+        (ROOT / "policies" / "support" / "attributes.h").read_text(),
+    )
+    said = {
+        name: [int(numbers.get(word, word)) for word in (lowest, first, highest)]
+        for name, lowest, first, highest in rows
     }
-    priority = [bounds[f"PRIORITY_{word}"] for word in ("HIGHEST", "LOWEST", "DEFAULT", "HIGHEST")]
-    assert list(ATTRIBUTES["priority"]) == priority
-    for name in ("tickets", "weight"):
-        most, standard = bounds[f"{name.upper()}_MAX"], bounds[f"{name.upper()}_DEFAULT"]
-        assert ATTRIBUTES[name] == (1, most, standard, most)
+    assert said == {
+        name: [each.least, each.standard, each.most] for name, each in ATTRIBUTES.items()
+    }
 
 
 def test_the_example_of_the_documentation_is_good(tmp_path: Path) -> None:

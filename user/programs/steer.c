@@ -9,6 +9,7 @@
  * lines, and no other output can tear them.
  */
 
+#include "abi/attribute_names.h"
 #include "user/library/user.h"
 #include "user/programs/record_cost.h"
 #include "user/programs/told_text.h"
@@ -108,28 +109,19 @@ static bool obey_write(char *rest)
 
 static bool obey_set(char *rest)
 {
-    static const struct {
-        const char *name;
-        int (*set)(int pid, int value);
-    } attributes[] = {
-        {"priority", setpriority}, {"tickets", settickets_pid}, {"weight", setweight}};
     int64_t pid;
     int64_t value;
     if (!take_number(&rest, 1, &pid))
         return false;
     const char *name = take_word(&rest);
-    if (!take_number(&rest, INT32_MIN, &value) || *rest)
+    uint32_t kind = attribute_named(name);
+    if (!kind || !take_number(&rest, INT32_MIN, &value) || *rest)
         return false;
-    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
-        if (strcmp(attributes[i].name, name) != 0)
-            continue;
-        if (attributes[i].set((int)pid, (int)value) < 0)
-            fail(name);
-        else
-            done();
-        return true;
-    }
-    return false;
+    if (setattribute((int)pid, (int)kind, value) < 0)
+        fail(name);
+    else
+        done();
+    return true;
 }
 
 static bool obey_kill(char *rest)
@@ -244,7 +236,7 @@ static const struct {
 } commands[] = {
     {"read", obey_read, "usage: read NAME, of a file in /proc"},
     {"write", obey_write, "usage: write NAME TEXT, of a file in /proc"},
-    {"set", obey_set, "usage: set PID priority|tickets|weight VALUE"},
+    {"set", obey_set, "usage: set PID ATTRIBUTE VALUE"},
     {"start", obey_start, "usage: start PROGRAM [ARGUMENT]..., quotes closed, up to 31 arguments"},
     {"kill", obey_kill, "usage: kill PID"},
     {"end", obey_end, "usage: end"},

@@ -22,6 +22,8 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
+#include "abi/attribute_names.h"
+
 /* One write is one command. Returns false, with errno, if it failed; ENOSYS: no server is there to
  * obey. */
 static bool tell_scheduler(const char *file, const char *command)
@@ -45,14 +47,9 @@ static bool tell_scheduler(const char *file, const char *command)
 /* A process that has ended needs no attributes any more. */
 bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
 {
-    static const char *const names[] = {
-        [ATTRIBUTE_PRIORITY] = "priority",
-        [ATTRIBUTE_TICKETS] = "tickets",
-        [ATTRIBUTE_WEIGHT] = "weight",
-    };
     char command[64];
-    snprintf(command, sizeof(command), "%d %s %" PRIu64, process ? process : gettid(), names[kind],
-             value);
+    snprintf(command, sizeof(command), "%d %s %" PRId64, process ? process : gettid(),
+             attribute_names[kind], (int64_t)value);
     return tell_scheduler("sched_status", command) || errno == ENOSYS || errno == ESRCH;
 }
 

@@ -5,6 +5,8 @@
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
+#include "abi/attribute_names.h"
+
 #define PIECE_BYTES (1u << 20)
 
 static bool read_all(int descriptor, char *destination, uint64_t bytes)
@@ -53,7 +55,7 @@ static bool step_is_sound(const struct workload_file_header *header,
         return step->target < header->program_count;
     case STEP_ATTRIBUTE:
         return (step->target == WORKLOAD_SELF || step->target < header->program_count) &&
-               step->detail >= ATTRIBUTE_PRIORITY && step->detail <= ATTRIBUTE_WEIGHT;
+               step->detail > 0 && step->detail < ATTRIBUTE_KINDS;
     case STEP_TAKE:
         return step->target < header->channel_count && step->value <= header->channel_count;
     case STEP_GIVE:

@@ -78,12 +78,7 @@ void host_set_name(const char *name)
 
 bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
 {
-    int (*const set[])(int pid, int value) = {
-        [ATTRIBUTE_PRIORITY] = setpriority,
-        [ATTRIBUTE_TICKETS] = settickets_pid,
-        [ATTRIBUTE_WEIGHT] = setweight,
-    };
-    return set[kind](process, (int)value) == 0 || last_error() == ESRCH;
+    return setattribute(process, (int)kind, (int64_t)value) == 0 || last_error() == ESRCH;
 }
 
 bool host_set_policy(const char *text)

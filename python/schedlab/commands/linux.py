@@ -109,7 +109,7 @@ def restore(control: Path | None) -> None:
 
 @linux.command("set")
 @click.argument("pid", type=click.IntRange(min=1))
-@click.argument("words", nargs=-1, required=True, metavar="[priority|tickets|weight] VALUE")
+@click.argument("words", nargs=-1, required=True, metavar="[ATTRIBUTE] VALUE")
 @control_option
 def set_attribute(pid: int, words: tuple[str, ...], control: Path | None) -> None:
     """Set an attribute of the thread PID; of a process with several threads, of its first one.

@@ -168,10 +168,10 @@ async def _status(session: Session, each: Watched, message: Message) -> dict[str
 
 async def _attribute(session: Session, each: Watched, message: Message) -> int:
     kind = _one_of(message, "kind", list(ATTRIBUTES))
-    least, most = ATTRIBUTES[kind][:2]
+    limits = ATTRIBUTES[kind]
     value = whole(message, "value")
-    if not least <= value <= most:
-        raise WrongUsage(f"{kind}: {least} to {most} are possible, not {value}")
+    if not limits.least <= value <= limits.most:
+        raise WrongUsage(f"{kind}: {limits.least} to {limits.most} are possible, not {value}")
     return await each.set_attribute(_pids(message), AttributeKind[kind.upper()], value)
 
 

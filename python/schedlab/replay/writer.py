@@ -14,6 +14,7 @@ from schedlab.replay.story import READY, Story
 from schedlab.replay.text import safe_name
 from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, mark_text
 from schedlab.trace.format import signed
+from schedlab.workload.model import ATTRIBUTES
 
 AT_ONCE_NS = 100_000
 """A first process that begins so early needs not be told when."""
@@ -21,14 +22,6 @@ GROUP_MAX = 8
 _STATUS_MAX = 2**31 - 1
 _FOREVER = {BlockReason.SLEEP: "sleep 1000000s", BlockReason.CHILD: "wait"}
 """What those do that were not woken until the trace ended."""
-_LIMITS = {
-    AttributeKind.PRIORITY: (0, 10),
-    AttributeKind.TICKETS: (1, 10**6),
-    AttributeKind.WEIGHT: (1, 10),
-}
-"""policies/policy.h."""
-
-
 @dataclass
 class _Program:
     """What one process does. `spent`: of its time, what acts took; `done`: what is said of the
@@ -207,11 +200,11 @@ class Writer:
         return ""
 
     def _attribute(self, other: int, detail: int, number: int) -> str:
-        if other < 0 or detail not in _LIMITS:
+        if other < 0 or detail not in set(AttributeKind):
             return ""
-        kind = AttributeKind(detail)
-        least, most = _LIMITS[kind]
-        line = f"{kind.name.lower()} {min(max(number, least), most)}"
+        name = AttributeKind(detail).name.lower()
+        limits = ATTRIBUTES[name]
+        line = limits.line(name, min(max(signed(number), limits.least), limits.most))
         return line if other == self.life else f"{line} @{other}"
 
     def _switch(self, row: int, number: int) -> str:

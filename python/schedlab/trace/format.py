@@ -118,6 +118,12 @@ class AttributeKind(IntEnum):
     PRIORITY = 1
     TICKETS = 2
     WEIGHT = 3
+    NICE = 4
+    SLICE = 5
+    """Nanoseconds, as the next three."""
+    RUNTIME = 6
+    DEADLINE = 7
+    PERIOD = 8
 
 
 SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT)

@@ -15,8 +15,44 @@ ROOT = "root"
 """The program that starts the tasks."""
 PROCESSES = (4096, 65536, 2**24)
 """Room in the simulator: at least, if it is unknown how many there will be, and at most."""
-ATTRIBUTES = {"priority": (0, 10, 5, 0), "tickets": (1, 10**6, 1, 10**6), "weight": (1, 10, 5, 10)}
-"""Least, most, what a process has that is given none, and the best; policies/policy.h."""
+
+# --- attributes
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What policies/support/attributes.h says of an attribute."""
+
+    least: int
+    most: int
+    standard: int
+    """What a process has that is given none."""
+    best: int | None = None
+    """None: no value is better than another."""
+    key: str = ""
+    """In files; "": its name."""
+    is_time: bool = False
+    """Nanoseconds."""
+
+    def line(self, name: str, value: int) -> str:
+        """Returns the line of the simulator's text form (docs/simulator.md) that sets it."""
+        return f"{name} {value}ns" if self.is_time else f"{name} {value}"
+
+
+_TIME_MAX = 10**12
+
+ATTRIBUTES = {
+    "priority": Attribute(0, 10, 5, 0),
+    "tickets": Attribute(1, 10**6, 1, 10**6),
+    "weight": Attribute(1, 10, 5, 10),
+    "nice": Attribute(-20, 19, 0, -20),
+    "slice": Attribute(0, _TIME_MAX, 0, is_time=True),
+    "runtime": Attribute(0, _TIME_MAX, 0, key="dl-runtime", is_time=True),
+    "deadline": Attribute(0, _TIME_MAX, 0, key="dl-deadline", is_time=True),
+    "period": Attribute(0, _TIME_MAX, 0, key="dl-period", is_time=True),
+}
+"""By their names, as in files of the scheduler and in traces."""
+ATTRIBUTE_KEYS = tuple(attribute.key or name for name, attribute in ATTRIBUTES.items())
 
 
 # --- times

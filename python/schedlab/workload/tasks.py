@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.workload.model import (
+    ATTRIBUTE_KEYS,
     ATTRIBUTES,
     Arrivals,
     AwaitAll,
@@ -51,8 +52,7 @@ REFUSED = {
     "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
     "policy": "all processes have the policy of the machine: ./schedlab run --policy",
     **dict.fromkeys(
-        ("dl-runtime", "dl-period", "dl-deadline", "period", "deadline"),
-        "there are no deadlines; `timer` gives a period",
+        ("period", "deadline"), "say dl-period, dl-deadline; `timer` gives what is done a period"
     ),
     "cpus": "processes have no affinity",
     **dict.fromkeys(("util_min", "util_max"), "CPUs have one speed"),
@@ -68,9 +68,9 @@ _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
-TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTES)
-STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTES)
-PHASE_KEYS = ("loop", *ATTRIBUTES)
+TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTE_KEYS)
+STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTE_KEYS)
+PHASE_KEYS = ("loop", *ATTRIBUTE_KEYS)
 
 
 @dataclass
@@ -196,7 +196,10 @@ class TaskReader:
             raise wrong(node, "at least one phase in it")
         for _, phase in found:
             properties, events = self.split(phase, PHASE_KEYS)
-            items += [Step(f"{key} {value}") for key, value in attributes(properties).items()]
+            items += [
+                Step(ATTRIBUTES[key].line(key, value))
+                for key, value in attributes(properties).items()
+            ]
             items += looped(rounds(properties.get("loop"), 1), self.sequence(phase, events))
         return tuple(items)
 

@@ -145,7 +145,10 @@ class _Writer:
         """Starts all, and waits. It has the best of what tasks are given: they do not delay it."""
         numbers = Numbers(self.seed)
         yield f"group {ROOT}"
-        yield from (f"{name} {ATTRIBUTES[name][3]}" for name in self.file.attributes)
+        for name in self.file.attributes:
+            best = ATTRIBUTES[name].best
+            if best is not None:
+                yield ATTRIBUTES[name].line(name, best)
         yield "mark begin"
         for when, task, count in self.starts():
             if when:
@@ -188,7 +191,7 @@ class _Writer:
     def starter(self, starter: Starter) -> Iterator[str]:
         """Does what the file says, and at its end waits for all."""
         yield f"group {ROOT}"
-        yield from (f"{key} {value}" for key, value in starter.attributes.items())
+        yield from (ATTRIBUTES[key].line(key, value) for key, value in starter.attributes.items())
         if delay := starter.delay.nanoseconds(self.tick_ns):
             yield f"sleep until {delay}ns"
         if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
@@ -219,7 +222,7 @@ class _Writer:
         yield f"group {task.group}"
         forked = task.name in self.forked
         if self.file.starter:
-            yield from (f"{key} {value}" for key, value in task.attributes.items())
+            yield from (ATTRIBUTES[key].line(key, value) for key, value in task.attributes.items())
         elif forked:
             yield from self.attributes(task)
         yield from self.lines(task.body, numbers)
@@ -228,8 +231,10 @@ class _Writer:
 
     def attributes(self, task: Task) -> list[str]:
         """All that the file gives to anyone."""
-        values = {key: task.attributes.get(key, ATTRIBUTES[key][2]) for key in self.file.attributes}
-        return [f"{key} {value}" for key, value in values.items()]
+        return [
+            ATTRIBUTES[key].line(key, task.attributes.get(key, ATTRIBUTES[key].standard))
+            for key in self.file.attributes
+        ]
 
     # --- what they do
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from schedlab.files.json_lines import JsonError, Node, Object, Value
-from schedlab.workload.model import ATTRIBUTES, Drawn, Time
+from schedlab.workload.model import ATTRIBUTES, Attribute, Drawn, Time
 
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
@@ -141,7 +141,16 @@ def rounds(node: Node | None, standard: int) -> float:
 
 def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
     return {
-        key: whole(properties[key], least, most)
-        for key, (least, most, _, _) in ATTRIBUTES.items()
-        if key in properties
+        name: _attribute(properties[key], attribute)
+        for name, attribute in ATTRIBUTES.items()
+        if (key := attribute.key or name) in properties
     }
+
+
+def _attribute(node: Node, attribute: Attribute) -> int:
+    if not attribute.is_time:
+        return whole(node, attribute.least, attribute.most)
+    value = time(node)
+    if value.in_ticks or value.number > attribute.most:
+        raise wrong(node, "a time of at most 1000 seconds, and not in ticks")
+    return int(value.number)

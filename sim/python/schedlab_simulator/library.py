@@ -43,6 +43,13 @@ class Attribute(IntEnum):
     TICKETS = 2
     WEIGHT = 3
     """1 to 10."""
+    NICE = 4
+    """-20, the best, to 19."""
+    SLICE = 5
+    """Nanoseconds, as the next three; 0: none."""
+    RUNTIME = 6
+    DEADLINE = 7
+    PERIOD = 8
 
 
 class Counts(NamedTuple):

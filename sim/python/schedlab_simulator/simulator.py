@@ -309,7 +309,7 @@ class Simulator:
         self._act(self._c.simulator_give, channel, count)
 
     def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
-        """Sets a process's priority, tickets or weight."""
+        """Sets an attribute of a process."""
         self._act(self._c.simulator_set_attribute, pid, int(attribute), value)
 
     def command(self, file: str, line: str) -> None:

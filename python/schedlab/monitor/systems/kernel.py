@@ -243,9 +243,9 @@ class KernelSystem(GuestSystem):
         what = f"{word} {value} of process {pid}"
         if pid == self._steer_pid:
             raise Refused(f"{what}: it obeys the monitor, and runs before all others in any case")
-        least, most, *_ = ATTRIBUTES[word]
-        if not least <= value <= most:
-            raise Refused(f"{what}: {least} to {most} are allowed")
+        limits = ATTRIBUTES[word]
+        if not limits.least <= value <= limits.most:
+            raise Refused(f"{what}: {limits.least} to {limits.most} are allowed")
         await self._tell_of(pid, f"set {pid} {word} {value}", what)
 
     async def kill(self, pid: int) -> None:

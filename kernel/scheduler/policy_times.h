@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KERNEL_SCHEDULER_POLICY_TIMES_H
+#define KERNEL_SCHEDULER_POLICY_TIMES_H
+
+#include "scheduler/cpu.h"
+#include "time/tick.h"
+
+struct queue;
+
+/*
+ * The times at which a policy wants to be called: the end of a turn, which its
+ * CPU alone knows, and the alarm of a queue, which the CPU of the queue's number
+ * serves. The earlier of the two joins what a CPU's timer is programmed for
+ * (time/timer.c). A policy that asks for neither pays for a few comparisons:
+ * what follows of them is out of the way.
+ */
+
+__attribute__((cold, noinline)) void policy_times_change_turn(struct cpu *cpu, uint64_t turn_end);
+__attribute__((cold, noinline)) void policy_times_call(struct cpu *cpu, uint64_t now);
+__attribute__((cold, noinline)) void policy_times_hear_now(struct cpu *cpu);
+
+/* The queue's alarm has changed: its CPU programs its timer, or is interrupted to do so. The queue
+ * is locked. */
+__attribute__((cold, noinline)) void policy_times_tell(struct queue *queue);
+
+/* The current process's turn on this CPU ends then; 0: whenever. */
+static inline void policy_times_set_turn(struct cpu *cpu, uint64_t turn_end)
+{
+    if (__builtin_expect(turn_end != cpu->turn_end, 0))
+        policy_times_change_turn(cpu, turn_end);
+}
+
+/* Another CPU has interrupted this one: perhaps to tell it of an alarm. */
+static inline void policy_times_hear(struct cpu *cpu)
+{
+    if (__atomic_load_n(&cpu->alarm, __ATOMIC_RELAXED) != cpu->alarm_heard)
+        policy_times_hear_now(cpu);
+}
+
+/* Calls the policy for what is due at `now`, in an interrupt of this CPU. */
+static inline void policy_times_expire(struct cpu *cpu, uint64_t now)
+{
+    if (__builtin_expect(cpu->policy_time <= now, 0))
+        policy_times_call(cpu, now);
+}
+
+#endif
