@@ -6,7 +6,7 @@
 # make linux-stripped LINUX_SDK=FOLDER  the first two without what debuggers need: build/linux/stripped
 # make build/linux/taking_turns.so    what QEMU's two threads need to take turns
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
-#                                     tests/linux/policies, which do what no policy should
+#                                     tests/linux/policies, most of which do what no policy should
 #
 # LINUX_SDK holds Debian's packages unpacked: vmlinux.h (linux-bpf-dev), and the headers and static
 # libraries of libbpf-dev, libelf-dev, zlib1g-dev, libzstd-dev and libfuse3-dev.

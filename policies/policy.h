@@ -94,7 +94,7 @@ struct task {
     int32_t nice;     /* NICE_FIRST to NICE_LAST, as on Unix */
     uint32_t cpu;     /* where it runs, is queued, or ran last */
     uint64_t run_time;     /* nanoseconds on a CPU, until `counted`: see run_time_now() */
-    uint64_t counted;      /* while it runs: when its run_time was counted last */
+    uint64_t counted;      /* while it runs: when its run_time was counted last; 0: not now */
     uint64_t queued_since; /* when it was enqueued last */
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
@@ -277,8 +277,8 @@ struct policy {
     /* Locked. A picked task leaves its CPU. */
     void (*stopped)(run_queue_t *queue, task_t *task, enum stop_reason reason);
     /* Locked. `task` still runs at the time, or after it, that queue->turn_end said last on its
-     * CPU. The verdict is as tick()'s; the hook may set queue->turn_end anew. Null: TICK_PREEMPT.
-     */
+     * CPU. The verdict is as tick()'s; the hook may set queue->turn_end anew. Null hook: no policy
+     * without it sets turn_end. */
     enum tick_verdict (*turn_over)(run_queue_t *queue, task_t *task);
     /* Locked. The time that queue->alarm said has come; it is 0 now, and the hook may set it anew.
      * Returns a queued task that may run from now on, for which the host looks for a CPU as if it
@@ -327,10 +327,12 @@ struct policy {
 /* The state that the host gave, as the policy's own type. */
 #define STATE_OF(object, type) ((type SHARED_MEMORY *)(object)->state)
 
-/* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. */
+/* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. A host
+ * may give its CPU away for a moment without a word to the policy: that does not count. */
 POLICY_FUNCTION uint64_t run_time_now(const run_queue_t *queue, const task_t *running)
 {
-    return running->run_time + (queue->now - running->counted);
+    bool counts = running->counted && queue->now > running->counted;
+    return running->run_time + (counts ? queue->now - running->counted : 0);
 }
 
 #endif

@@ -41,19 +41,21 @@ struct thread_slot {
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     uint64_t allowed[CPU_WORDS]; /* CPUs on which Linux lets it run */
+    uint64_t turn_end;           /* as the policy said when it picked it, or since; 0: it did not */
     uint32_t place;
     uint32_t custody; /* by atomic operations */
     uint32_t known;   /* 1: the policy has had task_init() of it */
-    uint32_t runs;    /* 1: Linux has it on a CPU, and its run_time counts */
     uint32_t turn;    /* how its turn is to end: enum enqueue_reason + 1; 0: it goes on */
     uint32_t fresh;   /* it was forked and has not been queued yet */
     uint32_t traced;  /* its PID in the trace; kept only if queues are traced */
+    uint32_t stopped; /* why it was on no CPU and in no queue: enum stop_reason; 0: it is */
     uint32_t reserved;
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
 
 struct queue {
     struct run_queue view;
+    uint64_t alarm_timer; /* when the timer for the policy's alarm comes; 0: it was not started */
     uint64_t policy_state[POLICY_QUEUE_BYTES / 8];
 };
 typedef struct queue SHARED_MEMORY queue_t;
@@ -61,10 +63,11 @@ typedef struct queue SHARED_MEMORY queue_t;
 struct host {
     struct scheduler scheduler;
     uint64_t policy_state[POLICY_SCHEDULER_BYTES / 8];
+    slot_t *occupant[POLICY_CPUS_MAX];    /* of each CPU; under the lock of its queue */
+    uint64_t turn_timer[POLICY_CPUS_MAX]; /* when it comes; 0: it was not started; by that CPU */
+    uint64_t slots_used[SLOT_WORDS];      /* a bit for each slot; under slots_lock */
     struct queue queues[POLICY_CPUS_MAX];
-    slot_t *occupant[POLICY_CPUS_MAX]; /* of each CPU; under the lock of its queue */
-    uint64_t slots_used[SLOT_WORDS];   /* a bit for each slot; under slots_lock */
-    struct thread_slot slots[SLOTS_MAX];
+    struct thread_slot slots[SLOTS_MAX]; /* cleared one by one, and all else when a policy begins */
 };
 typedef struct host SHARED_MEMORY host_t;
 

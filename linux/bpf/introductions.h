@@ -5,6 +5,8 @@
 /* Threads that the trace names: by FOUND if they lived before it, by EXEC if they get another name.
  */
 
+#include "policies/support/attributes.h"
+
 #include "block_reason.h"
 #include "observed_cpu.h"
 #include "trace_emit.h"

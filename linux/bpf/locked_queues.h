@@ -5,6 +5,7 @@
 /* What is done with run queues locked: each function locks what it needs, and runs the errand that
  * comes of it once no lock is held. */
 
+#include "policy_timers.h"
 #include "queued_record.h"
 
 /* Puts a thread into the queue of `cpu`. Returns false if the lock could not be had. */
@@ -24,7 +25,7 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
     queue_add(queue, slot, reason);
     queued_note(&queued, slot);
     uint64_t errand = announce(queue, slot);
-    bpf_res_spin_unlock(&lock->spin);
+    unlock(lock, queue);
     queued_end(&queued);
     run_errand(errand);
     return true;
@@ -46,7 +47,7 @@ static __noinline bool remove_thread(slot_t *slot, uint32_t stop)
         leave(queue, slot, stop);
     else if (!moved && slot->place == PLACE_QUEUED)
         queue_remove(queue, slot);
-    bpf_res_spin_unlock(&lock->spin);
+    unlock(lock, queue);
     return !moved;
 }
 
@@ -76,7 +77,7 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
         return;
     if (!may_run_on(slot, cpu))
         choice->cpu = lowest_allowed(slot);
-    enter(queue, slot, choice->cpu);
+    enter(queue, slot, choice->cpu, queue->view.turn_end);
     choice->queued = queue->view.queued;
     choice->remark = queue->view.remark;
 }
@@ -103,7 +104,7 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
         queued_note(&queued, leaving);
     }
     note_choice(choice, queue, queue_pick(queue, cpu), cpu);
-    bpf_res_spin_unlock(&lock->spin);
+    unlock(lock, queue);
     queued_end(&queued);
     return true;
 }
@@ -134,8 +135,14 @@ PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t h
         queued_note(&queued, slot);
         errand = announce(queue_of(to), slot);
     }
+    bool from_noted = note_alarm(queue_of(from));
+    bool to_noted = note_alarm(queue_of(to));
     bpf_res_spin_unlock(&second->spin);
     bpf_res_spin_unlock(&first->spin);
+    if (from_noted)
+        start_alarm_timer(queue_of(from));
+    if (to_noted)
+        start_alarm_timer(queue_of(to));
     queued_end(&queued);
     return errand;
 }
@@ -158,6 +165,21 @@ PROVED bool pull(uint32_t cpu, bool idle)
     return true;
 }
 
+/* A blocked thread is about to be queued elsewhere, or to leave the policy. */
+PROVED void forget(slot_t *slot ARENA)
+{
+    uint64_t now = clock_ns();
+    struct lock *lock = lock_of(slot->task.cpu);
+    if (!lock || bpf_res_spin_lock(&lock->spin)) {
+        give_up("was ended: a run queue stays locked");
+        return;
+    }
+    queue_t *queue = queue_of(slot->task.cpu);
+    begin_hooks(queue, now);
+    run_queue_forget(&POLICY, &queue->view, &slot->task);
+    unlock(lock, queue);
+}
+
 /* A thread runs that the policy did not pick: its class has just changed, or Linux chose it by
  * itself. */
 PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
@@ -165,6 +187,8 @@ PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
     struct lock *lock = lock_of(cpu);
     if (slot->place == PLACE_QUEUED)
         take_away(slot, STOP_RUNNABLE);
+    if (POLICY.leave && slot->stopped == STOP_BLOCKED)
+        forget(slot);
     if (!lock || bpf_res_spin_lock(&lock->spin))
         return;
     queue_t *queue = queue_of(cpu);
@@ -172,12 +196,32 @@ PROVED void occupy(slot_t *slot ARENA, uint32_t cpu, uint64_t now)
     slot->custody = CUSTODY_LINUX;
     slot->known = 0;
     slot->fresh = 0;
-    enter(queue, slot, cpu);
+    slot->stopped = 0;
+    enter(queue, slot, cpu, 0);
     slot->turn = ENQUEUE_ADOPTED + 1; /* from the next tick on */
     bpf_res_spin_unlock(&lock->spin);
 }
 
-PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
+/* The queue is locked, and the thread has a CPU of it. */
+static __always_inline uint32_t call_tick(queue_t *queue, slot_t *slot)
+{
+    uint32_t verdict = run_queue_tick(&POLICY, &queue->view, &slot->task);
+    if (POLICY.turn_over && queue->view.turn_end)
+        slot->turn_end = queue->view.turn_end;
+    return verdict;
+}
+
+static __always_inline uint32_t call_turn_over(queue_t *queue, slot_t *slot)
+{
+    if (!slot->turn_end || slot->turn_end > queue->view.now)
+        return TICK_CONTINUE;
+    uint32_t verdict = run_queue_turn_over(&POLICY, &queue->view, &slot->task);
+    slot->turn_end = queue->view.turn_end;
+    return verdict;
+}
+
+/* Asks the policy of the thread that runs on `cpu`, at a tick or at the end of its turn. */
+PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu, bool at_tick)
 {
     uint32_t verdict = TICK_CONTINUE;
     uint64_t now = clock_ns();
@@ -190,10 +234,11 @@ PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu)
     if (!slot->known)
         slot->turn = ENQUEUE_ADOPTED + 1;
     else if (slot->place == PLACE_CPU)
-        verdict = run_queue_tick(&POLICY, &queue->view, &slot->task);
+        verdict =
+            !POLICY.turn_over || at_tick ? call_tick(queue, slot) : call_turn_over(queue, slot);
     if (verdict == TICK_PREEMPT)
         slot->turn = ENQUEUE_EXPIRED + 1;
-    bpf_res_spin_unlock(&lock->spin);
+    unlock(lock, queue);
     return verdict;
 }
 
@@ -204,18 +249,43 @@ PROVED void push(uint32_t cpu)
         run_errand(move_between(cpu, to));
 }
 
+/* Where an attribute is in struct task, and its bytes times 2^32. */
+#define ATTRIBUTE_PLACE(kind, field, type, lowest, first, highest, inherited)                      \
+    case ATTRIBUTE_##kind:                                                                         \
+        return __builtin_offsetof(struct task, field) | (uint64_t)sizeof(type) << 32;
+
+/* The verifier does not know which it is: so it has not as many ways to follow as there are kinds.
+ */
+PROVED uint64_t attribute_place(uint32_t kind)
+{
+    switch (kind) {
+        ATTRIBUTES(ATTRIBUTE_PLACE)
+    }
+    return 0;
+}
+
+static __always_inline void store_attribute(slot_t *slot, uint64_t place, int64_t value)
+{
+    uint8_t SHARED_MEMORY *field = (uint8_t SHARED_MEMORY *)&slot->task + (uint32_t)place;
+    if (place >> 32 == sizeof(int64_t))
+        *(int64_t SHARED_MEMORY *)field = value;
+    else
+        *(int32_t SHARED_MEMORY *)field = (int32_t)value;
+}
+
 /* The queue is locked. A queued thread is queued anew; the CPU of a running one picks again.
  * Returns what is to be done once no lock is held. */
-static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t kind, int64_t value)
+static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint64_t place,
+                                         int64_t value)
 {
     if (slot->place == PLACE_QUEUED) {
         queue_remove(queue, slot);
-        STORE_ATTRIBUTE(&slot->task, kind, value);
+        store_attribute(slot, place, value);
         run_queue_changed(&POLICY, &queue->view, &slot->task);
         queue_add(queue, slot, ENQUEUE_MOVED);
         return announce(queue, slot);
     }
-    STORE_ATTRIBUTE(&slot->task, kind, value);
+    store_attribute(slot, place, value);
     run_queue_changed(&POLICY, &queue->view, &slot->task);
     if (slot->place != PLACE_CPU)
         return 0;
@@ -226,7 +296,7 @@ static __noinline uint64_t change_locked(queue_t *queue, slot_t *slot, uint32_t 
 
 /* Returns false if the thread was moved to another queue meanwhile, or the lock could not be had.
  */
-static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
+static __noinline bool change_slot(slot_t *slot, uint64_t place, int64_t value)
 {
     uint64_t now = clock_ns();
     uint32_t cpu = slot->task.cpu;
@@ -242,10 +312,10 @@ static __noinline bool change_slot(slot_t *slot, uint32_t kind, int64_t value)
     begin_hooks(queue, now);
     bool there = queue_number(slot->task.cpu) == queue_number(cpu);
     if (there)
-        errand = change_locked(queue, slot, kind, value);
+        errand = change_locked(queue, slot, place, value);
     if (there && slot->place == PLACE_QUEUED)
         queued_note(&queued, slot);
-    bpf_res_spin_unlock(&lock->spin);
+    unlock(lock, queue);
     queued_end(&queued);
     run_errand(errand);
     return there;

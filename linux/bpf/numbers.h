@@ -6,6 +6,7 @@
 
 #define ESRCH  3
 #define ENOMEM 12
+#define EBUSY  16
 #define EINVAL 22
 #define ERANGE 34
 

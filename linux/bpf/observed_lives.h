@@ -68,8 +68,10 @@ int BPF_PROG(inherit_attributes, struct task_struct *task)
         return 0;
     struct task_attributes *own =
         bpf_task_storage_get(&attributes, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-    if (own)
-        *own = *given;
+    if (!own)
+        return 0;
+    INHERIT_ATTRIBUTES(own, given);
+    own->set = 1;
     return 0;
 }
 

@@ -25,6 +25,7 @@ static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, 
 static __noinline int change_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
     unsigned long flags;
+    uint64_t place = attribute_place(kind);
     int error = keep_attribute(thread, kind, value);
     if (error)
         return error;
@@ -33,7 +34,7 @@ static __noinline int change_attribute(struct task_struct *thread, uint32_t kind
     trace_emit(TRACE_ATTRIBUTE, (uint32_t)thread->pid, kind, (uint64_t)value);
     if (slot && host) {
         while (can_loop) {
-            if (change_slot(slot, kind, value))
+            if (change_slot(slot, place, value))
                 break;
         }
     }

@@ -54,7 +54,7 @@ static __always_inline uint32_t reason_of(const slot_t *slot, uint64_t enqueue_f
 {
     if (slot->fresh)
         return ENQUEUE_NEW;
-    if (enqueue_flags & SCX_ENQ_WAKEUP)
+    if (enqueue_flags & SCX_ENQ_WAKEUP || slot->stopped == STOP_BLOCKED)
         return ENQUEUE_WOKEN;
     return slot->turn ? slot->turn - 1 : ENQUEUE_PREEMPTED;
 }
@@ -113,6 +113,9 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     slot->fresh = 0;
     if (slot->place != PLACE_NOWHERE)
         take_away(slot, STOP_RUNNABLE);
+    if (POLICY.leave && slot->stopped == STOP_BLOCKED &&
+        queue_number(slot->task.cpu) != queue_number(cpu))
+        forget(slot);
     slot->custody = CUSTODY_OURS;
     learn_traced_pid(slot, thread);
     if (!add_thread(slot, cpu, reason))
@@ -169,6 +172,42 @@ static __always_inline bool may_leave(struct task_struct *thread)
     return !(thread->flags & PF_EXITING) && !stuck;
 }
 
+/* The thread that was leaving is picked again. */
+static __always_inline void stay(struct task_struct *thread, slot_t *slot, uint32_t cpu)
+{
+    slot->custody = CUSTODY_LINUX;
+    slot->task.counted = slot->task.picked_since;
+    start_turn_timer(cpu, slot);
+    scx_bpf_task_set_slice(thread, HOLD_NS);
+}
+
+/* Gives the CPU its next thread. Returns false if there is none that may run. */
+static __always_inline bool give_next(uint32_t cpu, struct task_struct *previous, slot_t *leaving)
+{
+    uint32_t picks_max = unseen(PICKS_MAX);
+    for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
+        struct choice choice = {0};
+        if (!choose_own(cpu, leaving, &choice)) {
+            give_up("was ended: a run queue stays locked");
+            return true;
+        }
+        if (!choice.slot) {
+            if (pull(cpu, true))
+                continue;
+            return false;
+        }
+        trace_choice(&choice);
+        if (previous && choice.slot == leaving && choice.cpu == cpu) {
+            stay(previous, leaving, cpu);
+            return true;
+        }
+        send(&choice, cpu);
+        if (choice.cpu == cpu)
+            return true;
+    }
+    return false;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
 {
@@ -183,29 +222,9 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
     }
     if (leaving)
         learn_traced_pid(leaving, previous);
-    uint32_t picks_max = unseen(PICKS_MAX);
-    for (uint32_t picks = unseen(0); picks < picks_max && can_loop; picks++) {
-        struct choice choice = {0};
-        if (!choose_own(cpu, leaving, &choice)) {
-            give_up("was ended: a run queue stays locked");
-            return;
-        }
-        if (!choice.slot) {
-            if (pull(cpu, true))
-                continue;
-            break;
-        }
-        trace_choice(&choice);
-        if (previous && choice.slot == leaving && choice.cpu == cpu) {
-            leaving->custody = CUSTODY_LINUX;
-            leaving->runs = 1;
-            scx_bpf_task_set_slice(previous, HOLD_NS);
-            break;
-        }
-        send(&choice, cpu);
-        if (choice.cpu == cpu)
-            break;
-    }
+    /* A kernel thread goes on: nothing else would, and without a slice it would be taken off. */
+    if (!give_next(cpu, previous, leaving) && previous && !leaving)
+        scx_bpf_task_set_slice(previous, SCX_SLICE_DFL);
     check();
 }
 
@@ -222,7 +241,7 @@ void BPF_PROG(host_running, struct task_struct *thread)
     if (slot->place != PLACE_CPU)
         occupy(slot, (uint32_t)scx_bpf_task_cpu(thread), now);
     slot->task.counted = now;
-    slot->runs = 1;
+    start_turn_timer((uint32_t)scx_bpf_task_cpu(thread), slot);
 }
 
 SEC("struct_ops/stopping")
@@ -235,7 +254,7 @@ void BPF_PROG(host_stopping, struct task_struct *thread, bool runnable)
     if (runnable) {
         if (slot->place == PLACE_CPU)
             account(slot, clock_ns());
-        slot->runs = 0;
+        slot->task.counted = 0;
         return;
     }
     if (slot->place != PLACE_NOWHERE)
@@ -253,8 +272,9 @@ void BPF_PROG(host_tick, struct task_struct *thread)
     if (!slot)
         return;
     uint32_t cpu = (uint32_t)scx_bpf_task_cpu(thread);
-    if (judge(slot, cpu) == TICK_KILL)
+    if (judge(slot, cpu, true) == TICK_KILL)
         ask_loader(REQUEST_KILL, slot->task.pid);
+    start_turn_timer(cpu, slot);
     if (slot->turn)
         trace_preempt_reason(cpu, slot->known ? PREEMPT_SLICE : PREEMPT_POLICY);
     /* Kernel threads that wait for this CPU run within a tick; the policy's thread then goes on. */
@@ -292,9 +312,13 @@ void BPF_PROG(host_set_cpumask, struct task_struct *thread, const struct cpumask
 static __noinline void inherit_attributes(struct task_struct *thread, slot_t *slot, bool forked)
 {
     struct task_attributes *own = bpf_task_storage_get(&attributes, thread, NULL, 0);
+    struct task_attributes *given = NULL;
     if (!own && forked)
-        own = bpf_task_storage_get(&attributes, bpf_get_current_task_btf(), NULL, 0);
-    read_attributes(slot, own);
+        given = bpf_task_storage_get(&attributes, bpf_get_current_task_btf(), NULL, 0);
+    if (given && given->set)
+        INHERIT_ATTRIBUTES(&slot->task, given);
+    else
+        read_attributes(slot, own);
 }
 
 SEC("struct_ops/init_task")
@@ -333,6 +357,8 @@ void BPF_PROG(host_exit_task, struct task_struct *thread, struct scx_exit_task_a
     slot_t *slot = entry->slot;
     if (slot->place != PLACE_NOWHERE)
         take_away(slot, STOP_ENDED);
+    if (POLICY.leave && slot->stopped == STOP_BLOCKED)
+        forget(slot);
     if (slot->known)
         policy_exit_task(&POLICY, &host->scheduler, &slot->task);
     entry->slot = NULL;
@@ -354,6 +380,7 @@ struct sched_ext_ops schedlab_ops = {
     .exit_task = (void *)host_exit_task,
     .init = (void *)host_init,
     .exit = (void *)host_exit,
+    .flags = SCX_OPS_ENQ_LAST, /* a CPU idles if its thread is held: see docs/linux.md */
     .timeout_ms = WATCHDOG_MS,
     .name = "schedlab_" POLICY_NAME,
 };

@@ -4,19 +4,20 @@
 
 /* The policy begins and ends. */
 
-#include "locked_queues.h"
+#include "policy_times.h"
 
-static __noinline void clear(uint64_t SHARED_MEMORY *words, uint32_t count)
+/* Of a policy that comes back, nothing is left; queues are cleared when they begin. */
+static __noinline void clear_host(void)
 {
+    uint64_t SHARED_MEMORY *words = (uint64_t SHARED_MEMORY *)host;
+    uint32_t count = unseen(__builtin_offsetof(struct host, queues) / sizeof(uint64_t));
     for (uint32_t i = unseen(0); i < count && can_loop; i++)
         words[i] = 0;
 }
 
 static __noinline void init_scheduler(const struct host_settings *values)
 {
-    clear((uint64_t SHARED_MEMORY *)host,
-          unseen(__builtin_offsetof(struct host, queues) / sizeof(uint64_t)));
-    clear(host->slots_used, unseen(SLOT_WORDS));
+    clear_host();
     host->scheduler.cpus = values->cpus;
     host->scheduler.tick_ns = values->tick_ns;
     host->scheduler.seed = values->seed;
@@ -33,7 +34,7 @@ static __noinline void init_queues(void)
         queue_t *queue = &host->queues[cpu % POLICY_CPUS_MAX];
         queue->view.now = clock_ns();
         queue->view.state = queue->policy_state;
-        host->occupant[cpu % POLICY_CPUS_MAX] = NULL;
+        queue->alarm_timer = 0;
         run_queue_begin(&POLICY, &host->scheduler, &queue->view, cpu);
     }
 }
@@ -53,7 +54,7 @@ s32 BPF_PROG(host_init)
     flaw = FLAW_NONE;
     init_scheduler(values);
     init_queues();
-    return 0;
+    return POLICY_USES_TIMES ? init_timers() : 0;
 }
 
 SEC("struct_ops.s/exit")
@@ -61,6 +62,8 @@ void BPF_PROG(host_exit, struct scx_exit_info *information)
 {
     uint32_t key = 0;
     struct host_exit *told = bpf_map_lookup_elem(&exit_info, &key);
+    if (POLICY_USES_TIMES)
+        cancel_timers();
     if (!told)
         return;
     bpf_probe_read_kernel_str(told->reason, sizeof(told->reason), information->reason);

@@ -78,24 +78,24 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
 
 /* ---- tasks in queues and on CPUs ---- */
 
-/*
- * The queue has just been locked, for what happens at `now`. The clock is read before the lock is
- * had, but to the policy no time goes back, and a thread that was pushed aside does not run.
- */
+/* The queue has just been locked, for what happens at `now`. The clock is read before the lock is
+ * had, but to the policy no time goes back. */
 static __always_inline void begin_hooks(queue_t *queue, uint64_t now)
 {
-    slot_t *current = slot_of_task(queue->view.current);
     if (now > queue->view.now)
         queue->view.now = now;
-    if (current && (!current->runs || current->task.counted > queue->view.now))
-        current->task.counted = queue->view.now;
 }
 
-/* Adds to run_time what has passed until `now`, if the thread is on a CPU. */
+/* Adds to run_time what has passed until `now`, if Linux has the thread on a CPU. */
 static __always_inline void account(slot_t *slot, uint64_t now)
 {
-    if (slot->runs && now > slot->task.counted)
+    if (slot->task.counted && now > slot->task.counted)
         task_count_run_time(&slot->task, now);
+}
+
+static __always_inline bool alarm_is_due(const queue_t *queue)
+{
+    return queue->view.alarm && queue->view.alarm <= queue->view.now;
 }
 
 /* `parent` is null if the thread was not forked, but adopted. Returns the reason to queue it for.
@@ -112,6 +112,7 @@ static __noinline void queue_add(queue_t *queue, slot_t *slot, uint32_t reason)
     if (!slot->known)
         reason = introduce(slot, ENQUEUE_ADOPTED, NULL);
     slot->turn = 0;
+    slot->stopped = 0;
     run_queue_add(&POLICY, &queue->view, &slot->task, (enum enqueue_reason)reason);
 }
 
@@ -120,19 +121,21 @@ static __noinline void queue_remove(queue_t *queue, slot_t *slot)
     run_queue_remove(&POLICY, &queue->view, &slot->task);
 }
 
-/* Returns null if no task is queued. */
+/* Returns null if no task is queued that may run. */
 static __noinline slot_t *queue_pick(queue_t *queue, uint32_t cpu)
 {
     return slot_of_task(run_queue_pick(&POLICY, &queue->view, cpu));
 }
 
-/* The thread gets the CPU. */
-static __always_inline void enter(queue_t *queue, slot_t *slot, uint32_t cpu)
+/* The thread gets the CPU, until `turn_end`. */
+static __always_inline void enter(queue_t *queue, slot_t *slot, uint32_t cpu, uint64_t turn_end)
 {
+    slot->turn_end = turn_end;
     slot->place = PLACE_CPU;
     slot->turn = 0;
     slot->task.cpu = cpu;
     run_queue_enter(&queue->view, &slot->task);
+    slot->task.counted = 0; /* until host_running() */
     if (!host->occupant[cpu % POLICY_CPUS_MAX])
         host->occupant[cpu % POLICY_CPUS_MAX] = slot;
 }
@@ -142,8 +145,9 @@ static __noinline void leave(queue_t *queue, slot_t *slot, uint32_t stop)
 {
     uint32_t cpu = slot->task.cpu % POLICY_CPUS_MAX;
     account(slot, queue->view.now);
-    slot->runs = 0;
+    slot->task.counted = 0;
     slot->place = PLACE_NOWHERE;
+    slot->stopped = stop;
     if (host->occupant[cpu] == slot)
         host->occupant[cpu] = NULL;
     run_queue_leave(&POLICY, &queue->view, &slot->task, (enum stop_reason)stop);

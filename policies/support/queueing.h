@@ -258,9 +258,10 @@ MECHANISM_FUNCTION void run_queue_leave(const struct policy *policy, run_queue_t
         note_flaw(queue, task, FLAW_COUNT);
     else
         queue->running--;
+    if (!task_is_known(task))
+        return;
     queue->current = NULL;
-    if (task_is_known(task))
-        policy_stop(policy, queue, task, reason);
+    policy_stop(policy, queue, task, reason);
 }
 
 #endif

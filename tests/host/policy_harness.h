@@ -226,6 +226,7 @@ static inline struct model_task *model_pick(struct model *model, struct run_queu
         check(queue->held == 0 || queue->alarm != 0);
         return NULL;
     }
+    check(!queue->turn_end || model->policy->turn_over);
     model_taken(model, queue, model_task_of(task));
     return model_task_of(task);
 }

@@ -208,7 +208,10 @@ def test_the_verifier_refuses_and_says_why(left: Path) -> None:
     ("policy", "why"),
     [
         ("complains", "is not to its liking"),
-        ("never-picks", "broke a rule: its pick() returned null while tasks are queued that may run"),
+        (
+            "never-picks",
+            "broke a rule: its pick() returned null while tasks are queued that may run",
+        ),
         ("starves", "runnable task stall"),
     ],
 )

@@ -135,6 +135,11 @@ VALUES = {
     Attribute.PRIORITY: st.integers(0, 10),
     Attribute.TICKETS: st.sampled_from((1, 2, 3, 5, 10, 20, 1_000_000)),
     Attribute.WEIGHT: st.integers(1, 10),
+    Attribute.NICE: st.integers(-20, 19),
+    Attribute.SLICE: st.integers(0, 4 * MS),
+    Attribute.RUNTIME: st.integers(0, 4 * MS),
+    Attribute.DEADLINE: st.integers(0, 20 * MS),
+    Attribute.PERIOD: st.integers(0, 20 * MS),
 }
 ATTRIBUTES = st.sampled_from(tuple(Attribute)).flatmap(
     lambda kind: st.tuples(st.just(kind), VALUES[kind])
@@ -148,6 +153,11 @@ DECISIVE = {
     "lottery:linux": Attribute.WEIGHT,
 }
 """The attribute that a policy goes by; others go by tickets, if by any."""
+
+
+def attribute_line(kind: Attribute, value: int) -> str:
+    """Returns the line of a program that sets it."""
+    return f"{kind.name.lower()} {value}{'ns' if kind >= Attribute.SLICE else ''}"
 
 
 @cache
@@ -166,7 +176,7 @@ def simple_steps() -> st.SearchStrategy[str]:
         TIMES.map(lambda time: f"sleep {time}ns"),
         st.integers(1, 5).map(lambda ticks: f"sleep {ticks}ticks"),
         st.just("yield"),
-        ATTRIBUTES.map(lambda each: f"{each[0].name.lower()} {each[1]}"),
+        ATTRIBUTES.map(lambda each: attribute_line(*each)),
         channel.map(lambda name: f"give {name}"),
         channel.map(lambda name: f"take {name}"),
         TIMES.map(lambda time: f"timer 0 {time}ns"),

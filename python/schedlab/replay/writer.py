@@ -22,6 +22,8 @@ GROUP_MAX = 8
 _STATUS_MAX = 2**31 - 1
 _FOREVER = {BlockReason.SLEEP: "sleep 1000000s", BlockReason.CHILD: "wait"}
 """What those do that were not woken until the trace ended."""
+
+
 @dataclass
 class _Program:
     """What one process does. `spent`: of its time, what acts took; `done`: what is said of the

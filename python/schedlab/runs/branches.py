@@ -28,7 +28,7 @@ UNCHANGED = "unchanged"
 COMMANDS_MAX = 1023
 """Characters that the kernel can be told; abi/machine_commands.h."""
 _EVENT = re.compile(r"([a-z_]+):(\d{1,9})")
-_ATTRIBUTE = re.compile(r"(.+):([a-z]+)=(\d{1,9})")
+_ATTRIBUTE = re.compile(r"(.+):([a-z]+)=(-?\d{1,13})")
 _NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9_.=+,-]+")
 _NAME_MAX = 80
 
@@ -264,9 +264,9 @@ def parse_attribute(text: str) -> Attribute:
     who, name, value = match[1], match[2], int(match[3])
     if name not in ATTRIBUTES:
         raise ValueError(f"no attribute is called '{name}'; there are: {', '.join(ATTRIBUTES)}")
-    least, most = ATTRIBUTES[name][:2]
-    if not least <= value <= most:
-        raise ValueError(f"{name} is from {least} to {most}")
+    limits = ATTRIBUTES[name]
+    if not limits.least <= value <= limits.most:
+        raise ValueError(f"{name} is from {limits.least} to {limits.most}")
     return Attribute(who, name, value)
 
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_POLICY_TIMERS_H
+#define LINUX_BPF_POLICY_TIMERS_H
+
+/*
+ * The times at which a policy wants to be called: the end of a turn on each CPU, and the
+ * alarm of each queue. Each has a timer of the kernel's, which is started when no lock is
+ * held. A timer is left alone if it comes before the time that is wanted now: the policy's
+ * times are looked at when it comes, and it is started again. So a CPU that changes from
+ * thread to thread starts no timer for each. All of this is left out of the program of a
+ * policy that has neither of the two hooks.
+ */
+
+#include "errands.h"
+
+#define POLICY_USES_TIMES (POLICY.turn_over || POLICY.alarm)
+
+/* A timer's number. */
+#define TURN_TIMER(cpu)       ((cpu) % POLICY_CPUS_MAX)
+#define ALARM_TIMER(queue)    (POLICY_CPUS_MAX + (queue) % POLICY_CPUS_MAX)
+#define IS_TURN_TIMER(number) ((number) < POLICY_CPUS_MAX)
+
+struct policy_timer {
+    struct bpf_timer timer;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 2 * POLICY_CPUS_MAX);
+    __type(key, uint32_t);
+    __type(value, struct policy_timer);
+} policy_timers SEC(".maps");
+
+/* On this CPU. A program that cannot start a timer ends the policy: no turn would end. */
+static __noinline void start_timer(uint32_t number, uint64_t when)
+{
+    struct policy_timer *timer = bpf_map_lookup_elem(&policy_timers, &number);
+    if (!timer || bpf_timer_start(&timer->timer, when, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN) != 0)
+        give_up("was ended: no timer can be started");
+}
+
+/* The thread runs on this CPU, whose interrupts are off. */
+static __always_inline void start_turn_timer(uint32_t cpu, const slot_t *slot)
+{
+    uint64_t end = slot->turn_end;
+    if (!POLICY.turn_over || !end)
+        return;
+    uint64_t SHARED_MEMORY *started = &host->turn_timer[cpu % POLICY_CPUS_MAX];
+    if (*started && *started <= end)
+        return;
+    *started = end;
+    start_timer(TURN_TIMER(cpu), end);
+}
+
+/* Notes the queue's alarm, if its timer would come too late. The queue is locked; the caller starts
+ * the timer once no lock is held. */
+static __always_inline bool note_alarm(queue_t *queue)
+{
+    if (!POLICY.alarm)
+        return false;
+    uint64_t alarm = queue->view.alarm;
+    if (!alarm || (queue->alarm_timer && queue->alarm_timer <= alarm))
+        return false;
+    queue->alarm_timer = alarm;
+    return true;
+}
+
+/* Another CPU may have noted another time since, and started the timer before: then it is started
+ * again for that. */
+static __noinline void start_alarm_timer(queue_t *queue)
+{
+    while (can_loop) {
+        uint64_t when = *(volatile uint64_t SHARED_MEMORY *)&queue->alarm_timer;
+        if (!when)
+            return;
+        start_timer(ALARM_TIMER(queue->view.cpu), when);
+        if (*(volatile uint64_t SHARED_MEMORY *)&queue->alarm_timer == when)
+            return;
+    }
+}
+
+/* After hooks that were called with the queue locked. */
+static __always_inline void unlock(struct lock *lock, queue_t *queue)
+{
+    bool noted = note_alarm(queue);
+    bpf_res_spin_unlock(&lock->spin);
+    if (noted)
+        start_alarm_timer(queue);
+}
+
+#endif

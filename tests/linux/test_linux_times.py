@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""A policy that says when it wants to be called, on a real kernel: turns that end between ticks,
+budgets that are filled again while a CPU idles. The policy (tests/linux/policies/budget.c) ends itself
+if the adapter breaks one of its rules. The guest counts instructions, and so its times are exact."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import ROOT
+from schedlab import trace
+from schedlab.machines.linux.guest import GuestJob, boot
+from schedlab.machines.linux.parts import build_linux
+from schedlab.paths import BUILD
+from schedlab.trace import Kind
+
+pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-times")]
+
+PLACE = BUILD / "linux-tests"
+CPUS = 2
+BUDGET = 0.25
+"""Of a CPU, for each hog: 10 ms of 40 ms. A heavier one has twice that from the second second on."""
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the script has left."""
+    build_linux("linux-tests")
+    names = ("observer", "tasks", "budget")
+    job = GuestJob(
+        files={
+            "schedlab-linux": PLACE / "schedlab-linux",
+            **{f"bpf/{name}.bpf.o": PLACE / "bpf" / f"{name}.bpf.o" for name in names},
+        },
+        script=(ROOT / "tests" / "linux" / "times.sh").read_text(),
+        cpus=CPUS,
+        programs=(),
+        limit_s=60,
+    )
+    outcome = boot(job, tmp_path_factory.mktemp("guest"))
+    assert outcome.finished, outcome.message
+    return outcome.results
+
+
+@pytest.fixture(scope="module")
+def hogs(left: Path) -> list[int]:
+    """Their PIDs; the last is the one that becomes heavier."""
+    return [int(pid) for pid in (left / "hogs").read_text().split()]
+
+
+@pytest.fixture(scope="module")
+def stays(left: Path) -> pl.DataFrame:
+    """What had which CPU from when to when, in the order of times: `cpu`, `begin_ns`, `end_ns`,
+    `process` (0: idle), and `before` and `after` it."""
+    recording = trace.read(left / "trace.bin")
+    trace.validate(recording)
+    assert (recording.lost, recording.truncated) == (0, False)
+    switches = recording.events.filter(pl.col("kind") == Kind.SWITCH)
+    return (
+        switches.select("cpu", "process", begin_ns="time_ns", before="first")
+        .with_columns(
+            end_ns=pl.col("begin_ns").shift(-1).over("cpu"),
+            after=pl.col("process").shift(-1).over("cpu"),
+        )
+        .drop_nulls()
+    )
+
+
+@pytest.fixture(scope="module")
+def seconds(left: Path) -> list[tuple[int, int]]:
+    """When each of the two seconds began and ended, in nanoseconds."""
+    times = [round(float(line) * 1e9) for line in (left / "times").read_text().split()]
+    return list(pairwise(times))
+
+
+def share(stays: pl.DataFrame, process: int, second: tuple[int, int]) -> float:
+    """Of one CPU."""
+    begin, end = second
+    own = stays.filter(pl.col("process") == process)
+    within = own["end_ns"].clip(begin, end) - own["begin_ns"].clip(begin, end)
+    return float(within.sum()) / (end - begin)
+
+
+def test_the_adapter_keeps_to_the_rules(left: Path) -> None:
+    state, title, policy, *_ = (left / "status").read_text().splitlines()
+    assert (state, title, policy) == ("enabled", "Scheduler status", "Policy: budget")
+    assert (left / "complaints").read_text() == ""
+
+
+def test_threads_have_their_budgets(
+    stays: pl.DataFrame, hogs: list[int], seconds: list[tuple[int, int]]
+) -> None:
+    """Within one budget, since a second has 25 or 26 beginnings of a period; another weight counts
+    at once."""
+    first, second = seconds
+    exact = pytest.approx(BUDGET, abs=0.012)
+    assert [share(stays, hog, first) for hog in hogs] == [exact] * len(hogs)
+    *others, heavier = [share(stays, hog, second) for hog in hogs]
+    assert others == [exact] * len(others)
+    assert heavier == pytest.approx(2 * BUDGET, abs=0.024)
+
+
+def test_cpus_idle_beside_held_threads(
+    left: Path, stays: pl.DataFrame, seconds: list[tuple[int, int]]
+) -> None:
+    """Each is asked for a thread when one is held, and no more until it may run."""
+    begin, end = seconds[0]
+    assert share(stays, 0, seconds[0]) == pytest.approx(CPUS - 4 * BUDGET, abs=0.05)
+    events = trace.read(left / "trace.bin").events
+    now = events.filter(pl.col("time_ns").is_between(begin, end))
+    entries = now.filter((pl.col("kind") == Kind.SCHEDULER_ENTER) & (pl.col("process") == 0))
+    switches = now.filter((pl.col("kind") == Kind.SWITCH) & (pl.col("first") == 0))
+    assert len(entries) < 1.2 * len(switches)
+
+
+def test_turns_end_between_ticks(stays: pl.DataFrame, hogs: list[int]) -> None:
+    """By the policy's 1.5 ms, or with a budget; a tick comes each 4 ms. Turns are longer where the
+    other hog was held when they began."""
+    turns = stays.filter(pl.all_horizontal(pl.col("before", "process", "after").is_in(hogs)))
+    lengths = (turns["end_ns"] - turns["begin_ns"]) / 1e6
+    assert len(lengths) > 100
+    assert (lengths.is_between(1.5, 1.6)).mean() > 0.3
+    assert (lengths < 1.6).mean() > 0.75

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+#
+# In a guest of two CPUs: the tests' policy `budget`, which sets times for all that a policy may set
+# them for and ends itself if the adapter does not keep to its rules. Hogs compute, others sleep, fork
+# and are bound to CPUs, and one hog gets another weight. What came of it is left in /result;
+# tests/linux/test_linux_times.py reads it.
+
+control=/run/schedlab
+
+run() {
+    exec chrt --other 0 "$@"
+}
+
+# This one tells what comes of it: the policy is not to rule it.
+chrt --fifo --pid 80 $$
+schedlab-linux serve --policy budget --seed 1 --trace /result/trace.bin --trace-memory --background || exit 1
+
+hogs=
+for hog in 1 2 3 4; do
+    run sh -c 'while :; do :; done' &
+    hogs="$hogs $!"
+done
+echo $hogs >/result/hogs
+sleep 0.2
+cut -d ' ' -f 1 /proc/uptime >/result/times
+sleep 1
+schedlab-linux set "${hogs##* }" weight 10
+cut -d ' ' -f 1 /proc/uptime >>/result/times
+sleep 1
+cut -d ' ' -f 1 /proc/uptime >>/result/times
+kill $hogs
+
+# Threads that block and wake elsewhere; and the policy begins anew, with a state that is zero.
+run sh -c 'while :; do taskset -p 1 $$; sleep 0.005; taskset -p 2 $$; sleep 0.005; done' >/dev/null &
+moved=$!
+run sh -c 'while :; do taskset -p 3 $$; sleep 0.003; true | cat; done' >/dev/null &
+moved="$moved $!"
+sleep 0.5
+schedlab-linux policy fair
+schedlab-linux policy budget
+sleep 0.2
+cat /sys/kernel/sched_ext/state "$control/sched_status" "$control/sched_problem" >/result/status
+kill $moved
+schedlab-linux stop
+dmesg | grep -A 40 -E 'WARNING|BUG:|sched_ext.*(error|stall)' >/result/complaints
