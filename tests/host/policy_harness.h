@@ -27,6 +27,7 @@
 #include "../../abi/process_info.h"
 #include "../../abi/trace_format.h"
 #include "../../policies/registry.h"
+#include "../../policies/support/attributes.h"
 #include "../../policies/support/hooks.h"
 #include "check.h"
 
@@ -39,6 +40,9 @@ enum model_attribute {
     MODEL_PRIORITY = ATTRIBUTE_PRIORITY,
     MODEL_TICKETS = ATTRIBUTE_TICKETS,
     MODEL_WEIGHT = ATTRIBUTE_WEIGHT,
+    MODEL_RUNTIME = ATTRIBUTE_RUNTIME,
+    MODEL_DEADLINE = ATTRIBUTE_DEADLINE,
+    MODEL_PERIOD = ATTRIBUTE_PERIOD,
 };
 
 struct model_task {
@@ -667,12 +671,13 @@ static inline struct model_task *model_fork(struct model *model, const struct mo
     task->task = (struct task){
         .pid = ++model->last_pid,
         .slot = slot,
-        .priority = parent ? parent->task.priority : PRIORITY_DEFAULT,
-        .tickets = parent ? parent->task.tickets : TICKETS_DEFAULT,
-        .weight = parent ? parent->task.weight : WEIGHT_DEFAULT,
         .cpu = parent ? parent->task.cpu : 0,
         .state = malloc(POLICY_TASK_BYTES),
     };
+    if (parent)
+        INHERIT_ATTRIBUTES(&task->task, &parent->task);
+    else
+        SET_FIRST_ATTRIBUTES(&task->task);
     model_record(model, TRACE_FORK, model_pid(parent), (uint32_t)model_pid(task), 0);
     model_make_runnable(model, task, ENQUEUE_NEW, parent);
     model_settle(model);
@@ -743,19 +748,14 @@ static inline void model_end(struct model *model, struct model_task *task)
 }
 
 static inline void model_set_attribute(struct model *model, struct model_task *task,
-                                       enum model_attribute attribute, uint32_t value)
+                                       enum model_attribute attribute, uint64_t value)
 {
     bool queued = task->place == MODEL_QUEUED;
     struct run_queue *queue = model_queue(model, task->task.cpu);
     model_record(model, TRACE_ATTRIBUTE, model_pid(task), (uint32_t)attribute, value);
     if (queued)
         model_dequeue(model, task);
-    if (attribute == MODEL_PRIORITY)
-        task->task.priority = (int32_t)value;
-    else if (attribute == MODEL_TICKETS)
-        task->task.tickets = value;
-    else
-        task->task.weight = value;
+    STORE_ATTRIBUTE(&task->task, (uint32_t)attribute, value);
     model_tell_change(model, queue, task);
     if (queued) {
         model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);

@@ -549,6 +549,8 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
 
 STAY = {"priority:thesis", "priority:passes", "lottery:thesis"}
 """Presets under which no process changes its CPU, so that one may be idle while others wait."""
+HOLDS = {"edf"}
+"""Policies under which a process may wait for its next period while its CPU is idle."""
 
 
 def laws_of(regime: Regime) -> list[Law]:
@@ -563,7 +565,8 @@ def breaches(history: History, trace: Trace) -> Iterator[str]:
         for law in laws_of(regime):
             for breach in law(regime):
                 yield f"{regime.policy}: {law.__name__}: {breach}"
-        if regime.policy not in STAY and regime.tunables.get("balancing", 1):
+        may_idle = regime.policy in STAY or regime.name in HOLDS
+        if not may_idle and regime.tunables.get("balancing", 1):
             for breach in idle_in_vain(regime):
                 yield f"{regime.policy}: idle_in_vain: {breach}"
     yield from work_is_done(history)
