@@ -61,6 +61,9 @@ class HostLinux(Linux):
         super().check(run)
         need_fit_host(self._root)
 
+    def commands(self) -> frozenset[str] | None:
+        return None  # all that is on the PATH
+
     def release(self) -> Release:
         return Release("/proc/version", platform.release(), "this machine's own kernel")
 

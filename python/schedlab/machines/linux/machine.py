@@ -26,7 +26,6 @@ from schedlab.paths import ROOT
 from schedlab.toolchain.tools import version_in
 from schedlab.units import format_time
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
-from schedlab.workload.programs import check_options
 
 if TYPE_CHECKING:
     from schedlab.machines.linux.guest import GuestJob
@@ -108,14 +107,21 @@ class Linux(Machine):
             raise WrongUsage(
                 f"--workload {run.workload!r}: only one line of printable characters can be passed on"
             )
-        if not run.file and re.fullmatch(r"[\w. -]+", run.workload):  # no more than a command
-            name, *words = run.workload.split()
-            check_options(name, words)
+        if not run.file:
+            from schedlab.machines.linux.commands import check_command
+
+            check_command(run.workload, self.commands())
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
                 f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
                 f" `play` has {CHANNELS_MAX}; --machine sim has more"
             )
+
+    def commands(self) -> frozenset[str] | None:
+        """Returns what workloads may begin with besides our programs, or None if that is not known."""
+        from schedlab.machines.linux.commands import guest_commands
+
+        return guest_commands()
 
     def arguments(self, run: Run) -> str:
         """The arguments of linux/guest/run.sh, as a shell reads them."""

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""What a command line of a Linux workload may begin with, known before a machine starts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from difflib import get_close_matches
+from functools import cache
+
+from schedlab.errors import WrongUsage
+from schedlab.machines.linux import packages
+from schedlab.workload.programs import check_options, workload_programs
+
+_ONE_COMMAND = re.compile(r"[\w. -]+")
+"""A line that is no more than a command and its words; a shell makes something of others."""
+_OF_THE_SHELL = ("cd", "eval", "exec", "exit", "export", "read", "set", "time", "wait")
+
+
+def check_command(line: str, there: frozenset[str] | None) -> None:
+    """Raises WrongUsage if the line, which is not blank, is one command that does not exist, or has options that it
+    does not have. `there`: what the machine has besides our programs; None: that is not known."""
+    if not _ONE_COMMAND.fullmatch(line):
+        return
+    name, *words = line.split()
+    if there is not None and name not in {*there, *workload_programs()}:
+        close = get_close_matches(name, {*there, *workload_programs()}, 1)
+        meant = f"; did you mean {close[0]!r}?" if close else "."
+        raise WrongUsage(
+            f"--workload: the guest has no program {name!r}{meant} `./schedlab workloads` lists ours;"
+            " busybox, sysbench, stress-ng and hackbench are there, too"
+        )
+    check_options(name, words)
+
+
+@cache
+def guest_commands() -> frozenset[str] | None:
+    """Returns what a guest has besides our programs, or None if its packages are not here yet."""
+    found = packages.kept()
+    if not found:
+        return None
+    listed = [str(found.program("busybox")), "--list"]
+    applets = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()
+    programs = (path.name for path in found.program("busybox").parent.iterdir())
+    return frozenset({*applets, *_OF_THE_SHELL, *programs})
