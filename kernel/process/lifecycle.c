@@ -17,6 +17,7 @@
 #include "lib/string.h"
 #include "memory/kernel_stack.h"
 #include "memory/object.h"
+#include "memory/page.h"
 #include "memory/user_copy.h"
 #include "process/exec.h"
 #include "process/machine_commands.h"
@@ -37,6 +38,20 @@ static struct object_cache process_cache;
 static struct process *first_process;
 static uint64_t finished;   /* processes that have ended: guarded by process_tree_lock */
 static uint64_t fork_delay; /* nanoseconds by which each fork takes longer than its work does */
+
+/*
+ * Parent and child share pages until one of them writes: both soon need some of their own. A fork
+ * that would leave too few for all that have not begun yet is refused, so that no process has to be
+ * killed for one.
+ */
+enum { PAGES_TO_BEGIN = 2 };
+static uint32_t not_begun; /* processes that were forked and have not run yet */
+
+static bool leaves_pages_to_begin(void)
+{
+    uint64_t beginning = __atomic_load_n(&not_begun, __ATOMIC_RELAXED) + 2; /* it, and its parent */
+    return page_free_count() >= beginning * PAGES_TO_BEGIN;
+}
 
 void process_entry(void); /* trap/entry.S */
 void process_begin(void);
@@ -103,6 +118,7 @@ static int start_process(struct process *process, struct process *parent)
     spinlock_release(&process_tree_lock);
     if (error)
         return error;
+    __atomic_add_fetch(&not_begun, 1, __ATOMIC_RELAXED);
     spinlock_acquire(&process->lock);
     trace_record(TRACE_FORK, parent ? (uint32_t)parent->pid : 0, (uint32_t)process->pid, 0);
     scheduler_add(process, ENQUEUE_NEW);
@@ -141,6 +157,7 @@ static void become_init(void)
 void process_begin(void)
 {
     scheduler_finish_switch();
+    __atomic_sub_fetch(&not_begun, 1, __ATOMIC_RELAXED);
     if (current_process() == first_process)
         become_init();
 }
@@ -165,6 +182,10 @@ int64_t process_fork(void)
     int error = address_space_copy(&child->space, &parent->space);
     if (error)
         goto free_child;
+    if (!leaves_pages_to_begin()) {
+        error = -ENOMEM;
+        goto free_space;
+    }
     child->files = file_table_copy(parent->files);
     if (!child->files) {
         error = -ENOMEM;

@@ -53,7 +53,8 @@ static void end_turn(struct cpu *cpu, struct process *process)
     enum tick_verdict verdict = run_queue_turn_over(policy, &queue->view, &process->task);
     policy_times_change_turn(cpu, queue->view.turn_end);
     queue_unlock(queue);
-    scheduler_obey(cpu, process, verdict);
+    if (verdict != TICK_CONTINUE)
+        scheduler_obey(cpu, process, verdict);
 }
 
 /* Each process that may run again is announced, as one that was just queued. A queue has no more to

@@ -242,7 +242,7 @@ struct process *queue_push(struct queue **to, uint32_t cpu)
 {
     struct queue *own = queue_lock(cpu);
     uint32_t other = own->view.queued > 0 ? policy_push(policy, &scheduler, cpu) : NO_CPU;
-    queue_unlock(own);
+    spinlock_release(&own->lock); /* no locked hook was called, so its alarm is as it was */
     if (other == NO_CPU)
         return NULL;
     bool two = lock_two(cpu, other, &own, to);

@@ -41,7 +41,8 @@ static void tick_process(struct cpu *cpu, struct process *process)
     queue_unlock(queue);
     if (waits)
         still_cpus_call();
-    scheduler_obey(cpu, process, verdict);
+    if (verdict != TICK_CONTINUE)
+        scheduler_obey(cpu, process, verdict);
 }
 
 /* Gives one of this CPU's waiting processes to another CPU. */
@@ -61,8 +62,11 @@ static void tick_balance(struct cpu *cpu)
 {
     struct queue *queue = queue_lock(cpu->id);
     struct process *moved = queue_pull(&queue, cpu->id, false);
-    if (moved)
-        scheduler_announce(queue, moved);
+    if (!moved) {
+        spinlock_release(&queue->lock); /* no locked hook of this queue was called */
+        return;
+    }
+    scheduler_announce(queue, moved);
     queue_unlock(queue);
 }
 

@@ -29,7 +29,7 @@ from schedlab.toolchain.policies import (
 )
 from schedlab.units import format_time, parse_counts, parse_time
 
-NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs")
+NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs", "ignore_limits")
 WRONG = [
     ("--cpus", "0", "1 to 256"),
     ("--cpus", "257", "1 to 256"),

@@ -72,6 +72,7 @@ COMMANDS = {
     "boot": First("--policy mlfq", REFUSAL, 3),
     "branch": First("RUN --at 1ms --policy mlfq", "only runs on --machine spike have branches", 2),
     "calibrate": First("--policy rr", REFUSAL, 1),
+    "check": First("rr", "no rule broken", long=True),
     "clean": First("", "Remove some"),
     "compare": First("RUN RUN", "byte for byte"),
     "dask": First("certificate secret", "it is a secret"),

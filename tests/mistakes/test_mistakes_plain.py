@@ -15,7 +15,7 @@ FILE = "tests/mistakes/mistaken.c"
 SCENARIO = ROOT / "sim" / "checked" / "scenario.txt"
 RULES = {
     "loop": (BROKEN_RULE, "mistaken_pick() does not end: there is an endless loop"),
-    "null": (BROKEN_RULE, "mistaken_pick() reads or writes address 0x38, where nothing is"),
+    "null": (BROKEN_RULE, "mistaken_pick() reads or writes address 0x48, where nothing is"),
     "division": (BROKEN_RULE, "mistaken_enqueue() divides by zero"),
     "lost": (FAILED, "its pick() returned null while tasks are queued that may run"),
     "verdict": (FAILED, "its tick() returned a verdict that does not exist"),

@@ -18,7 +18,7 @@ from schedlab.toolchain.build import IMAGE, build
 FILE = "tests/mistakes/mistaken.c"
 RULES = {
     "loop": f"mistaken_pick() does not end: there is an endless loop, in mistaken_search(), at {FILE}:",
-    "null": f"mistaken_pick() writes to address 0x38, where nothing is, at {FILE}:",
+    "null": f"mistaken_pick() writes to address 0x48, where nothing is, at {FILE}:",
     "lost": "its pick() returned null while",
     "twice": "its pick() or steal() returned a task that is not queued: pid",
     "verdict": "its tick() returned a verdict that does not exist: pid",

@@ -92,7 +92,7 @@ def test_all_of_some_policies_on_some_cpus_is_one_command() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [{"branch": "x"}, {"replay_of": {}}, {"costs": "mine.json (0123)"}, {"machine": "host"}],
+    [{"branch": "x"}, {"replay_of": {}}, {"costs": "mine.json (0123)"}, {"machine": "elsewhere"}],
 )
 def test_what_no_option_names_is_left_out(other: dict[str, Any]) -> None:
     assert commands([{**MANIFEST, **other}]) == []

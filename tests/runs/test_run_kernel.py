@@ -179,9 +179,10 @@ def test_names_are_checked_before_a_machine_starts(
 @pytest.mark.spike
 def test_policies_are_listed(schedlab: Command) -> None:
     listed = json.loads(schedlab("policies", "--json").stdout)["policies"]
-    *ours, fair = listed
+    *ours, fair, scx = listed
     assert [policy["number"] for policy in ours] == list(range(len(ours)))
-    assert (fair["name"], fair["number"]) == ("fair", None)  # Linux's own class
+    assert [each["number"] for each in (fair, scx)] == [None, None]
+    assert (fair["name"], scx["name"]) == ("fair", "scx")  # Linux's own class, and published ones
     rr = listed[0]
     assert (rr["name"], rr["shares_by"]) == ("rr", "equal")
     assert rr["presets"]["table-scan"]["values"]["table_scan"] == 1

@@ -46,6 +46,11 @@ class Attributes:
     priority: int = 5
     tickets: int = 1
     weight: int = 5
+    nice: int = 0
+    slice: int = 0
+    runtime: int = 0
+    deadline: int = 0
+    period: int = 0
 
     def changed(self, kind: int, value: int) -> Attributes:
         name = AttributeKind(kind).name.lower()

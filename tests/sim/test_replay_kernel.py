@@ -68,7 +68,7 @@ def recording(folder: Path, command: str, policy: str, cpus: int) -> trace.Trace
     the same moment; docs/replay.md has what comes of it where they do not."""
     place = folder / f"{command} {policy} {cpus}".replace(" ", "_").replace(":", "_")
     place.mkdir()
-    return traced(place, command, cpus, f"policy={policy} stagger=0")
+    return traced(place, f"sh -c 'sleep 1; {command}'", cpus, f"policy={policy} stagger=0")
 
 
 def replay(

@@ -310,7 +310,7 @@ class Simulator:
 
     def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
         """Sets an attribute of a process."""
-        self._act(self._c.simulator_set_attribute, pid, int(attribute), value)
+        self._act(self._c.simulator_set_attribute, pid, int(attribute), value % 2**64)
 
     def command(self, file: str, line: str) -> None:
         """Writes a line to one of our kernel's files: command("sched_status", "mlfq")."""

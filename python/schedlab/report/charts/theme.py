@@ -35,7 +35,7 @@ ANNOTATION = "schedlab-annotation"
 
 SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
 BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
-CRIMSON, STEEL, VIOLET = "#d01070", "#7080b0", "#a058d0"
+CRIMSON, STEEL, VIOLET, LILAC = "#d01070", "#7080b0", "#a058d0", "#a26cfc"
 PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
 """For series that are no policies; slate is for all others.
 
@@ -43,7 +43,7 @@ Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11)
 differ for people without red, green or blue cones, too.
 """
 
-POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, CRIMSON, PURPLE, RUST, STEEL)
+POLICY_COLOURS = (SLATE, OLIVE, SALMON, TEAL, BLUE, CRIMSON, LILAC, PURPLE, RUST, STEEL)
 """Of the policies that come with schedlab, in their order, Linux's own class last."""
 OWN_COLOURS = (ORCHID, VIOLET)
 """Of those that a user has added, in theirs. They take no colour from the others, whatever their names are."""
