@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 
-from processes import is_running
+from processes import is_running, is_stopped
 from schedlab import trace
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import Boot
@@ -143,6 +143,7 @@ def live(
     live = Live(setup, tmp_path_factory.mktemp(f"live-{request.param}"))
     try:
         live.do(live.system.begin())
+        live.until(lambda: {"hog", "sleeper"} <= {row.name for row in live.status().rows})
         yield live
     finally:
         live.end()
@@ -337,10 +338,11 @@ def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(kernel_module, "_SILENT_S", 1.0)
     system = live.system
     os.killpg(machine_pid(system), signal.SIGSTOP)
-    live.take()
-    live.take()
-    assert "its trace says nothing either" in live.refused(system.set_policy("rr"))
-    os.killpg(machine_pid(system), signal.SIGCONT)
+    try:
+        live.until(lambda: is_stopped(machine_pid(system)))
+        assert "its trace says nothing either" in live.refused(system.set_policy("rr"))
+    finally:
+        os.killpg(machine_pid(system), signal.SIGCONT)
     live.until(lambda: live.status().policy == "rr")
 
 
@@ -577,6 +579,19 @@ def test_a_machine_that_ends_when_it_is_asked_to(stand_in: Callable[..., Live]) 
     live.do(live.system.end())
     live.do(live.system.end())
     assert (live.life(), live.system.message) == (Life.ENDED, "it was ended")
+
+
+def test_what_is_written_and_not_read_is_no_sign_of_life(stand_in: Callable[..., Live]) -> None:
+    """As of a machine that is stopped amid a record, after the last look at its trace."""
+    live = stand_in("0")
+    live.do(live.system.begin())
+    path = live.system.folder / TRACE_FILE
+    with path.open("ab") as file:
+        file.write(b"x" * (RECORD.itemsize + RECORD.itemsize // 2))
+    assert "it runs" in live.system._explain_silence()
+    long_ago = time.time() - 2 * kernel_module._SILENT_S
+    os.utime(path, (long_ago, long_ago))
+    assert "its trace says nothing either" in live.system._explain_silence()
 
 
 def test_a_trace_that_is_none(stand_in: Callable[..., Live]) -> None:

@@ -35,6 +35,12 @@ def _running() -> Iterator[tuple[int, list[str]]]:
             yield int(entry.name), fields
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether all threads of the process are: each goes on for a moment after the signal."""
+    threads = (_fields(int(thread.name)) for thread in (_PROC / str(pid) / "task").iterdir())
+    return all(fields[:1] == ["T"] for fields in threads)
+
+
 def children_of(parent: int) -> list[int]:
     """Those that run."""
     return [pid for pid, fields in _running() if int(fields[1]) == parent]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,6 +79,11 @@ class Follower:
         if self.header is None:
             return 0
         return max(os.fstat(self._descriptor).st_size - self._offset, 0)
+
+    @property
+    def quiet_s(self) -> float:
+        """Returns the seconds since the file was written to, however much of it was read. The header has come."""
+        return time.time() - os.fstat(self._descriptor).st_mtime
 
     @property
     def ended(self) -> bool:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +60,7 @@ START_PATIENCE_S = 120.0
 TRACE_DELAY = "50ms"
 """The machine's time until a record leaves it."""
 _SILENT_S = 2.0
+"""Nothing was written to the trace for longer: the machine does not run."""
 _LONG_TEXT = 20_000
 """Characters of a text that takes milliseconds to be read."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
@@ -89,8 +89,6 @@ class KernelSystem(GuestSystem):
         self._steering.explain_silence = self._explain_silence
         self._last_sequence = -1
         """The sequence number of the last record that was taken."""
-        self._records_s = time.monotonic()
-        """The time when there were records last."""
         self._prepared: Prepared | None = None
         self._boot: Boot | None = None
 
@@ -168,7 +166,6 @@ class KernelSystem(GuestSystem):
         super()._look_at(records)
         if len(records):
             self._last_sequence = int(records["sequence"][-1])
-            self._records_s = time.monotonic()
 
     def _last_of(self, records: Records) -> Records:
         """A machine that was cut off has records that follow others that never came: without what its
@@ -179,9 +176,8 @@ class KernelSystem(GuestSystem):
 
     def _explain_silence(self) -> str:
         """Returns why it does not answer, as far as the trace knows."""
-        quiet = time.monotonic() - self._records_s > _SILENT_S
         assert self._follower
-        if quiet and not self._follower.unread_bytes:
+        if self._follower.quiet_s > _SILENT_S:
             return "its trace says nothing either: it hangs, or the host gives it no time"
         return f"it runs, but its program `steer` (PID {self._steer_pid}) does not come to answer"
 
