@@ -19,6 +19,7 @@ from monitor_stand_ins import until
 from schedlab import paths
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.making import make_ready, make_system, read_choices
+from schedlab.monitor.page_socket import Socket
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup, StepKind
 from schedlab.monitor.systems.recorded import recorded_setup
@@ -223,6 +224,30 @@ def test_the_past_that_is_kept_has_a_beginning() -> None:
     watched([SIMULATED], test, speed=1)
 
 
+def test_what_a_page_asks_before_it_is_connected_is_asked_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on a busy host: its module is there before the socket is open."""
+    connected = asyncio.Event()
+    connect = Socket.get
+
+    async def late(socket: Socket, *words: Any, **named: Any) -> None:
+        await connected.wait()
+        await connect(socket, *words, **named)
+
+    monkeypatch.setattr(Socket, "get", late)
+
+    async def test(table: Table) -> None:
+        asking = asyncio.ensure_future(table.do("pause"))
+        await asyncio.wait([asking], timeout=1)
+        assert not asking.done()
+        connected.set()
+        await asking
+        assert (await table.standing())["paused"]
+
+    watched([SIMULATED], test, speed=1)
+
+
 def test_a_page_that_comes_later_is_told_the_past() -> None:
     """Its figures are those of a page that was there from the beginning, and so is its time line."""
 
@@ -239,9 +264,12 @@ def test_a_page_that_comes_later_is_told_the_past() -> None:
         mine, theirs = await table.page.ask("history"), await other.ask("history")
         for key in ("timeline", "marks", "log"):
             assert mine[key] == theirs[key]
-        # A frame has the last decisions of all that it comes after.
-        assert theirs["decisions"]
-        assert mine["decisions"][-len(theirs["decisions"]) :] == theirs["decisions"]
+        # Of all records that come at once, the last decisions alone are kept, and how many come hangs on the host.
+        first, second = (
+            {each["number"]: each for each in history["decisions"]} for history in (mine, theirs)
+        )
+        assert max(first) == max(second)
+        assert all(first[number] == second[number] for number in first.keys() & second.keys())
         assert mine["timeline"]["runs"]
         assert "a line of the console" in mine["log"]
         # The past of each is its own.

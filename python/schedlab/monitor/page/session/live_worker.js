@@ -31,7 +31,9 @@ async function begin(address) {
     let take = (data) => waiting.push(data);
     socket.addEventListener("message", ({ data }) => take(data));
     socket.addEventListener("close", () => postMessage({ type: "lost" }));
+    const opened = new Promise((resolve) => socket.addEventListener("open", resolve));
     const module = await WebAssembly.compileStreaming(fetch("/machine.wasm"));
+    await opened; // nothing can be asked before
     const live = new LiveSession(module, (message) => socket.send(JSON.stringify(message)), (message) => postMessage(message));
     take = (data) => (typeof data === "string" ? live.hear(JSON.parse(data)) : live.hearRecords(data));
     for (const data of waiting) take(data);
