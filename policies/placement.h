@@ -15,6 +15,21 @@ POLICY_FUNCTION uint32_t queue_load(const run_queue_t *queue)
     return queue->queued + queue->running;
 }
 
+/* Tasks that wait for a CPU now: those that the policy holds back wait for a time. */
+POLICY_FUNCTION uint32_t queue_waiting(const run_queue_t *queue)
+{
+    uint32_t queued = queue->queued;
+    uint32_t held = queue->held;
+    return queued > held ? queued - held
+                         : 0; /* read without a lock: they may not be of one moment */
+}
+
+/* Tasks among which the CPU's time is shared now. */
+POLICY_FUNCTION uint32_t queue_ready(const run_queue_t *queue)
+{
+    return queue_waiting(queue) + queue->running;
+}
+
 /* The CPU with the fewest tasks; the task's own CPU where it is one of them, else the lowest. */
 POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t *task)
 {
@@ -34,31 +49,31 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
 /* An idle CPU (the lowest of several), if a task waits for the one that `cpu` runs. */
 POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
-    if (scheduler->queue[cpu]->queued == 0)
+    if (queue_waiting(scheduler->queue[cpu]) == 0)
         return NO_CPU;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
-        if (queue_load(scheduler->queue[other]) == 0)
+        if (queue_ready(scheduler->queue[other]) == 0)
             return other;
     }
     return NO_CPU;
 }
 
 /*
- * The CPU with the most tasks (the lowest of several), if taking one from it
- * makes the two loads more even: it must have at least two more than `cpu`. So an
+ * The CPU with the most tasks that may run (the lowest of several), if taking one
+ * from it makes the two more even: it must have at least two more than `cpu`. So an
  * idle CPU leaves a task alone whose own CPU is about to run it.
  */
 POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t longest = NO_CPU;
-    uint32_t longest_load = idle ? 1 : queue_load(scheduler->queue[cpu]) + 1;
+    uint32_t most = idle ? 1 : queue_ready(scheduler->queue[cpu]) + 1;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];
-        uint32_t load = queue_load(queue);
-        if (other == cpu || queue->queued == 0 || load <= longest_load)
+        uint32_t ready = queue_ready(queue);
+        if (other == cpu || queue_waiting(queue) == 0 || ready <= most)
             continue;
         longest = other;
-        longest_load = load;
+        most = ready;
     }
     return longest;
 }

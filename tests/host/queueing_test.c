@@ -342,6 +342,25 @@ static void an_urgent_task_preempts_all_that_are_not(void)
     check(called_for(1, 0) == NO_CPU); /* the policy does not know what runs */
 }
 
+static void tasks_that_are_held_make_no_cpu_look_for_them(void)
+{
+    begin(CPUS);
+    queues[1].queued = queues[1].held = 3;
+    queues[2].running = 1;
+    check(balance_longest(&scheduler, 0, true) == NO_CPU);
+    check(push_to_idle(&scheduler, 1) == NO_CPU);
+    queues[2].queued = 1;
+    check(push_to_idle(&scheduler, 2) == 0);
+    check(balance_longest(&scheduler, 0, true) == 2);
+    check(balance_longest(&scheduler, 1, true) == 2); /* it runs none of its own */
+    queues[0].running = 1;
+    check(push_to_idle(&scheduler, 2) == 1);
+    queues[1].queued = 4;
+    queues[1].running = 1;
+    check(balance_longest(&scheduler, 0, true) ==
+          1); /* one of the four may run: as many as on CPU 2 */
+}
+
 int main(void)
 {
     run_test(a_task_becomes_known_when_it_is_queued);
@@ -353,5 +372,6 @@ int main(void)
     run_test(its_own_idle_cpu_is_called_first);
     run_test(an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way);
     run_test(an_urgent_task_preempts_all_that_are_not);
+    run_test(tasks_that_are_held_make_no_cpu_look_for_them);
     return 0;
 }
