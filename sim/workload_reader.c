@@ -102,17 +102,22 @@ static bool parse_number(const struct word *word, uint64_t *value, size_t *used)
     return errno == 0 && *used <= word->length;
 }
 
+/* Reads a word that is a number and nothing else. */
+static bool parse_whole(const struct word *word, uint64_t *value)
+{
+    size_t used = 0;
+    return parse_number(word, value, &used) && used == word->length;
+}
+
 uint64_t read_number(struct reader *reader, uint32_t place, uint64_t least, uint64_t most)
 {
     char expected[80];
     uint64_t value = 0;
-    size_t used = 0;
     snprintf(expected, sizeof(expected), "a number from %" PRIu64 " to %" PRIu64, least, most);
     const struct word *word = word_at(reader, place, expected);
     if (!word)
         return 0;
-    if (!parse_number(word, &value, &used) || used != word->length || value < least ||
-        value > most) {
+    if (!parse_whole(word, &value) || value < least || value > most) {
         complain(reader, expected, word);
         return 0;
     }
@@ -123,14 +128,13 @@ int64_t read_signed(struct reader *reader, uint32_t place, int64_t least, int64_
 {
     char expected[80];
     uint64_t size = 0;
-    size_t used = 0;
     snprintf(expected, sizeof(expected), "a number from %" PRId64 " to %" PRId64, least, most);
     const struct word *word = word_at(reader, place, expected);
     if (!word)
         return 0;
     size_t sign = word->length > 0 && word->text[0] == '-';
     const struct word digits = {word->text + sign, word->length - sign};
-    bool read = parse_number(&digits, &size, &used) && used == digits.length && size <= INT32_MAX;
+    bool read = parse_whole(&digits, &size) && size <= INT32_MAX;
     int64_t value = sign ? -(int64_t)size : (int64_t)size;
     if (!read || value < least || value > most) {
         complain(reader, expected, word);

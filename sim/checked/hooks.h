@@ -20,189 +20,76 @@
                                     .queue = (queue_),                                             \
                                     .task = (task_)})
 
-static void checked_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
-{
-    CALL_HOOK(enqueue, queue, task);
-    POLICY.enqueue(queue, task, reason);
-    watch_end();
-}
+/*
+ * All that are watched: ACT(hook, parameters, arguments, queue, task), and
+ * GIVE(type, hook, parameters, arguments, queue, task, watch) where it returns a `result`.
+ */
+#define WATCHED_HOOKS(ACT, GIVE)                                                                   \
+    ACT(scheduler_init, (scheduler_t * scheduler), (scheduler), NULL, NULL)                        \
+    ACT(queue_init, (run_queue_t * queue), (queue), NULL, NULL)                                    \
+    ACT(task_init, (scheduler_t * scheduler, task_t * task, const task_t *parent),                 \
+        (scheduler, task, parent), NULL, task)                                                     \
+    ACT(task_exit, (scheduler_t * scheduler, task_t * task), (scheduler, task), NULL, task)        \
+    ACT(enqueue, (run_queue_t * queue, task_t * task, enum enqueue_reason reason),                 \
+        (queue, task, reason), queue, task)                                                        \
+    ACT(dequeue, (run_queue_t * queue, task_t * task), (queue, task), queue, task)                 \
+    ACT(stopped, (run_queue_t * queue, task_t * task, enum stop_reason reason),                    \
+        (queue, task, reason), queue, task)                                                        \
+    ACT(changed, (run_queue_t * queue, task_t * task), (queue, task), queue, task)                 \
+    ACT(leave, (run_queue_t * queue, task_t * task), (queue, task), queue, task)                   \
+    GIVE(task_t *, pick, (run_queue_t * queue, uint32_t cpu), (queue, cpu), queue, NULL,           \
+         (watch_taken(result, true), watch_decision(cpu, result)))                                 \
+    GIVE(task_t *, steal, (run_queue_t * queue, uint32_t cpu), (queue, cpu), queue, NULL,          \
+         watch_taken(result, false))                                                               \
+    GIVE(task_t *, alarm, (run_queue_t * queue), (queue), queue, NULL, watch_taken(result, false)) \
+    GIVE(enum tick_verdict, tick, (run_queue_t * queue, task_t * task), (queue, task), queue,      \
+         task, watch_verdict(result))                                                              \
+    GIVE(enum tick_verdict, turn_over, (run_queue_t * queue, task_t * task), (queue, task), queue, \
+         task, watch_verdict(result))                                                              \
+    GIVE(uint64_t, time_slice, (const scheduler_t *scheduler, const task_t *task),                 \
+         (scheduler, task), scheduler->queue[0], task, watch_slice(result))                        \
+    GIVE(bool, preempts, (run_queue_t * queue, const task_t *task, const task_t *running),         \
+         (queue, task, running), queue, task, (void)0)                                             \
+    GIVE(uint32_t, place,                                                                          \
+         (const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason),           \
+         (scheduler, task, reason), NULL, task, watch_cpu(result, false))                          \
+    GIVE(uint32_t, push, (const scheduler_t *scheduler, uint32_t cpu), (scheduler, cpu), NULL,     \
+         NULL, watch_cpu(result, true))                                                            \
+    GIVE(uint32_t, balance, (const scheduler_t *scheduler, uint32_t cpu, bool idle),               \
+         (scheduler, cpu, idle), NULL, NULL, watch_cpu(result, true))
 
-static void checked_dequeue(run_queue_t *queue, task_t *task)
-{
-    CALL_HOOK(dequeue, queue, task);
-    POLICY.dequeue(queue, task);
-    watch_end();
-}
+#define WATCH_ACT(hook, parameters, arguments, queue_, task_)                                      \
+    static void checked_##hook parameters                                                          \
+    {                                                                                              \
+        CALL_HOOK(hook, queue_, task_);                                                            \
+        POLICY.hook arguments;                                                                     \
+        watch_end();                                                                               \
+    }
 
-static task_t *checked_pick(run_queue_t *queue, uint32_t cpu)
-{
-    CALL_HOOK(pick, queue, NULL);
-    task_t *task = POLICY.pick(queue, cpu);
-    watch_taken(task, true);
-    watch_decision(cpu, task);
-    watch_end();
-    return task;
-}
+#define WATCH_RESULT(type, hook, parameters, arguments, queue_, task_, watch)                      \
+    static type checked_##hook parameters                                                          \
+    {                                                                                              \
+        CALL_HOOK(hook, queue_, task_);                                                            \
+        type result = POLICY.hook arguments;                                                       \
+        watch;                                                                                     \
+        watch_end();                                                                               \
+        return result;                                                                             \
+    }
 
-static task_t *checked_steal(run_queue_t *queue, uint32_t cpu)
-{
-    CALL_HOOK(steal, queue, NULL);
-    task_t *task = POLICY.steal(queue, cpu);
-    watch_taken(task, false);
-    watch_end();
-    return task;
-}
-
-static enum tick_verdict checked_tick(run_queue_t *queue, task_t *task)
-{
-    CALL_HOOK(tick, queue, task);
-    enum tick_verdict verdict = POLICY.tick(queue, task);
-    watch_verdict(verdict);
-    watch_end();
-    return verdict;
-}
-
-static uint64_t checked_time_slice(const scheduler_t *scheduler, const task_t *task)
-{
-    CALL_HOOK(time_slice, scheduler->queue[0], task);
-    uint64_t slice = POLICY.time_slice(scheduler, task);
-    watch_slice(slice);
-    watch_end();
-    return slice;
-}
-
-static void checked_scheduler_init(scheduler_t *scheduler)
-{
-    CALL_HOOK(scheduler_init, NULL, NULL);
-    POLICY.scheduler_init(scheduler);
-    watch_end();
-}
-
-static void checked_queue_init(run_queue_t *queue)
-{
-    CALL_HOOK(queue_init, queue, NULL);
-    POLICY.queue_init(queue);
-    watch_end();
-}
-
-static void checked_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
-{
-    CALL_HOOK(task_init, NULL, task);
-    POLICY.task_init(scheduler, task, parent);
-    watch_end();
-}
-
-static void checked_task_exit(scheduler_t *scheduler, task_t *task)
-{
-    CALL_HOOK(task_exit, NULL, task);
-    POLICY.task_exit(scheduler, task);
-    watch_end();
-}
-
-static void checked_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
-{
-    CALL_HOOK(stopped, queue, task);
-    POLICY.stopped(queue, task, reason);
-    watch_end();
-}
-
-static enum tick_verdict checked_turn_over(run_queue_t *queue, task_t *task)
-{
-    CALL_HOOK(turn_over, queue, task);
-    enum tick_verdict verdict = POLICY.turn_over(queue, task);
-    watch_verdict(verdict);
-    watch_end();
-    return verdict;
-}
-
-static task_t *checked_alarm(run_queue_t *queue)
-{
-    CALL_HOOK(alarm, queue, NULL);
-    task_t *task = POLICY.alarm(queue);
-    watch_taken(task, false);
-    watch_end();
-    return task;
-}
-
-static void checked_changed(run_queue_t *queue, task_t *task)
-{
-    CALL_HOOK(changed, queue, task);
-    POLICY.changed(queue, task);
-    watch_end();
-}
-
-static void checked_leave(run_queue_t *queue, task_t *task)
-{
-    CALL_HOOK(leave, queue, task);
-    POLICY.leave(queue, task);
-    watch_end();
-}
-
-static bool checked_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
-{
-    CALL_HOOK(preempts, queue, task);
-    bool preempts = POLICY.preempts(queue, task, running);
-    watch_end();
-    return preempts;
-}
-
-static uint32_t checked_place(const scheduler_t *scheduler, const task_t *task,
-                              enum enqueue_reason reason)
-{
-    CALL_HOOK(place, NULL, task);
-    uint32_t cpu = POLICY.place(scheduler, task, reason);
-    watch_cpu(cpu, false);
-    watch_end();
-    return cpu;
-}
-
-static uint32_t checked_push(const scheduler_t *scheduler, uint32_t cpu)
-{
-    CALL_HOOK(push, NULL, NULL);
-    uint32_t to = POLICY.push(scheduler, cpu);
-    watch_cpu(to, true);
-    watch_end();
-    return to;
-}
-
-static uint32_t checked_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
-{
-    CALL_HOOK(balance, NULL, NULL);
-    uint32_t from = POLICY.balance(scheduler, cpu, idle);
-    watch_cpu(from, true);
-    watch_end();
-    return from;
-}
+WATCHED_HOOKS(WATCH_ACT, WATCH_RESULT)
 
 static struct policy checked_policy;
 
 /* A hook that the policy leaves out stays left out. */
-#define WRAP_HOOK(hook)                                                                            \
+#define WRAP_ACT(hook, ...)                                                                        \
     if (POLICY.hook)                                                                               \
-    checked_policy.hook = checked_##hook
+        checked_policy.hook = checked_##hook;
+#define WRAP_RESULT(type, hook, ...) WRAP_ACT(hook)
 
 static __attribute__((constructor)) void wrap_hooks(void)
 {
     checked_policy = POLICY;
-    WRAP_HOOK(enqueue);
-    WRAP_HOOK(dequeue);
-    WRAP_HOOK(pick);
-    WRAP_HOOK(steal);
-    WRAP_HOOK(tick);
-    WRAP_HOOK(time_slice);
-    WRAP_HOOK(scheduler_init);
-    WRAP_HOOK(queue_init);
-    WRAP_HOOK(task_init);
-    WRAP_HOOK(task_exit);
-    WRAP_HOOK(stopped);
-    WRAP_HOOK(turn_over);
-    WRAP_HOOK(alarm);
-    WRAP_HOOK(changed);
-    WRAP_HOOK(leave);
-    WRAP_HOOK(preempts);
-    WRAP_HOOK(place);
-    WRAP_HOOK(push);
-    WRAP_HOOK(balance);
+    WATCHED_HOOKS(WRAP_ACT, WRAP_RESULT)
 }
 
 #endif
