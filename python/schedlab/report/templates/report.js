@@ -165,6 +165,9 @@ function addFilter(figure, body) {
     return follow;
 }
 
+// Pages that were opened as files have no modules.
+if (location.protocol !== "file:") import("./traces.js");
+
 foldContents();
 followReading();
 showNotes();
