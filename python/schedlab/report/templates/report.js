@@ -5,6 +5,7 @@
 // Where there is no room beside the text, the contents begin folded.
 function foldContents() {
     const contents = document.querySelector(".contents details");
+    if (!contents) return;
     const narrow = matchMedia("(max-width: 68rem)");
     const follow = () => {
         contents.open = !narrow.matches;
