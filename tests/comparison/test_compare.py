@@ -68,7 +68,9 @@ def test_nothing_is_cut_on_a_narrow_terminal(tmp_path: Path, narrow: Console) ->
     before = seeds(tmp_path / "a", [10.0, 20.0, 30.0], policy="rr")
     after = seeds(tmp_path / "b", [11.0, 21.1, 31.0], policy="mlfq")
     (table,) = (
-        part for part in listing(compared(before, after), True) if isinstance(part, Table)
+        part
+        for part in listing(compared(before, after), True)
+        if isinstance(part, Table)
         if part.columns[0].header == "metric"
     )
     narrow.print(table)

@@ -342,11 +342,14 @@ def check_traces(browser: Browser, folder: Path) -> None:
             page.locator(before).click()
             with page.context.expect_page() as window:
                 page.locator(link).click()
-            until(window.value, lambda opened=window.value: opened.title().startswith("{"))
-            got = json.loads(window.value.title())
+            got = json.loads(title_with_json(window.value))
             assert (bytes(got["bytes"]), got["fileName"]) == (kept.read_bytes(), kept.name)
         server.shutdown()
     assert b"mixed" in gzip.decompress(kept.read_bytes())
+
+
+def title_with_json(window: Page) -> str:
+    return until(window, lambda: title if (title := window.title()).startswith("{") else None)
 
 
 class QuietFiles(SimpleHTTPRequestHandler):

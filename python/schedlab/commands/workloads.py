@@ -70,8 +70,8 @@ def print_words(file: Path, changes: tuple[tuple[str, str], ...], seed: int, tic
 def print_names(as_json: bool) -> None:
     """Prints all that can be named."""
     from schedlab.workload.palette import palette
-    from schedlab.workload.workload_files import description
     from schedlab.workload.programs import workload_programs
+    from schedlab.workload.workload_files import description
 
     programs = workload_programs()
     files = {name: description(entry.file) or entry.title for name, entry in palette().items()}

@@ -46,9 +46,10 @@ _CAPTION = (
     "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
     " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
     " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it. A folder"
-    " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out again. Of a run"
-    " that is played, *Perfetto* is its trace for that program: where these pages are served, a click opens it there; of"
-    f" pages that were opened as files, it saves the file, which [ui.perfetto.dev]({_PERFETTO}) opens."
+    " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out"
+    " again. Of a run that is played, *Perfetto* is its trace for that program: where these pages are"
+    " served, a click opens it there; of pages that were opened as files, it saves the file, which"
+    f" [ui.perfetto.dev]({_PERFETTO}) opens."
 )
 NAME = "runs"
 _DRAWN = 6

@@ -76,7 +76,10 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
 
 
 def description(path: Path) -> str:
-    """Returns the first sentence that a workload file says of itself, or "" if it says nothing. JsonError: it is none."""
+    """Returns the first sentence that a workload file says of itself, or "" if it says nothing.
+
+    JsonError: it is none.
+    """
     told = dict(members(parse(path.read_text()), "an object")).get("description")
     return str(told.value).partition(". ")[0].removesuffix(".") if told else ""
 
