@@ -26,7 +26,7 @@
  */
 
 #include "cfs_time.h"
-#include "placement.h"
+#include "load_cpus.h"
 #include "policy.h"
 
 enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
@@ -56,7 +56,7 @@ POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
     cfs_times_t *times = cfs_times_of(scheduler);
     uint64_t factor = 1000; /* of microseconds */
     if (scheduler->tunable[CFS_SCALING] != 0)
-        factor *= 1u + (scheduler->cpus >= 2) + (scheduler->cpus >= 4) + (scheduler->cpus >= 8);
+        factor *= load_time_factor(scheduler);
     times->latency = (uint64_t)scheduler->tunable[CFS_LATENCY] * factor;
     times->granularity = (uint64_t)scheduler->tunable[CFS_GRANULARITY] * factor;
     times->wakeup = (uint64_t)scheduler->tunable[CFS_WAKEUP] * factor;
@@ -100,7 +100,7 @@ POLICY_FUNCTION uint64_t cfs_earliest(const run_queue_t *queue, const cfs_task_t
         return all->clock - cfs_times_of(queue->scheduler)->credit;
     if (reason == ENQUEUE_NEW)
         return all->clock +
-               cfs_virtual(cfs_slice(queue->scheduler, own->load, tasks, all->load), own->load);
+               cfs_virtual(cfs_slice(queue->scheduler, own->load, tasks, all->sum.load), own->load);
     return own->virtual_time;
 }
 
@@ -109,7 +109,7 @@ POLICY_FUNCTION void cfs_enqueue(run_queue_t *queue, task_t *task, enum enqueue_
     cfs_queue_t *all = cfs_queue_of(queue);
     cfs_task_t *own = cfs_task_of(task);
     uint64_t load = cfs_load(queue->scheduler, task);
-    all->load += load - own->load;
+    all->sum.load += load - own->load;
     own->load = load;
     cfs_follow_clock(queue, own);
     uint64_t earliest = cfs_earliest(queue, own, reason);
@@ -136,7 +136,7 @@ POLICY_FUNCTION void cfs_dequeue(run_queue_t *queue, task_t *task)
     cfs_forget_yield(all, task);
     own->virtual_time -= all->clock;
     own->clock_cpu = NO_CPU;
-    all->load -= own->load;
+    all->sum.load -= own->load;
     own->load = 0;
     cfs_turn_clock(queue);
 }
@@ -180,7 +180,7 @@ POLICY_FUNCTION enum tick_verdict cfs_tick(run_queue_t *queue, task_t *task)
     if (!first)
         return TICK_CONTINUE;
     uint64_t slice =
-        cfs_slice(queue->scheduler, own->load, queue->queued + queue->running, all->load);
+        cfs_slice(queue->scheduler, own->load, queue->queued + queue->running, all->sum.load);
     uint64_t ran = task->run_time - own->began;
     int64_t ahead = (int64_t)(own->virtual_time - cfs_task_of(first)->virtual_time);
     bool may_stop = ran >= cfs_times_of(queue->scheduler)->granularity;
@@ -204,7 +204,7 @@ POLICY_FUNCTION void cfs_stopped(run_queue_t *queue, task_t *task, enum stop_rea
     all->running = NULL;
     if (reason == STOP_RUNNABLE)
         return; /* it is queued again at once */
-    all->load -= cfs_task_of(task)->load;
+    all->sum.load -= cfs_task_of(task)->load;
     cfs_task_of(task)->load = 0;
     cfs_turn_clock(queue);
 }
@@ -213,51 +213,16 @@ POLICY_FUNCTION uint64_t cfs_time_slice(const scheduler_t *scheduler, const task
 {
     const run_queue_t *queue = scheduler->queue[task->cpu < scheduler->queues ? task->cpu : 0];
     uint64_t slice = cfs_slice(scheduler, cfs_load(scheduler, task), queue->queued + queue->running,
-                               cfs_queue_of(queue)->load);
+                               cfs_queue_of(queue)->sum.load);
     return slice / scheduler->tick_ns + 1;
 }
 
 /* ---- several CPUs ---- */
 
-/* A new task goes where the load is least; one that wakes stays unless only another CPU is idle. */
-POLICY_FUNCTION uint32_t cfs_place(const scheduler_t *scheduler, const task_t *task,
-                                   enum enqueue_reason reason)
-{
-    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
-    uint32_t best = own;
-    uint64_t least = cfs_queue_of(scheduler->queue[own])->load;
-    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
-        uint64_t load = cfs_queue_of(scheduler->queue[cpu])->load;
-        if (load < least) {
-            best = cpu;
-            least = load;
-        }
-    }
-    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
-}
-
-POLICY_FUNCTION uint32_t cfs_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
-{
-    if (idle)
-        return balance_longest(scheduler, cpu, idle);
-    uint32_t busiest = NO_CPU;
-    uint64_t most = cfs_queue_of(scheduler->queue[cpu])->load;
-    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
-        uint64_t load = cfs_queue_of(scheduler->queue[other])->load;
-        if (scheduler->queue[other]->queued == 0 || load <= most)
-            continue;
-        busiest = other;
-        most = load;
-    }
-    return busiest;
-}
-
 POLICY_FUNCTION task_t *cfs_steal(run_queue_t *queue, uint32_t cpu)
 {
     task_t *task = cfs_queue_of(queue)->waiting.first;
-    uint64_t load = cfs_queue_of(queue)->load;
-    uint64_t other = cfs_queue_of(queue->scheduler->queue[cpu])->load;
-    if (!task || (other > 0 && other + cfs_task_of(task)->load >= load))
+    if (!task || !load_move_evens(queue, cfs_task_of(task)->load, cpu))
         return NULL;
     cfs_dequeue(queue, task);
     return task;
@@ -290,8 +255,8 @@ POLICY_DEFINITION policy_cfs = {
     .task_init = cfs_task_init,
     .stopped = cfs_stopped,
     .preempts = cfs_preempts,
-    .place = cfs_place,
-    .balance = cfs_balance,
+    .place = load_place,
+    .balance = load_balance,
     .steal = cfs_steal,
     .shares_by = cfs_shares_by,
 };

@@ -2,6 +2,7 @@
 #ifndef SCHEDLAB_CFS_TIME_H
 #define SCHEDLAB_CFS_TIME_H
 
+#include "load_cpus.h"
 #include "policy.h"
 #include "task_heap.h"
 
@@ -24,11 +25,11 @@ struct cfs_task {
 };
 
 struct cfs_queue {
+    struct load_sum sum; /* of the tasks that are queued or run here */
     struct task_heap waiting;
     task_t *running;
     task_t *skipped; /* has yielded, and waits; null: none */
     uint64_t clock;
-    uint64_t load; /* of the tasks that are queued or run here */
 };
 
 /* Nanoseconds. */

@@ -338,7 +338,7 @@ static void check_totals(struct model *model, uint64_t *clocks)
             check(!here || state_of(task)->clock_cpu == cpu);
         }
         const struct model_task *current = model->cpus[cpu].current;
-        check(queue->load == load && queue->running == (current ? &current->task : NULL));
+        check(queue->sum.load == load && queue->running == (current ? &current->task : NULL));
         check(!cfs_is_before(queue->clock, clocks[cpu]));
         clocks[cpu] = queue->clock;
     }
@@ -404,7 +404,7 @@ static void loads_are_evened_over_cpus(void)
     model_ticks(model, 100);
     check(heavy->task.run_time - before == 100 * MODEL_TICK_NS);
     for (uint32_t cpu = 0; cpu < 4; cpu++)
-        check(queue_of(model, cpu)->load == 9ul << 16);
+        check(queue_of(model, cpu)->sum.load == 9ul << 16);
     model_free(model);
 }
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_LOAD_CPUS_H
+#define SCHEDLAB_LOAD_CPUS_H
+
+#include "placement.h"
+#include "policy.h"
+
+/*
+ * Several CPUs under policies whose tasks have loads, as Linux has them: tasks are placed, and
+ * move, so that the CPUs' sums of loads become more even. A policy's queue state begins with the
+ * sum.
+ */
+struct load_sum {
+    uint64_t load; /* 0: the CPU has no task */
+};
+typedef struct load_sum SHARED_MEMORY load_sum_t;
+
+POLICY_FUNCTION uint64_t load_of(const run_queue_t *queue)
+{
+    return STATE_OF(queue, struct load_sum)->load;
+}
+
+/* By how much Linux makes its times longer on more CPUs. */
+POLICY_FUNCTION uint64_t load_time_factor(const scheduler_t *scheduler)
+{
+    return 1u + (scheduler->cpus >= 2) + (scheduler->cpus >= 4) + (scheduler->cpus >= 8);
+}
+
+/* A new task goes where the load is least; one that wakes stays unless only another CPU is idle. */
+POLICY_FUNCTION uint32_t load_place(const scheduler_t *scheduler, const task_t *task,
+                                    enum enqueue_reason reason)
+{
+    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best = own;
+    uint64_t least = load_of(scheduler->queue[own]);
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
+        uint64_t load = load_of(scheduler->queue[cpu]);
+        if (load < least) {
+            best = cpu;
+            least = load;
+        }
+    }
+    return reason == ENQUEUE_WOKEN && least > 0 ? own : best;
+}
+
+POLICY_FUNCTION uint32_t load_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
+{
+    if (idle)
+        return balance_longest(scheduler, cpu, idle);
+    uint32_t busiest = NO_CPU;
+    uint64_t most = load_of(scheduler->queue[cpu]);
+    for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
+        uint64_t load = load_of(scheduler->queue[other]);
+        if (scheduler->queue[other]->queued == 0 || load <= most)
+            continue;
+        busiest = other;
+        most = load;
+    }
+    return busiest;
+}
+
+/* Locked (`queue`). Would a task of this load, which is queued here, make the loads more even if it
+ * moved to `cpu`? */
+POLICY_FUNCTION bool load_move_evens(const run_queue_t *queue, uint64_t load, uint32_t cpu)
+{
+    uint64_t other = load_of(queue->scheduler->queue[cpu]);
+    return other == 0 || other + load < load_of(queue);
+}
+
+#endif
