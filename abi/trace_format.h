@@ -54,7 +54,7 @@ enum trace_kind {
     TRACE_PREEMPT = 12,   /* first: enum preempt_reason */
     TRACE_MIGRATE = 13,   /* first: from CPU. second: to CPU */
     TRACE_POLICY = 14,    /* "name" or "name:preset": text as in EXEC. process: what decides shares
-                             from here on, enum attribute_kind: tickets or weight; 0: nothing */
+                             from here on, enum attribute_kind: tickets, weight or nice; 0: nothing */
     TRACE_TUNABLE = 15,   /* second: value. Its name follows in TEXT. process: as in POLICY */
     TRACE_ATTRIBUTE = 16, /* first: enum attribute_kind. second: value */
     TRACE_SCHEDULER_ENTER = 17, /* process: leaving. second: cycle counter */

@@ -75,6 +75,7 @@ struct process {
     int64_t weight;
     int64_t share_tickets; /* as the trace says: the figures go by these */
     int64_t share_weight;
+    int64_t share_nice;
     int64_t attribute[ATTRIBUTE_KINDS];
     uint64_t label; /* the name that it told of its group, as in the record; 0: none */
     uint64_t serial;
@@ -342,6 +343,7 @@ struct model {
     bool first; /* no process was forked or found yet */
     bool tickets_used;
     bool weights_used;
+    bool nices_used;
     uint32_t free_slot;
     uint32_t slots; /* those from there on were never used */
     uint32_t slots_max;

@@ -84,6 +84,7 @@ void tell_fork(struct model *model, const struct trace_record *record)
     } else {
         process->share_tickets = process_of(model, parent)->share_tickets;
         process->share_weight = process_of(model, parent)->share_weight;
+        process->share_nice = process_of(model, parent)->share_nice;
     }
     process->outside =
         model->in_the_middle ? is_of_the_kernel(model, slot) : model->first || !process->kin;

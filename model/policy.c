@@ -64,7 +64,9 @@ static void ask(struct model *model, struct in_force *force)
 
 static uint32_t share_attribute(uint32_t number)
 {
-    return number == SHARES_BY_TICKETS || number == SHARES_BY_WEIGHT ? number : SHARES_EQUAL;
+    bool known =
+        number == SHARES_BY_TICKETS || number == SHARES_BY_WEIGHT || number == SHARES_BY_NICE;
+    return known ? number : SHARES_EQUAL;
 }
 
 /* It is in force from here on. */

@@ -88,14 +88,14 @@ static int64_t waits_for(const struct model *model, const struct process *proces
 }
 
 /* Whole numbers; the columns below have them in this order. */
-enum { PROCESS_NUMBERS = 14 };
+enum { PROCESS_NUMBERS = 15 };
 
 static const char *const process_numbers[PROCESS_NUMBERS] = {
-    "processes.pid",         "processes.parent",        "processes.state",
-    "processes.reason",      "processes.cpu",           "processes.priority",
-    "processes.tickets",     "processes.weight",        "processes.level",
-    "processes.run_ns",      "processes.slice_left_ns", "processes.waiting_ns",
-    "processes.wait_now_ns", "processes.selections",
+    "processes.pid",        "processes.parent",      "processes.state",
+    "processes.reason",     "processes.cpu",         "processes.priority",
+    "processes.tickets",    "processes.weight",      "processes.nice",
+    "processes.level",      "processes.run_ns",      "processes.slice_left_ns",
+    "processes.waiting_ns", "processes.wait_now_ns", "processes.selections",
 };
 
 static void write_numbers(const struct model *model, const struct process *process,
@@ -110,6 +110,7 @@ static void write_numbers(const struct model *model, const struct process *proce
     *numbers++ = process->priority;
     *numbers++ = process->tickets;
     *numbers++ = process->weight;
+    *numbers++ = process->share_nice;
     *numbers++ = level_of(model, process);
     *numbers++ = run_so_far(model, process);
     *numbers++ = slice_left(model, process);

@@ -32,6 +32,8 @@ static void set(struct process *process, uint32_t kind, int64_t value)
         process->tickets = process->share_tickets = value;
     if (kind == ATTRIBUTE_WEIGHT)
         process->weight = process->share_weight = value;
+    if (kind == ATTRIBUTE_NICE)
+        process->share_nice = value;
 }
 
 void tell_attribute(struct model *model, const struct trace_record *record)
@@ -40,6 +42,7 @@ void tell_attribute(struct model *model, const struct trace_record *record)
     uint32_t slot = process_find(model, record->process);
     model->tickets_used |= kind == ATTRIBUTE_TICKETS;
     model->weights_used |= kind == ATTRIBUTE_WEIGHT;
+    model->nices_used |= kind == ATTRIBUTE_NICE;
     if (slot == NONE)
         return;
     if (kind > 0 && kind < ATTRIBUTE_KINDS)

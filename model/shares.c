@@ -3,6 +3,7 @@
 /* What each process got of the CPUs in the window, and what it should get (docs/metrics.md). */
 
 #include "model/inside.h"
+#include "policies/nice_weights.h"
 
 /* ---- sums ---- */
 
@@ -78,8 +79,12 @@ static double weight_of(const struct model *model, const struct process *process
         by = SHARES_BY_WEIGHT;
     else if (by == SHARES_EQUAL && model->tickets_used)
         by = SHARES_BY_TICKETS;
+    else if (by == SHARES_EQUAL && model->nices_used)
+        by = SHARES_BY_NICE;
     if (by == SHARES_BY_WEIGHT)
         return (double)later(process->share_weight, 1);
+    if (by == SHARES_BY_NICE)
+        return (double)nice_weight((int32_t)process->share_nice);
     return by == SHARES_BY_TICKETS ? (double)later(process->share_tickets, 1) : 1;
 }
 

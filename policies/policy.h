@@ -168,6 +168,7 @@ enum share_attribute {
     SHARES_EQUAL = 0, /* none does */
     SHARES_BY_TICKETS = 2,
     SHARES_BY_WEIGHT = 3,
+    SHARES_BY_NICE = 4, /* the weights of nice levels: nice_weights.h */
 };
 
 /* What a policy leaves in queue->remark when it picks. */

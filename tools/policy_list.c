@@ -60,6 +60,8 @@ static const char *shares_by(const struct policy_choice *choice)
         return "tickets";
     case SHARES_BY_WEIGHT:
         return "weight";
+    case SHARES_BY_NICE:
+        return "nice";
     }
     return "unknown";
 }

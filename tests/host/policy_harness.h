@@ -40,6 +40,8 @@ enum model_attribute {
     MODEL_PRIORITY = ATTRIBUTE_PRIORITY,
     MODEL_TICKETS = ATTRIBUTE_TICKETS,
     MODEL_WEIGHT = ATTRIBUTE_WEIGHT,
+    MODEL_NICE = ATTRIBUTE_NICE,
+    MODEL_SLICE = ATTRIBUTE_SLICE,
     MODEL_RUNTIME = ATTRIBUTE_RUNTIME,
     MODEL_DEADLINE = ATTRIBUTE_DEADLINE,
     MODEL_PERIOD = ATTRIBUTE_PERIOD,
@@ -732,6 +734,8 @@ static inline void model_end_unsettled(struct model *model, struct model_task *t
         model_reschedule(model, task->task.cpu, STOP_ENDED, ENQUEUE_WOKEN);
     else if (task->place == MODEL_QUEUED)
         model_dequeue(model, task);
+    else if (task->place == MODEL_BLOCKED)
+        model_forget(model, model_queue(model, task->task.cpu), task);
     task->place = MODEL_ENDED;
     if (model_knows(model, task))
         policy_exit_task(model->policy, &model->scheduler, &task->task);

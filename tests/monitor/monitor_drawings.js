@@ -198,7 +198,7 @@ class MadeUp {
             pid: of(({ pid }) => pid), parent: of(() => 1), name: of(({ name }) => name),
             state: of((each) => (running.has(each) ? 1 : this.sleeping.includes(each) ? 2 : 0)), reason: of(() => 0), cpu: of(() => 0),
             group: of(({ pid }) => pid % 3), own: of(() => false), priority: of(() => 5), tickets: of((each) => each.tickets),
-            weight: of((each) => each.tickets / 10), level: of((each) => (levels ? each.level : -1)),
+            weight: of((each) => each.tickets / 10), nice: of(() => 0), level: of((each) => (levels ? each.level : -1)),
             slice_left_ns: of((each) => (running.has(each) ? this.slice_ns * this.random() : -1)),
             run_ns: of((each) => each.run), waiting_ns: of((each) => each.waited),
             wait_now_ns: of((each) => (running.has(each) ? 0 : this.now - each.since)), selections: of((each) => each.picks),

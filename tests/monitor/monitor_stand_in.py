@@ -25,7 +25,7 @@ from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from schedlab.monitor.files import PAGE, POLICY
-from schedlab.monitor.server import SHARED_FILES
+from schedlab.monitor.server import THEME_FILES
 from schedlab.monitor.vega import vega_script
 from schedlab.report.html import TEMPLATES
 from schedlab.toolchain.policies import read_catalogue
@@ -50,6 +50,7 @@ class Process:
     priority: int = 5
     tickets: int = 10
     weight: int = 1
+    nice: int = 0
     level: int = 0
     state: int = 0
     until: int = 0
@@ -307,6 +308,7 @@ class MadeUpSystem:
             "priority": [each.priority for each in everyone],
             "tickets": [each.tickets for each in everyone],
             "weight": [each.weight for each in everyone],
+            "nice": [each.nice for each in everyone],
             "level": [each.level for each in everyone],
             "slice_left_ns": [TICK if each.state == 1 else -1 for each in everyone],
             "run_ns": [each.run for each in everyone],
@@ -428,7 +430,7 @@ class StandIn:
                 (r"/socket", _Socket, {"stand_in": self}),
                 (r"/vega\.js", _Vega),
                 (r"/way\.js", _Way),
-                (SHARED_FILES, _File, {"path": str(TEMPLATES)}),
+                (THEME_FILES, _File, {"path": str(TEMPLATES)}),
                 (r"/(.*)", _File, files),
             ]
         )

@@ -101,6 +101,7 @@ MAKERS: dict[str, Callable[[], Chart]] = {
     ),
     "levels": lambda: charts.levels("levels", feedback_trace(ALLOTMENT_BOOST, 1000)[0], **WORDS),
     "shares": lambda: charts.shares_over_time("shares", simulated(), **WORDS),
+    "lag": lambda: charts.lag_over_time("lag", simulated(), **WORDS),
     "latencies": lambda: charts.latencies(
         "latencies", {"rr": [simulated(), simulated(seed=6)], "mlfq": [simulated(seed=8)]}, **WORDS
     ),
@@ -265,7 +266,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS.values(), *theme.OWN_COLOURS})
+COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS, *theme.OWN_COLOURS})
 
 SIGHT = {
     "all cones": np.eye(3),
@@ -333,7 +334,7 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
     assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
     everything = (*known_policies(), "fair", "own")
-    assert len({theme.policy_look(name).colour for name in everything}) == len(everything) == 11
+    assert len({theme.policy_look(name).colour for name in everything}) == len(everything) == 12
 
 
 def test_policies_of_a_user_take_no_colour_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

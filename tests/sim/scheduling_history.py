@@ -54,7 +54,8 @@ class Attributes:
 
     def changed(self, kind: int, value: int) -> Attributes:
         name = AttributeKind(kind).name.lower()
-        return Attributes(**{**self.__dict__, name: value})
+        signed = value - (1 << 64) if value >> 63 else value
+        return Attributes(**{**self.__dict__, name: signed})
 
 
 @dataclass(frozen=True)

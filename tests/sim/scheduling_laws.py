@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import log, sqrt
 from typing import NamedTuple
 
+from schedlab.metrics.shares import NICE_FIRST, NICE_WEIGHTS
 from schedlab.trace import AttributeKind, Kind, Trace
 from scheduling_history import AttributeSet, History, Picked, Queued, Regime, Stopped, Why
 from trace_levels import Values, longest_inversion, pieces_of
@@ -426,6 +428,73 @@ def less_goes_first(regime: Regime, meetings: Meetings) -> Iterator[str]:
                     yield from meetings.meet(stints, each, other)
 
 
+def base_slice(regime: Regime) -> int:
+    """Nanoseconds of a request under `eevdf`, of a process that has no slice of its own."""
+    times = 1 + sum(regime.cpus >= each for each in (2, 4, 8)) if regime.tunables["scaling"] else 1
+    return regime.tunables["base_slice_us"] * 1000 * times
+
+
+def slice_asked_for(regime: Regime, wish: int) -> int:
+    return min(max(wish, 100_000), 100_000_000) if wish else base_slice(regime)
+
+
+def requests_end_in_time(regime: Regime) -> Iterator[str]:
+    """On one CPU, no turn lasts longer than the longest slice that its process has asked for, if another
+    waited when it began."""
+    if regime.cpus > 1:
+        return
+    longest: dict[int, int] = {}
+    crowded: dict[int, bool] = {}
+    for each in regime.events:
+        if isinstance(each, Queued):
+            wish = slice_asked_for(regime, each.attributes.slice)
+            longest[each.pid] = max(longest.get(each.pid, 0), wish)
+        elif isinstance(each, AttributeSet):
+            longest[each.pid] = 100_000_000  # it may have asked for a request by this in between
+        elif isinstance(each, Picked) and each.pid:
+            crowded[each.time] = any(other.pid != each.pid for other in each.waiting)
+    for cpu, pid, begin, end, _ in regime.runs():
+        if crowded.get(begin) and end - begin > longest.get(pid, 100_000_000) + 1:
+            yield f"the turn of pid {pid} on CPU {cpu} from {ns(begin)} lasts {ns(end - begin)}"
+
+
+@dataclass
+class NearMeetings(Meetings):
+    """The same, of two of which neither gets far ahead."""
+
+    bound_ns: int = 0
+    """For a weight of 1."""
+
+    def meet(self, stints: Mapping[int, Stint], pick: Picked, other: Queued) -> Iterator[str]:
+        assert pick.chosen
+        one, two = sorted((pick.chosen, other), key=lambda waiter: waiter.pid)
+        mine = stints[one.pid], stints[two.pid]
+        weights = self.shares_of(one), self.shares_of(two)
+        ahead = mine[0].ran / weights[0] - mine[1].ran / weights[1]
+        known = self.known.get((one.pid, two.pid))
+        least, most = ahead, ahead
+        if known and known[0] is mine[0] and known[1] is mine[1]:
+            least, most = min(least, known[2]), max(most, known[3])
+        self.known[one.pid, two.pid] = (*mine, least, most)
+        if most - least > self.bound_ns * (1 / weights[0] + 1 / weights[1]):
+            yield (
+                f"at {ns(pick.time)} on CPU {pick.cpu} pid {one.pid} is {ahead:.0f} ns for each unit "
+                f"of weight ahead of pid {two.pid}; it has been from {least:.0f} to {most:.0f}"
+            )
+
+
+def nobody_gets_far_ahead(regime: Regime) -> Iterator[str]:
+    """Of two that compete on a CPU, each has its part, to some slices: lags are bounded."""
+    wishes = [each.attributes.slice for each in regime.events if isinstance(each, Queued)]
+    longest = max(map(partial(slice_asked_for, regime), {0, *wishes}))
+    bound = 4 * (longest + regime.tick)
+
+    def weight(each: Queued) -> int:
+        return int(NICE_WEIGHTS[each.attributes.nice - NICE_FIRST])
+
+    yield from less_goes_first(regime, NearMeetings(weight, 0, bound_ns=bound))
+
+
 def draws_are_fair(regime: Regime) -> Iterator[str]:
     """Each draw is won in proportion to tickets.
 
@@ -527,6 +596,12 @@ def of_cfs(tunables: Mapping[str, int]) -> Iterator[Law]:
         yield least_virtual_time_goes_first
 
 
+def of_eevdf(tunables: Mapping[str, int]) -> Iterator[Law]:
+    yield nobody_gets_far_ahead
+    if tunables["exact"]:
+        yield requests_end_in_time
+
+
 def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
     yield slices_are_exact
     others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit")
@@ -542,6 +617,7 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
     "mlfq": of_mlfq,
     "stride": of_stride,
     "cfs": of_cfs,
+    "eevdf": of_eevdf,
     "lottery": of_lottery,
 }
 """What each policy promises, with its tunables as they are. Others promise what all do."""

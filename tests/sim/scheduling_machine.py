@@ -81,6 +81,10 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
             {"scaling": (0, 1), "wakeup_granularity_us": (1000, 0), "sleeper_credit": (50, 0)},
         ),
     ),
+    "eevdf": (
+        Choice("eevdf", {"base_slice_us": (700, 300, 3000)}),
+        Choice("eevdf", {"exact": (1, 0), "parity": (1, 0), "delay": (1, 0), "scaling": (1, 0)}),
+    ),
     "lottery": (
         Choice("lottery", {"compensation": (1,), "slice": (1, 2)}),
         Choice("lottery", {"slice": (1, 3)}),
@@ -150,6 +154,7 @@ DECISIVE = {
     "wrr": Attribute.WEIGHT,
     "cfs": Attribute.WEIGHT,
     "cfs:nice": Attribute.PRIORITY,
+    "eevdf": Attribute.NICE,
     "lottery:linux": Attribute.WEIGHT,
 }
 """The attribute that a policy goes by; others go by tickets, if by any."""

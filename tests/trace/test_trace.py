@@ -326,7 +326,7 @@ IMPOSSIBLE: list[tuple[list[Record], int, str]] = [
     (story((Kind.LOST, 0, 0, 0, 5)), 7, "could not keep 5 records"),
     (story((Kind.START, 0, 0, 0, 30)), 7, "this CPU has started before"),
     (story((Kind.POLICY, 0, 1, 0, 0)), 7, "no shares by attribute 1"),
-    (story((Kind.TUNABLE, 0, 4, 0, 0)), 7, "no shares by attribute 4"),
+    (story((Kind.TUNABLE, 0, 5, 0, 0)), 7, "no shares by attribute 5"),
     (story((23, 0, 0, 0, 0)), 7, "no kind 23"),
     (story((Kind.QUEUED, 0, 2, 2, 0)), 7, "no queue of CPU 2: the header says 2 CPUs"),
     (story((Kind.QUEUED, 0, 3, 1, 0)), 7, "QUEUED of process 3 for CPU 1, .* was never forked"),

@@ -15,7 +15,12 @@ from rich.text import Text
 from schedlab.toolchain.policies import Policy, Preset, Tunable
 
 COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
-SHARES = {"equal": "equal for all", "tickets": "by tickets", "weight": "by weight"}
+SHARES = {
+    "equal": "equal for all",
+    "tickets": "by tickets",
+    "weight": "by weight",
+    "nice": "by nice value",
+}
 
 
 def listing(policies: Iterable[Policy], columns: int | None = None) -> str:

@@ -15,10 +15,27 @@ from schedlab.metrics.window import Window
 from schedlab.trace import AttributeKind, Facts, Kind
 from schedlab.trace.model import Integers
 
-Weights = Literal["tickets", "weight", "equal"]
+Weights = Literal["tickets", "weight", "nice", "equal"]
 
-ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5}
-"""TICKETS_DEFAULT and WEIGHT_DEFAULT of policies/policy.h."""
+ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5, AttributeKind.NICE: 0}
+"""TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of policies/policy.h."""
+
+KINDS: dict[Weights, AttributeKind] = {
+    "tickets": AttributeKind.TICKETS,
+    "weight": AttributeKind.WEIGHT,
+    "nice": AttributeKind.NICE,
+}
+
+NICE_FIRST, NICE_LAST = -20, 19
+NICE_WEIGHTS = np.array(
+    [
+        *(88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916),
+        *(9548, 7620, 6100, 4904, 3906, 3121, 2501, 1991, 1586, 1277),
+        *(1024, 820, 655, 526, 423, 335, 272, 215, 172, 137),
+        *(110, 87, 70, 56, 45, 36, 29, 23, 18, 15),
+    ]
+)
+"""Of NICE_FIRST to NICE_LAST: those of policies/nice_weights.h."""
 
 
 def with_shares(
@@ -65,24 +82,32 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
 def _weights(
     trace: Facts, who: LifeTable, window: Window, life: Integers, weights: Weights | None
 ) -> Integers:
-    choice = weights or _chosen_weights(trace, window)
+    choice = weights or chosen_weights(trace, window)
     if choice == "equal":
         return np.ones(len(life), np.int64)
-    kind = AttributeKind.TICKETS if choice == "tickets" else AttributeKind.WEIGHT
-    return np.maximum(
-        attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life], 1
-    )
+    kind = KINDS[choice]
+    values = attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
+    return weight_of(kind, values)
 
 
-def _chosen_weights(trace: Facts, window: Window) -> Weights:
+def weight_of(kind: AttributeKind, values: Integers) -> Integers:
+    """The weights that these values of an attribute are, 1 at least."""
+    if kind == AttributeKind.NICE:
+        return NICE_WEIGHTS[np.clip(values, NICE_FIRST, NICE_LAST) - NICE_FIRST]
+    return np.maximum(values, 1)
+
+
+def chosen_weights(trace: Facts, window: Window) -> Weights:
+    """What gives the processes their weights: the attribute by which the policy shares, else the one
+    that the workload set."""
     shares_by = _shares_by(trace, window)
-    if shares_by:
-        return "tickets" if shares_by == AttributeKind.TICKETS else "weight"
+    for choice, kind in KINDS.items():
+        if kind == shares_by:
+            return choice
     rows = trace.rows(Kind.ATTRIBUTE)
     used = set(trace.at("first", rows[rows <= window.end_row]).tolist())
-    if AttributeKind.WEIGHT in used:
-        return "weight"
-    return "tickets" if AttributeKind.TICKETS in used else "equal"
+    wishes: tuple[Weights, ...] = ("weight", "tickets", "nice")
+    return next((wish for wish in wishes if KINDS[wish] in used), "equal")
 
 
 def _shares_by(trace: Facts, window: Window) -> int:

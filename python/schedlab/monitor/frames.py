@@ -48,6 +48,7 @@ class ProcessColumns(TypedDict):
     priority: Column
     tickets: Column
     weight: Column
+    nice: Column
     level: Column
     slice_left_ns: Column
     """-1: no limit, or not known."""
@@ -163,7 +164,7 @@ class ModelFrame(Past):
     now_ns: int
     policy: str
     shares_by: str
-    """tickets, weight or equal."""
+    """tickets, weight, nice or equal."""
     levels: bool
     """Does the policy have levels?"""
     levels_rise: bool

@@ -64,8 +64,8 @@ class Preset:
 class Policy:
     """What a policy's C source says of it.
 
-    `shares_by` names the attribute that decides shares of the CPU: "tickets", "weight", or "equal"
-    if none does. `order`, `levels` and `remark` are sentences for people: in which order the tasks
+    `shares_by` names the attribute that decides shares of the CPU: "tickets", "weight", "nice", or
+    "equal" if none does. `order`, `levels` and `remark` are sentences for people: in which order the tasks
     of a queue are served, what the levels are, and why a task was picked, with {} where the remark
     of the decision goes. "": the policy has no levels; it says nothing.
     """

@@ -126,7 +126,7 @@ class AttributeKind(IntEnum):
     PERIOD = 8
 
 
-SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT)
+SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT, AttributeKind.NICE)
 """The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it; 0:
 no attribute."""
 

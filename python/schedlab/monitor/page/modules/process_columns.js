@@ -26,6 +26,7 @@ export const COLUMNS = [
     { ...attribute("priority", "Prio", "Its priority: a lower number is a higher one."), used: (frame, rule) => rule.level_order === "lowest first" },
     { ...attribute("tickets", "Tickets", "Its tickets, by which policies that share by tickets give shares."), used: ({ shares_by: by }) => by === "tickets" },
     { ...attribute("weight", "Weight", "Its weight, by which weighted policies share."), used: ({ shares_by: by }) => by === "weight" },
+    { ...number("nice", String), title: "Nice", about: "Its nice value, by which Linux's policies share.", width: "3.6rem", used: ({ shares_by: by }) => by === "nice" },
     time("wait_now_ns", "Waits now", "How long it has waited now.", { sum: "most", width: "6rem" }),
     time("waiting_ns", "Waited", "Time spent runnable and not running since its fork.", { sum: "sum" }),
     time("run_ns", "Ran", "Time on a CPU since its fork.", { sum: "sum" }),

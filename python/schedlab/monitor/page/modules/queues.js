@@ -309,12 +309,13 @@ class Queues {
         if (both) this.#paintText(context, tile.pid, by, right, tile.y + tile.height / 2);
     }
 
-    /** What the policy shares by: tickets or a weight, in short. */
+    /** What the policy shares by: tickets, a weight or a nice value, in short. */
     #byWhat(pid) {
         const { shares_by: by, processes } = this.state.frame;
         const row = this.state.row(pid);
         if (this.#sank(pid)) return "▼";
         if (row < 0 || by === "equal") return "";
+        if (by === "nice") return `nice ${processes.nice[row]}`;
         return by === "tickets" ? `${processes.tickets[row]}t` : `×${processes.weight[row]}`;
     }
 

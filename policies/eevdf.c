@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Earliest eligible virtual deadline first (Stoica and Abdel-Wahab 1995), with the rules by which
+ * Linux has it since 6.6 as its fair class.
+ *
+ * Tasks share a CPU by the weights of their nice levels (nice_weights.h). A task is eligible
+ * while it has had no more service than its part (lag.h). It asks for service in requests of a
+ * slice each: a request's virtual deadline is the virtual time at which it would be served at
+ * the task's part. Of the eligible tasks the one with the earliest deadline runs. So shares hang
+ * on weights alone, and slices decide how soon, and in how many pieces, a share is served.
+ *
+ * How long a turn is. As long as the shortest slice that any task of the CPU asks for (`parity`),
+ * unless the task blocks, or one that wakes goes first: it has an earlier deadline, and the
+ * running task has had its part, or asked for a longer slice. Then the earliest deadline is looked
+ * for again. `exact`: a timer ends the turn; else the first tick after it.
+ *
+ * Sleeping. A task that blocks while it owes service stays in the competition without running
+ * until it owes none, or wakes (`delay`): so a short sleep brings no advantage. One to which
+ * service is owed gets as much when it is back: at most two slices, or a tick. What is owed to
+ * one task is owed by the others: all lags sum to 0 whatever comes and goes.
+ *
+ * A new task is owed nothing, and asks for half a slice first. A task that moves to another CPU,
+ * or gets another nice value, keeps its lag and what is left of its request. One that yields
+ * puts its deadline off by a slice. CPUs are evened as under cfs.c.
+ */
+
+#include "lag.h"
+#include "load_cpus.h"
+#include "policy.h"
+#include "task_tree.h"
+
+enum { PARITY_NONE, PARITY_SHORTEST, PARITY_REQUEST };
+enum { EEVDF_SLICE, EEVDF_SCALING, EEVDF_PARITY, EEVDF_DELAY, EEVDF_EXACT };
+
+static const struct tunable eevdf_tunables[] = {
+    [EEVDF_SLICE] = {"base_slice_us", "microseconds of a request, of tasks that have no slice", 100,
+                     700, 100000},
+    [EEVDF_SCALING] = {"scaling", "1: base_slice_us is longer on more CPUs, 4 times on 8 or more",
+                       0, 1, 1},
+    [EEVDF_PARITY] = {"parity",
+                      "what a turn is protected for while its task is eligible: 0: nothing; 1: the "
+                      "shortest slice of those that wait; 2: its request",
+                      0, 1, 2},
+    [EEVDF_DELAY] = {"delay",
+                     "1: a task that owes service when it blocks leaves the competition later", 0,
+                     1, 1},
+    [EEVDF_EXACT] = {"exact", "1: turns end by a timer; 0: at ticks", 0, 1, 1},
+};
+
+static const struct preset eevdf_presets[] = {
+    {"ticks", "turns end at ticks, as on a kernel without timers for it", {{"exact", 0}}},
+    {"paper",
+     "requests may be interrupted, and tasks leave at once",
+     {{"parity", 0}, {"delay", 0}}},
+};
+
+enum eevdf_place { EEVDF_AWAY, EEVDF_QUEUED, EEVDF_RUNNING, EEVDF_DELAYED };
+
+struct eevdf_task {
+    struct task_tree_node node; /* key: its deadline; value: its virtual time; other: its slice */
+    struct lag_member member;
+    uint64_t deadline; /* virtual, of the request */
+    uint64_t turn_end; /* virtual, until when its turn is protected */
+    int64_t slice;     /* nanoseconds of the request */
+    int64_t left;      /* while it is in no queue: nanoseconds of a request; 0: there is none */
+    uint64_t round;    /* of the queue, when it was delayed */
+    uint64_t place;    /* enum eevdf_place */
+};
+
+struct eevdf_queue {
+    struct lag_queue fair;
+    struct task_tree waiting;
+    struct task_tree delayed; /* tasks that are blocked, and owe service */
+    uint64_t round;           /* times that the CPU went idle: all debts end then */
+};
+
+struct eevdf_times {
+    int64_t slice; /* nanoseconds */
+};
+
+_Static_assert(sizeof(struct eevdf_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct eevdf_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+
+typedef struct eevdf_task SHARED_MEMORY eevdf_task_t;
+typedef struct eevdf_queue SHARED_MEMORY eevdf_queue_t;
+
+#define EEVDF_SLICE_LEAST 100000    /* ns, of what tasks may ask for, as on Linux */
+#define EEVDF_SLICE_MOST  100000000 /* ns */
+
+POLICY_FUNCTION eevdf_task_t *eevdf_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct eevdf_task);
+}
+
+POLICY_FUNCTION eevdf_queue_t *eevdf_queue_of(const run_queue_t *queue)
+{
+    return STATE_OF(queue, struct eevdf_queue);
+}
+
+POLICY_FUNCTION void eevdf_scheduler_init(scheduler_t *scheduler)
+{
+    int64_t factor = 1000; /* of microseconds */
+    if (scheduler->tunable[EEVDF_SCALING] != 0)
+        factor *= (int64_t)load_time_factor(scheduler);
+    STATE_OF(scheduler, struct eevdf_times)->slice = scheduler->tunable[EEVDF_SLICE] * factor;
+}
+
+POLICY_FUNCTION int64_t eevdf_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    int64_t slice = (int64_t)task->slice;
+    if (slice == 0)
+        return STATE_OF(scheduler, struct eevdf_times)->slice;
+    slice = slice > EEVDF_SLICE_LEAST ? slice : EEVDF_SLICE_LEAST;
+    return slice < EEVDF_SLICE_MOST ? slice : EEVDF_SLICE_MOST;
+}
+
+/* ---- requests ---- */
+
+/* Virtual time until the deadline; less than 0: it is over. */
+POLICY_FUNCTION int64_t eevdf_until_deadline(const eevdf_task_t *own)
+{
+    return (int64_t)(own->deadline - own->member.time);
+}
+
+POLICY_FUNCTION void eevdf_ask(eevdf_task_t *own, int64_t ns)
+{
+    own->deadline = own->member.time + (uint64_t)lag_virtual(ns, own->member.weight);
+}
+
+/* The next request. */
+POLICY_FUNCTION void eevdf_ask_next(const run_queue_t *queue, task_t *task)
+{
+    eevdf_task_of(task)->slice = eevdf_slice(queue->scheduler, task);
+    eevdf_ask(eevdf_task_of(task), eevdf_task_of(task)->slice);
+}
+
+/* Virtual time until the turn is not protected any more; 0 or less: it is not. */
+POLICY_FUNCTION int64_t eevdf_until_turn_end(const eevdf_task_t *own)
+{
+    return (int64_t)(own->turn_end - own->member.time);
+}
+
+/* The turn is to be protected for so long from now on; it ends with the request at the latest. */
+POLICY_FUNCTION void eevdf_protect(eevdf_task_t *own, int64_t ns)
+{
+    own->turn_end = own->member.time + (uint64_t)lag_virtual(ns, own->member.weight);
+    if ((int64_t)(own->deadline - own->turn_end) < 0)
+        own->turn_end = own->deadline;
+}
+
+/* The running task's turn, or what is left of it. A task with a shorter slice may have come. */
+POLICY_FUNCTION void eevdf_set_turn_end(run_queue_t *queue, eevdf_task_t *own)
+{
+    const task_t *root = eevdf_queue_of(queue)->waiting.root;
+    uint64_t shortest = root ? TREE_NODE(root)->least_other : UINT64_MAX;
+    uint64_t end = own->turn_end;
+    if (queue->scheduler->tunable[EEVDF_PARITY] == PARITY_SHORTEST && shortest < INT64_MAX)
+        eevdf_protect(own, (int64_t)shortest);
+    if ((int64_t)(own->turn_end - end) > 0)
+        own->turn_end = end;
+    if (!queue->scheduler->tunable[EEVDF_EXACT])
+        return;
+    bool whole = queue->scheduler->tunable[EEVDF_PARITY] == PARITY_NONE;
+    int64_t part = whole ? eevdf_until_deadline(own) : eevdf_until_turn_end(own);
+    part *= (int64_t)own->member.weight;
+    queue->turn_end = queue->now + (uint64_t)((part + NICE_WEIGHT_USUAL - 1) / NICE_WEIGHT_USUAL);
+}
+
+POLICY_FUNCTION void eevdf_begin_turn(run_queue_t *queue, eevdf_task_t *own)
+{
+    bool protects = queue->scheduler->tunable[EEVDF_PARITY] != PARITY_NONE;
+    own->turn_end = protects ? own->deadline : own->member.time;
+    eevdf_set_turn_end(queue, own);
+}
+
+/* ---- the competition ---- */
+
+POLICY_FUNCTION void eevdf_join(run_queue_t *queue, task_t *task)
+{
+    eevdf_task_t *own = eevdf_task_of(task);
+    lag_join(queue, &own->member, nice_weight(task->nice));
+    own->slice = eevdf_slice(queue->scheduler, task);
+    eevdf_ask(own, own->left > 0 && own->left < own->slice ? own->left : own->slice);
+}
+
+POLICY_FUNCTION void eevdf_leave_competition(run_queue_t *queue, task_t *task)
+{
+    eevdf_task_t *own = eevdf_task_of(task);
+    int64_t tick = (int64_t)queue->scheduler->tick_ns;
+    own->left = lag_service(eevdf_until_deadline(own), own->member.weight);
+    own->place = EEVDF_AWAY;
+    lag_leave(queue, &own->member, 2 * own->slice > tick ? 2 * own->slice : tick);
+}
+
+POLICY_FUNCTION void eevdf_charge(run_queue_t *queue, task_t *task)
+{
+    lag_charge(queue, &eevdf_task_of(task)->member, run_time_now(queue, task));
+}
+
+/* Brings the queue's clock up to now. */
+POLICY_FUNCTION void eevdf_advance(run_queue_t *queue)
+{
+    task_t *running = queue->current;
+    if (running && eevdf_task_of(running)->place == EEVDF_RUNNING)
+        eevdf_charge(queue, running);
+}
+
+/* A task that blocks, and owes service, stays in the competition. */
+POLICY_FUNCTION void eevdf_delay(run_queue_t *queue, task_t *task)
+{
+    eevdf_queue_t *all = eevdf_queue_of(queue);
+    eevdf_task_t *own = eevdf_task_of(task);
+    own->place = EEVDF_DELAYED;
+    own->round = all->round;
+    task_tree_insert(&all->delayed, task, own->deadline, own->member.time, 0);
+}
+
+/* A task that may be one of those, or none, leaves now. If its debt has been waited for, it has
+ * none, and begins another request when it is back. */
+POLICY_FUNCTION void eevdf_end_delay(run_queue_t *queue, task_t *task)
+{
+    eevdf_queue_t *all = eevdf_queue_of(queue);
+    if (!task || eevdf_task_of(task)->place != EEVDF_DELAYED)
+        return;
+    eevdf_task_t *own = eevdf_task_of(task);
+    if (own->round == all->round) {
+        task_tree_remove(&all->delayed, task);
+        eevdf_leave_competition(queue, task);
+        if (own->member.lag < 0)
+            return;
+    }
+    own->place = EEVDF_AWAY;
+    own->member.weight = 0;
+    own->member.lag = 0;
+    own->left = 0;
+}
+
+/* Returns a delayed task that owes nothing any more, or null if there is none. Each hook by which
+ * tasks come and go lets one leave, so that none stays for long. */
+POLICY_FUNCTION task_t *eevdf_paid_off(const run_queue_t *queue)
+{
+    const eevdf_queue_t *all = eevdf_queue_of(queue);
+    return task_tree_first(&all->delayed, all->fair.clock);
+}
+
+/* The CPU goes idle: to a task that is alone, no service is owed, and it owes none. */
+POLICY_FUNCTION void eevdf_end_all_delays(run_queue_t *queue)
+{
+    eevdf_queue_t *all = eevdf_queue_of(queue);
+    all->delayed.root = NULL;
+    all->round++;
+    all->fair.sum.load = 0;
+    all->fair.rest = 0;
+}
+
+/* ---- tasks come and go ---- */
+
+POLICY_FUNCTION void eevdf_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_advance(queue);
+    eevdf_end_delay(queue, task);
+    eevdf_end_delay(queue, eevdf_paid_off(queue));
+    if (reason == ENQUEUE_NEW)
+        own->left = eevdf_slice(queue->scheduler, task) / 2;
+    if (own->member.weight == 0)
+        eevdf_join(queue, task);
+    else if (eevdf_until_deadline(own) <= 0)
+        eevdf_ask_next(queue, task);
+    if (reason == ENQUEUE_YIELDED)
+        own->deadline += (uint64_t)lag_virtual(own->slice, own->member.weight);
+    own->place = EEVDF_QUEUED;
+    task_tree_insert(&eevdf_queue_of(queue)->waiting, task, own->deadline, own->member.time,
+                     (uint64_t)own->slice);
+}
+
+POLICY_FUNCTION void eevdf_dequeue(run_queue_t *queue, task_t *task)
+{
+    eevdf_advance(queue);
+    task_tree_remove(&eevdf_queue_of(queue)->waiting, task);
+    eevdf_leave_competition(queue, task);
+}
+
+POLICY_FUNCTION void eevdf_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_charge(queue, task);
+    if (reason == STOP_RUNNABLE)
+        return; /* it is queued again at once */
+    if (reason == STOP_BLOCKED && queue->scheduler->tunable[EEVDF_DELAY] &&
+        !lag_eligible(queue, &own->member)) {
+        eevdf_delay(queue, task);
+        return;
+    }
+    eevdf_leave_competition(queue, task);
+    own->left = 0;
+}
+
+POLICY_FUNCTION void eevdf_leave(run_queue_t *queue, task_t *task)
+{
+    eevdf_advance(queue);
+    eevdf_end_delay(queue, task);
+}
+
+/* Its lag and its request stay what they are in nanoseconds, under its new weight. */
+POLICY_FUNCTION void eevdf_changed(run_queue_t *queue, task_t *task)
+{
+    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_advance(queue);
+    eevdf_end_delay(queue, task);
+    if (own->place != EEVDF_RUNNING || own->member.weight == nice_weight(task->nice))
+        return;
+    eevdf_leave_competition(queue, task);
+    eevdf_join(queue, task);
+    own->place = EEVDF_RUNNING;
+}
+
+/* ---- which task runs, and for how long ---- */
+
+/* The eligible task with the earliest deadline. Only if all that are eligible are delayed, there
+ * is none: then the one that is closest to it. */
+POLICY_FUNCTION task_t *eevdf_first(const run_queue_t *queue)
+{
+    const eevdf_queue_t *all = eevdf_queue_of(queue);
+    if (!all->waiting.root)
+        return NULL;
+    uint64_t least = TREE_NODE(all->waiting.root)->least;
+    uint64_t clock = all->fair.clock;
+    return task_tree_first(&all->waiting, (int64_t)(least - clock) > 0 ? least : clock);
+}
+
+POLICY_FUNCTION task_t *eevdf_pick(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    eevdf_end_delay(queue, eevdf_paid_off(queue));
+    task_t *task = eevdf_first(queue);
+    if (!task) {
+        eevdf_end_all_delays(queue);
+        return NULL;
+    }
+    eevdf_task_t *own = eevdf_task_of(task);
+    task_tree_remove(&eevdf_queue_of(queue)->waiting, task);
+    own->place = EEVDF_RUNNING;
+    own->member.charged = task->run_time;
+    eevdf_begin_turn(queue, own);
+    queue->remark = own->deadline;
+    return task;
+}
+
+/* Is the running task to go on, whatever wakes? */
+POLICY_FUNCTION bool eevdf_protected(const run_queue_t *queue, const eevdf_task_t *running)
+{
+    return eevdf_until_turn_end(running) > 0 && lag_eligible(queue, &running->member);
+}
+
+/* The turn is over at its end, if another task waits. One that is alone goes on to ask. */
+POLICY_FUNCTION enum tick_verdict eevdf_turn_over(run_queue_t *queue, task_t *task)
+{
+    eevdf_task_t *own = eevdf_task_of(task);
+    eevdf_charge(queue, task);
+    bool over = eevdf_until_turn_end(own) <= 0;
+    if (over && queue->queued > 0)
+        return TICK_PREEMPT;
+    if (eevdf_until_deadline(own) <= 0)
+        eevdf_ask_next(queue, task);
+    if (over)
+        eevdf_begin_turn(queue, own);
+    else
+        eevdf_set_turn_end(queue, own);
+    return TICK_CONTINUE;
+}
+
+POLICY_FUNCTION enum tick_verdict eevdf_tick(run_queue_t *queue, task_t *task)
+{
+    eevdf_end_delay(queue, eevdf_paid_off(queue));
+    return eevdf_turn_over(queue, task);
+}
+
+POLICY_FUNCTION bool eevdf_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
+{
+    const eevdf_task_t *own = eevdf_task_of(task);
+    const eevdf_task_t *other = eevdf_task_of(running);
+    if (other->place != EEVDF_RUNNING || !lag_eligible(queue, &own->member))
+        return false;
+    if (own->slice >= other->slice && eevdf_protected(queue, other))
+        return false;
+    return !lag_eligible(queue, &other->member) || (int64_t)(own->deadline - other->deadline) < 0;
+}
+
+/* Ticks, as seen by people. */
+POLICY_FUNCTION uint64_t eevdf_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    return (uint64_t)eevdf_slice(scheduler, task) / scheduler->tick_ns + 1;
+}
+
+POLICY_FUNCTION task_t *eevdf_steal(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = eevdf_first(queue);
+    if (!task || !load_move_evens(queue, eevdf_task_of(task)->member.weight, cpu))
+        return NULL;
+    eevdf_dequeue(queue, task);
+    return task;
+}
+
+POLICY_FUNCTION enum share_attribute eevdf_shares_by(const scheduler_t *scheduler)
+{
+    (void)scheduler;
+    return SHARES_BY_NICE;
+}
+
+POLICY_DEFINITION policy_eevdf = {
+    .name = "eevdf",
+    .meaning = "Linux's scheduler since 6.6: the earliest virtual deadline of those owed service",
+    .source = "Stoica and Abdel-Wahab 1995; Linux since 6.6",
+    .order =
+        "Of the tasks that have had no more than their part, the one with the earliest virtual "
+        "deadline is next.",
+    .remark = "the earliest virtual deadline: {}",
+    .remark_kind = REMARK_TIME,
+    .cost = COST_LOGARITHMIC,
+    .tunables = eevdf_tunables,
+    .tunable_count = sizeof(eevdf_tunables) / sizeof(eevdf_tunables[0]),
+    .presets = eevdf_presets,
+    .preset_count = sizeof(eevdf_presets) / sizeof(eevdf_presets[0]),
+    .task_bytes = sizeof(struct eevdf_task),
+    .enqueue = eevdf_enqueue,
+    .dequeue = eevdf_dequeue,
+    .pick = eevdf_pick,
+    .tick = eevdf_tick,
+    .time_slice = eevdf_time_slice,
+    .scheduler_init = eevdf_scheduler_init,
+    .stopped = eevdf_stopped,
+    .turn_over = eevdf_turn_over,
+    .changed = eevdf_changed,
+    .leave = eevdf_leave,
+    .preempts = eevdf_preempts,
+    .place = load_place,
+    .balance = load_balance,
+    .steal = eevdf_steal,
+    .shares_by = eevdf_shares_by,
+};
