@@ -13,22 +13,21 @@
 #include "trace/trace.h"
 
 /* Seldom: no policy needs it, and one may do it by mistake. */
-static __attribute__((noinline)) void kill_for_policy(struct process *process, const char *hook)
+static __attribute__((noinline)) void kill_for_policy(struct process *process)
 {
     if (process_is_first(process) || process->killed)
         return;
-    print("pid %d (%s) ended by policy %s: its %s returned TICK_KILL\n", process->pid,
-          process->name, policy->name, hook);
+    print("pid %d (%s) ended by policy %s: its tick() returned TICK_KILL\n", process->pid,
+          process->name, policy->name);
     process_mark_killed(process);
 }
 
-void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict,
-                    const char *hook)
+void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict)
 {
     if (verdict == TICK_PREEMPT)
         scheduler_request(cpu, PREEMPT_SLICE);
     else if (verdict != TICK_CONTINUE)
-        kill_for_policy(process, hook);
+        kill_for_policy(process);
 }
 
 static void tick_process(struct cpu *cpu, struct process *process)
@@ -43,7 +42,7 @@ static void tick_process(struct cpu *cpu, struct process *process)
     if (waits)
         still_cpus_call();
     if (verdict != TICK_CONTINUE)
-        scheduler_obey(cpu, process, verdict, "tick()");
+        scheduler_obey(cpu, process, verdict);
 }
 
 /* Gives one of this CPU's waiting processes to another CPU. */

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "workloads/api/host.h"
@@ -44,9 +46,31 @@ static bool tell_scheduler(const char *file, const char *command)
     return obeyed;
 }
 
+/* Linux has two of the attributes itself, by which its own class goes. */
+static bool set_linux_attribute(int process, enum attribute_kind kind, uint64_t value)
+{
+    struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+    } wanted = {.size = sizeof(wanted)};
+    if (kind == ATTRIBUTE_NICE)
+        return setpriority(PRIO_PROCESS, (id_t)process, (int)(int64_t)value) == 0;
+    if (kind != ATTRIBUTE_SLICE)
+        return true;
+    if (syscall(SYS_sched_getattr, process, &wanted, sizeof(wanted), 0) < 0)
+        return false;
+    wanted.runtime = value;
+    return syscall(SYS_sched_setattr, process, &wanted, 0) == 0;
+}
+
 /* A process that has ended needs no attributes any more. */
 bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
 {
+    if (!set_linux_attribute(process ? process : gettid(), kind, value))
+        return errno == ESRCH;
     char command[64];
     snprintf(command, sizeof(command), "%d %s %" PRId64, process ? process : gettid(),
              attribute_names[kind], (int64_t)value);

@@ -10,6 +10,7 @@ from schedlab.metrics.intervals import (
     state_intervals,
     wakeup_latencies,
 )
+from schedlab.metrics.lag import lags
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.predictability import predictability
 from schedlab.metrics.shares import Weights
@@ -28,6 +29,7 @@ __all__ = [
     "ideal_shares",
     "interquartile_range",
     "jain_index",
+    "lags",
     "load",
     "measure",
     "measured_window",

@@ -30,7 +30,11 @@ def workload_charts(collection: Collection, workload: Workload) -> Iterator[Char
     for metric in ("turnaround", "response", "waiting"):
         yield from _distribution(collection, workload, metric)
     yield from _latencies(collection, workload)
-    yield from _lanes(workload)
+    for shown, length_ns in _drawn_one_by_one(workload):
+        for each, stem in shown:
+            yield from charts.drawn(_lane, workload, each, stem, length_ns)
+        for each, stem in shown:
+            yield from charts.drawn(_lag, workload, each, stem, length_ns)
 
 
 def _turnaround(collection: Collection, workload: Workload) -> Iterator[Chart]:
@@ -103,9 +107,11 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
     )
 
 
-def _lanes(workload: Workload) -> Iterator[Chart]:
-    """Charts of what each process did: of the first seed's run under each policy, on as many CPUs as are first;
-    on more, as far as _LANES reach."""
+def _drawn_one_by_one(
+    workload: Workload,
+) -> Iterator[tuple[list[tuple[Repeated, str]], int | None]]:
+    """The setups of which each process is drawn, from the first seed's run, with their stems; and how much of
+    them: under each policy, on as many CPUs as are first; on more, as far as _LANES reach."""
     stems = unique_slugs(
         [f"{each.setup.policy_title} {each.setup.cpus}cpu" for each in workload.setups], "setup"
     )
@@ -118,21 +124,38 @@ def _lanes(workload: Workload) -> Iterator[Chart]:
             return
         shown = [each for each in setups[:_LANES] if each[0].runs[0].succeeded]
         length_ns = charts.readable_length_ns(each.runs[0].trace() for each, _ in shown)
-        for each, stem in shown:
-            yield from charts.drawn(_lane, workload, each, stem, length_ns)
+        yield shown, length_ns
         drawn += len(setups)
 
 
 def _lane(workload: Workload, each: Repeated, stem: str, length_ns: int | None) -> Chart:
-    setup, run = each.setup, each.runs[0]
-    doubt = "" if repeatable([each]) else " Not repeatable."
     return charts.lanes(
         f"lanes-{workload.stem}-{stem}",
-        run.trace(),
-        title=f"{workload.title}: {setup.policy_title} on {cpus([setup.cpus])}{mark([each])}",
-        caption=(
-            f"Machine {literal(setup.machine)}, tick {format_time(setup.tick_ns)}, seed"
-            f" {run.seed}.{doubt}"
-        ),
+        each.runs[0].trace(),
+        title=_title(workload, each),
+        caption=_caption(each),
         length_ns=length_ns,
+    )
+
+
+def _lag(workload: Workload, each: Repeated, stem: str, length_ns: int | None) -> Chart:
+    return charts.lag_over_time(
+        f"lag-{workload.stem}-{stem}",
+        each.runs[0].trace(),
+        title=f"{_title(workload, each)}: lag",
+        caption=_caption(each),
+        length_ns=length_ns,
+    )
+
+
+def _title(workload: Workload, each: Repeated) -> str:
+    setup = each.setup
+    return f"{workload.title}: {setup.policy_title} on {cpus([setup.cpus])}{mark([each])}"
+
+
+def _caption(each: Repeated) -> str:
+    setup, seed = each.setup, each.runs[0].seed
+    doubt = "" if repeatable([each]) else " Not repeatable."
+    return (
+        f"Machine {literal(setup.machine)}, tick {format_time(setup.tick_ns)}, seed {seed}.{doubt}"
     )

@@ -4,6 +4,7 @@
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.ecdf import ecdf
 from schedlab.report.charts.gantt import gantt
+from schedlab.report.charts.lags import lag_over_time
 from schedlab.report.charts.lanes import lanes, readable_length_ns
 from schedlab.report.charts.latencies import latencies, latencies_in_panels
 from schedlab.report.charts.levels import levels
@@ -23,6 +24,7 @@ __all__ = [
     "ecdf",
     "gantt",
     "in_policy_order",
+    "lag_over_time",
     "lanes",
     "latencies",
     "latencies_in_panels",

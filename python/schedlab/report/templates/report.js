@@ -5,7 +5,6 @@
 // Where there is no room beside the text, the contents begin folded.
 function foldContents() {
     const contents = document.querySelector(".contents details");
-    if (!contents) return;
     const narrow = matchMedia("(max-width: 68rem)");
     const follow = () => {
         contents.open = !narrow.matches;
@@ -165,9 +164,6 @@ function addFilter(figure, body) {
     follow();
     return follow;
 }
-
-// Pages that were opened as files have no modules.
-if (location.protocol !== "file:") import("./traces.js");
 
 foldContents();
 followReading();

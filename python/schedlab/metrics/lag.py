@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""Lag: what is owed to each process of the CPU time that the workload got (docs/metrics.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from schedlab.metrics.ideal import Floats
+from schedlab.metrics.intervals import state_intervals
+from schedlab.metrics.lives import Lives, attribute_at, lives
+from schedlab.metrics.people import people
+from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS, KINDS, Weights, chosen_weights, weight_of
+from schedlab.metrics.window import Window, measured_window
+from schedlab.trace import Kind, Trace
+from schedlab.trace.model import Integers
+
+SCHEMA = {"life": pl.Int64, "time_ns": pl.Int64, "lag_ns": pl.Float64}
+
+
+def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
+    """The lag of each process of the workload in the window; by life, then time.
+
+    Columns: life, time_ns, lag_ns: at the begin and at the end of each time in which the process
+    ran or waited. In between, the lag only falls (it runs) or only rises (it waits); while the
+    process is blocked it stays what it was. `weights`: as `compute` has them.
+    """
+    who, window = lives(trace), measured_window(trace)
+    choice = weights or chosen_weights(trace, window)
+    ready = _cut(trace, who, _ready(trace, who, window), choice)
+    if ready.is_empty():
+        return pl.DataFrame(schema=SCHEMA)
+    life, begin, end, row = (
+        ready[name].to_numpy() for name in ("life", "begin_ns", "end_ns", "begin_row")
+    )
+    weight = _weights_at(trace, who, life, row, choice)
+    runs = (ready["state"] == "running").to_numpy()
+    gained = _ideal(begin, end, weight, runs) - np.where(runs, end - begin, 0)
+    after = ready.select("life", time_ns="end_ns", gained=pl.Series(gained)).with_columns(
+        lag_ns=pl.col("gained").cum_sum().over("life")
+    )
+    before = after.with_columns(
+        time_ns=ready["begin_ns"], lag_ns=pl.col("lag_ns") - pl.col("gained")
+    )
+    return (
+        pl.concat([before, after])
+        .select("life", "time_ns", "lag_ns")
+        .sort("life", "time_ns", maintain_order=True)
+        .unique(["life", "time_ns"], keep="last", maintain_order=True)
+    )
+
+
+def _ready(trace: Trace, who: Lives, window: Window) -> pl.DataFrame:
+    """When the workload's processes ran or waited, within the window."""
+    workload = people(trace, who, window).filter(pl.col("role") == "workload").select("life")
+    return (
+        state_intervals(trace, who)
+        .filter(pl.col("state") != "blocked")
+        .join(workload, on="life", how="semi", maintain_order="left")
+        .with_columns(pl.col("begin_ns", "end_ns").clip(window.begin_ns, window.end_ns))
+        .filter(pl.col("begin_ns") < pl.col("end_ns"))
+    )
+
+
+def _cut(trace: Trace, who: Lives, ready: pl.DataFrame, choice: Weights) -> pl.DataFrame:
+    """The same, in pieces in each of which the weight stays what it is."""
+    if choice == "equal":
+        return ready
+    rows = trace.rows(Kind.ATTRIBUTE)
+    rows = rows[trace.at("first", rows) == KINDS[choice]]
+    set_ = pl.DataFrame(
+        {
+            "life": who.life_at(trace.at("process", rows).astype(np.int64), rows),
+            "at": trace.at("time_ns", rows).astype(np.int64),
+            "row": rows.astype(np.int64),
+        }
+    ).sort("life", "at")
+    whole = ready.with_row_index("place").sort("life", "begin_ns")
+    cuts = set_.join_asof(
+        whole, left_on="at", right_on="begin_ns", by="life", check_sortedness=False
+    ).filter(pl.col("at") < pl.col("end_ns"))
+    cuts = cuts.with_columns(begin_ns="at", begin_row="row").select(whole.columns)
+    return (
+        pl.concat([whole, cuts])
+        .sort("place", "begin_ns", "begin_row")
+        .with_columns(
+            end_ns=pl.coalesce(pl.col("begin_ns").shift(-1).over("place"), pl.col("end_ns"))
+        )
+        .filter(pl.col("begin_ns") < pl.col("end_ns"))
+        .drop("place")
+        .sort("life", "begin_ns")
+    )
+
+
+def _weights_at(
+    trace: Trace, who: Lives, life: Integers, row: Integers, choice: Weights
+) -> Integers:
+    if choice == "equal":
+        return np.ones(len(life), np.int64)
+    kind = KINDS[choice]
+    return weight_of(kind, attribute_at(trace, who, kind, life, row, ATTRIBUTE_DEFAULTS[kind]))
+
+
+def _ideal(begin: Integers, end: Integers, weight: Integers, runs: np.ndarray) -> Floats:
+    """The service that is due in each interval.
+
+    At each moment as many CPUs as run the workload are shared by weight among those that are ready,
+    of which none gets more than one. All of a weight are due the same then.
+    """
+    times = np.unique(np.concatenate((begin, end)))
+    kinds = np.unique(weight)[::-1]
+    ready = np.array([_count(times, begin, end, weight == kind) for kind in kinds])
+    rates = _rates(kinds.astype(float), ready, _count(times, begin, end, runs))
+    due = np.zeros((len(kinds), len(times)))
+    np.cumsum(rates * np.diff(times), axis=1, out=due[:, 1:])
+    place = np.searchsorted(-kinds, -weight)
+    gained: Floats = (
+        due[place, np.searchsorted(times, end)] - due[place, np.searchsorted(times, begin)]
+    )
+    return gained
+
+
+def _count(times: Integers, begin: Integers, end: Integers, chosen: np.ndarray) -> Floats:
+    """How many of the chosen intervals last from each time to the next."""
+    begun = np.searchsorted(np.sort(begin[chosen]), times[:-1], side="right")
+    ended = np.searchsorted(np.sort(end[chosen]), times[:-1], side="right")
+    count: Floats = (begun - ended).astype(float)
+    return count
+
+
+def _rates(kinds: Floats, ready: Floats, cpus: Floats) -> Floats:
+    """The part of a CPU that is due to each one of a weight (a row each, the heaviest first), when
+    so many are ready and so many CPUs are to be shared."""
+    rates = np.ones_like(ready)
+    left, load = cpus.copy(), kinds @ ready
+    fills = np.ones(len(cpus), bool)
+    for row, kind in enumerate(kinds):
+        # A heavy one that fills a CPU leaves the others to the rest; then none that is lighter may.
+        fills &= kind * left >= load
+        rates[row] = np.where(fills, 1, kind * left / np.where(load > 0, load, 1))
+        left -= np.where(fills, ready[row], 0)
+        load -= np.where(fills, kind * ready[row], 0)
+    return rates

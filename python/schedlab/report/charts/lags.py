@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""What was owed to each process as time went on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from schedlab.metrics import lags
+from schedlab.metrics.tables import duration
+from schedlab.report.charts.nothing import NothingToDraw
+from schedlab.report.charts.parts import (
+    NUMBERS,
+    STROKE_SIZE,
+    Looks,
+    chart_of,
+    chosen_in_legend,
+    opacity_if,
+    sentences,
+)
+from schedlab.report.charts.processes import people_of, span_of
+from schedlab.report.charts.theme import WIDTH
+from schedlab.report.charts.time_axis import TimeAxis, Unit
+from schedlab.report.model import Chart
+from schedlab.trace import Trace
+
+PROCESSES_MOST = 7
+PLACES = 600
+"""The most times at which a process's lag is drawn; with more, the extremes of each part of the time."""
+
+
+def lag_over_time(
+    name: str,
+    trace: Trace,
+    *,
+    title: str,
+    caption: str,
+    length_ns: int | None = None,
+    unit: Unit = "ticks",
+) -> Chart:
+    """The lag of each process of the workload (docs/metrics.md), from the window's beginning on.
+
+    With more than PROCESSES_MOST, those whose lag was farthest from 0. `length_ns`: only so much of
+    the window. Raises NothingToDraw if fewer than two processes wanted a CPU then.
+    """
+    people = people_of(trace)
+    begin = people.window.begin_ns
+    span = span_of(people.window, None, None if length_ns is None else begin + length_ns)
+    axis = TimeAxis(span, begin, unit, trace.header.tick_ns)
+    owed = (
+        lags(trace)
+        .filter(pl.col("time_ns").is_between(span.begin_ns, span.end_ns))
+        .join(people.names.select("life", "label"), on="life", maintain_order="left")
+    )
+    if owed["life"].n_unique() < 2:
+        raise NothingToDraw(f"chart {name}: no two processes wanted a CPU in that time")
+    far = owed.group_by("life", "label").agg(most=pl.col("lag_ns").abs().max())
+    order = far.sort("most", "life", descending=[True, False])["life"].to_list()
+    shown = far.filter(pl.col("life").is_in(order[:PROCESSES_MOST])).sort("life")
+    data = owed.select("label", "life", "time_ns", "lag_ns")
+    return Chart(
+        name,
+        title,
+        _chart(data.filter(pl.col("life").is_in(shown["life"].implode())), axis, shown),
+        data.drop("life"),
+        sentences(caption, *_remarks(len(far), len(shown))),
+        _words(data),
+    )
+
+
+def _chart(data: pl.DataFrame, axis: TimeAxis, shown: pl.DataFrame) -> Any:
+    parts = [_thinned(part) for part in data.partition_by("life", maintain_order=True)]
+    drawn = pl.concat(parts).with_columns(lag_ms=pl.col("lag_ns") / 1e6)
+    looks = Looks(shown["label"].to_list(), policies=False)
+    chosen = chosen_in_legend()
+    rows = drawn.select(*axis.embed("time_ns"), "lag_ms", series="label")
+    picture = chart_of(rows, digits=4).transform_calculate(at=axis.in_units("time"))
+    x = axis.x("at")
+    line = picture.mark_line(strokeWidth=1.8).encode(
+        x,
+        alt.Y("lag_ms:Q", title="lag (ms)", axis=alt.Axis(format=NUMBERS)),
+        looks.colour(symbolSize=STROKE_SIZE),
+        opacity=opacity_if(chosen),
+        tooltip=[
+            alt.Tooltip("series:N", title="process"),
+            alt.Tooltip("at:Q", title=f"at ({axis.unit})", format=NUMBERS),
+            alt.Tooltip("lag_ms:Q", title="lag (ms)", format=NUMBERS),
+        ],
+    )
+    return line.add_params(chosen).properties(width=WIDTH, height=260)
+
+
+def _thinned(part: pl.DataFrame) -> pl.DataFrame:
+    """Of one process: all of it, or of each part of the time the least and the greatest lag."""
+    if len(part) <= PLACES:
+        return part
+    place = np.arange(len(part)) * (PLACES // 2) // len(part)
+    grouped = part.with_columns(place=pl.Series(place)).group_by("place", maintain_order=True)
+    ends = (pl.all().get(pl.col("lag_ns").arg_min()), pl.all().get(pl.col("lag_ns").arg_max()))
+    return (
+        pl.concat([grouped.agg(end) for end in ends])
+        .drop("place")
+        .unique(maintain_order=True)
+        .sort("time_ns", maintain_order=True)
+    )
+
+
+def _remarks(processes: int, shown: int) -> list[str]:
+    return [
+        "Above 0: service is owed to the process; below: it has had more than its part.",
+        f"The {shown} of {processes} processes whose lag was farthest from 0."
+        if shown < processes
+        else "",
+    ]
+
+
+def _words(data: pl.DataFrame) -> str:
+    least, most = (
+        data.sort("lag_ns", "time_ns").row(place, named=True) for place in (0, len(data) - 1)
+    )
+    return (
+        "The lag of each process over time: at most"
+        f" {duration(most['lag_ns'])} owed to {most['label']}, and"
+        f" {duration(-least['lag_ns'])} had too early by {least['label']}."
+    )
