@@ -13,6 +13,7 @@ MODEL_OBJECTS := $(MODEL_SOURCES:%.c=%.o) policy_table.o
 MODEL_FLAGS   := -fwrapv -ffp-contract=off -ffreestanding -fno-strict-aliasing
 MODEL_C       := $(HOST_C) $(MODEL_FLAGS) -fPIC -fno-semantic-interposition
 MODEL_SAFE    := $(filter-out -O2,$(HOST_C)) $(MODEL_FLAGS) $(SIMULATOR_SAFE)
+MODEL_TRIED   := $(MODEL_SAFE) -fsanitize=fuzzer-no-link
 MODEL_WASM    := --target=wasm32 -std=c17 -O2 $(WARNINGS) -MMD -MP -I. $(MODEL_FLAGS) -mbulk-memory
 MODEL_TESTS   := $(patsubst tests/model/%.c,$B/model-tests/%,$(wildcard tests/model/*_test.c))
 
@@ -34,8 +35,7 @@ $B/$(1)/%.o: %.c Makefile model/model.mk
 endef
 $(eval $(call MODEL_RULES,model,$(MODEL_C)))
 $(eval $(call MODEL_RULES,model-wasm,$(MODEL_WASM)))
-$(eval $(call MODEL_RULES,model-safe,$(MODEL_SAFE)))
-$(eval $(call MODEL_RULES,model-fuzz,$(MODEL_SAFE) -fsanitize=fuzzer-no-link))
+$(eval $(call MODEL_RULES,model-safe,$(MODEL_TRIED)))
 
 MODEL_CALLS := begin copy feed reach set_window own record_cost status now events frame history explain alive
 
@@ -50,7 +50,8 @@ $B/model/model.wasm: $(MODEL_OBJECTS:%=$B/model-wasm/%)
 	@$(LINKER:%ld.lld$(VERSION)=%wasm-ld$(VERSION)) --no-entry --strip-all -z stack-size=262144 --export=__heap_base \
 	    $(MODEL_CALLS:%=--export=model_%) $^ -o $@
 
-$B/model-fuzz/fuzz_model: tests/model/fuzz_model.c $(MODEL_OBJECTS:%=$B/model-fuzz/%) Makefile model/model.mk
+$B/model-fuzz/fuzz_model: tests/model/fuzz_model.c $(MODEL_OBJECTS:%=$B/model-safe/%) Makefile model/model.mk
+	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(MODEL_SAFE) -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@
 

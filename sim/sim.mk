@@ -16,6 +16,8 @@ SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
+# One set of objects is for tests and for the fuzzers, which count where they come.
+SIMULATOR_TRIED    := $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
 SIMULATOR_FUZZ     := $(patsubst tests/sim/%.c,$B/sim-fuzz/%,$(wildcard tests/sim/fuzz_*.c))
@@ -67,9 +69,7 @@ $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/last_words.o $B/$(1)/simulator.a
 	@$$(CLANG) $(2) $$^ -o $$@
 endef
 $(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
-$(eval $(call SIMULATOR_RULES,sim-safe,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)))
-$(eval $(call SIMULATOR_RULES,sim-fuzz,$(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) \
-    -fsanitize=fuzzer-no-link))
+$(eval $(call SIMULATOR_RULES,sim-safe,$(SIMULATOR_TRIED)))
 
 # The library for other languages. It carries its own headers, so that what reads its declarations
 # there can never read those of another build.
@@ -105,7 +105,8 @@ $(SIMULATOR_FUZZ:%=%.run): %.run: %
 
 LINK_FUZZ = $(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer $(filter tests/%.c %.o %.a,$^) -o $@
 
-$(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-fuzz/simulator.a Makefile sim/sim.mk
+$(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
+	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(LINK_FUZZ)
 
@@ -113,10 +114,10 @@ $(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-fuzz/simulator.a Makefile
 $B/sim-fuzz/broken_engine.o: tests/sim/broken_policy.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link -Ipolicies \
-	    -DENGINE=engine_rr -DPOLICY=policy_rr -include $< -c sim/engine.c -o $@
+	@$(CLANG) $(SIMULATOR_TRIED) -Ipolicies -DENGINE=engine_rr -DPOLICY=policy_rr -include $< \
+	    -c sim/engine.c -o $@
 
-$B/sim-fuzz/broken: tests/sim/fuzz_machine.c $B/sim-fuzz/broken_engine.o $B/sim-fuzz/simulator.a \
+$B/sim-fuzz/broken: tests/sim/fuzz_machine.c $B/sim-fuzz/broken_engine.o $B/sim-safe/simulator.a \
                     Makefile sim/sim.mk
 	@echo "  $@"
 	@$(LINK_FUZZ)

@@ -134,17 +134,36 @@ def python_with(template: Path) -> str:
     return f'case "$*" in "-I -m venv "*) exec "{cp}" -a "{template}" "$4" ;; esac\nexec "{sys.executable}" "$@"'
 
 
+PIP = """
+import sys
+from pathlib import Path
+
+wanted = Path(sys.argv[sys.argv.index("-r") + 1]).read_text()
+assert sys.argv.count("install") == 1 and wanted.startswith("#") and wanted.count("\\n") == 1
+"""
+
+
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of Python, as the real module makes it."""
+    """An environment of Python, as the real module makes it, with a pip that has nothing to install: the real one
+    takes a half of a test's time. Tests of `real_python` have that."""
     place = tmp_path_factory.mktemp("template") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
+    (libraries,) = place.glob("lib/python*/site-packages")
+    (libraries / "pip").mkdir()
+    (libraries / "pip" / "__main__.py").write_text(PIP)
     return place
 
 
 @pytest.fixture
 def host(tmp_path: Path, template: Path) -> Host:
     return Host(tmp_path, template)
+
+
+@pytest.fixture
+def real_python(host: Host) -> None:
+    """Environments are made by the real modules."""
+    host.add("python3", f'exec "{sys.executable}" "$@"')
 
 
 def test_starts_from_anywhere_with_arguments_as_they_are(host: Host) -> None:
@@ -499,6 +518,7 @@ def test_a_named_python_must_serve(host: Host) -> None:
     assert host.environments() == []
 
 
+@pytest.mark.usefixtures("real_python")
 def test_a_failed_installation_leaves_nothing(host: Host) -> None:
     (host.checkout / "python" / "requirements.lock").write_text("nothing-of-that-name==0\n")
     status, output, messages = host.start("doctor", PIP_NO_INDEX="1")
