@@ -14,7 +14,9 @@ import sys
 from pathlib import Path
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
-sys.path[:0] = [str(Path(__file__).resolve().parents[1] / name) for name in ("python", "tests/shared")]
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[1] / name) for name in ("python", "tests/shared")
+]
 
 import argparse
 import json

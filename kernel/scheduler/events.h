@@ -15,8 +15,9 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason);
 /* Calls the CPU that should run, or take, a process that was queued. The queue is locked. */
 void scheduler_announce(struct queue *queue, const struct process *process);
 /* The current process does what a hook of the policy has said about it: any verdict except that to
- * continue. No queue is locked. */
-void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict);
+ * continue. No queue is locked. `hook`: its name, as messages have it. */
+void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict,
+                    const char *hook);
 /* Asks an idle CPU to pick if there may be a process for it. Returns false if there is none. */
 bool scheduler_look_for_work(struct cpu *cpu);
 

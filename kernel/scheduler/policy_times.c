@@ -54,7 +54,7 @@ static void end_turn(struct cpu *cpu, struct process *process)
     policy_times_change_turn(cpu, queue->view.turn_end);
     queue_unlock(queue);
     if (verdict != TICK_CONTINUE)
-        scheduler_obey(cpu, process, verdict);
+        scheduler_obey(cpu, process, verdict, "turn_over()");
 }
 
 /* Each process that may run again is announced, as one that was just queued. A queue has no more to

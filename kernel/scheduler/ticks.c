@@ -13,21 +13,22 @@
 #include "trace/trace.h"
 
 /* Seldom: no policy needs it, and one may do it by mistake. */
-static __attribute__((noinline)) void kill_for_policy(struct process *process)
+static __attribute__((noinline)) void kill_for_policy(struct process *process, const char *hook)
 {
     if (process_is_first(process) || process->killed)
         return;
-    print("pid %d (%s) ended by policy %s: its tick() returned TICK_KILL\n", process->pid,
-          process->name, policy->name);
+    print("pid %d (%s) ended by policy %s: its %s returned TICK_KILL\n", process->pid,
+          process->name, policy->name, hook);
     process_mark_killed(process);
 }
 
-void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict)
+void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict,
+                    const char *hook)
 {
     if (verdict == TICK_PREEMPT)
         scheduler_request(cpu, PREEMPT_SLICE);
     else if (verdict != TICK_CONTINUE)
-        kill_for_policy(process);
+        kill_for_policy(process, hook);
 }
 
 static void tick_process(struct cpu *cpu, struct process *process)
@@ -42,7 +43,7 @@ static void tick_process(struct cpu *cpu, struct process *process)
     if (waits)
         still_cpus_call();
     if (verdict != TICK_CONTINUE)
-        scheduler_obey(cpu, process, verdict);
+        scheduler_obey(cpu, process, verdict, "tick()");
 }
 
 /* Gives one of this CPU's waiting processes to another CPU. */

@@ -32,9 +32,10 @@ enum queue_flaw {
 #define FLAW_LOST_TEXT BROKE_A_RULE "its pick() returned null while tasks are queued that may run"
 #define FLAW_HELD_TEXT                                                                             \
     BROKE_A_RULE "its pick() held all tasks back, and no alarm is set that would let them run"
-#define FLAW_GIVEN_TEXT   BROKE_A_RULE "its pick() or steal() returned a task that is not queued"
-#define FLAW_COUNT_TEXT   "was in force when a run queue's count of running tasks was wrong"
-#define FLAW_VERDICT_TEXT BROKE_A_RULE "its tick() returned a verdict that does not exist"
+#define FLAW_GIVEN_TEXT BROKE_A_RULE "its pick() or steal() returned a task that is not queued"
+#define FLAW_COUNT_TEXT "was in force when a run queue's count of running tasks was wrong"
+#define FLAW_VERDICT_TEXT                                                                          \
+    BROKE_A_RULE "its tick() or turn_over() returned a verdict that does not exist"
 #define FLAW_CPU_TEXT                                                                              \
     BROKE_A_RULE "its place(), push() or balance() named a CPU that does not exist"
 

@@ -61,7 +61,7 @@ def test_a_file_has_one_table_of_all(printed: Printed) -> None:
     assert [heading.count(each) for each in HEADINGS] == [1] * len(HEADINGS)
 
 
-@pytest.mark.parametrize(("width", "tables"), [(80, 4), (120, 2), (300, 1)])
+@pytest.mark.parametrize(("width", "tables"), [(80, 3), (120, 2), (300, 1)])
 def test_a_terminal_has_as_many_tables_as_it_takes(
     printed: Printed, width: int, tables: int
 ) -> None:
@@ -69,4 +69,4 @@ def test_a_terminal_has_as_many_tables_as_it_takes(
     assert "…" not in text
     assert sum("metric" in line for line in text.splitlines()) == tables
     for heading in HEADINGS:
-        assert text.count(heading) == 2
+        assert text.count(heading.partition(",")[0]) == 2

@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from conftest import Command
 from kept_runs import MS, keep_figures
+from schedlab.comparison import listing as comparison_listing
 from schedlab.comparison.compare import Comparison, Match, Row, compare
 from schedlab.comparison.listing import listing
+from schedlab.display import terminal
 from schedlab.errors import WrongUsage
 from schedlab.runs.collection import read
 
@@ -44,11 +47,40 @@ def told(found: Comparison, everything: bool = False) -> str:
     return console.file.getvalue()
 
 
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> Console:
+    """A terminal of 80 columns, on which results are shown."""
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    for module in (terminal, comparison_listing):
+        monkeypatch.setattr(module, "results", lambda: console)
+    return console
+
+
 def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
     """Runs with the seeds 1, 2 … and these turnarounds in ms."""
     for number, turnaround in enumerate(turnarounds):
         keep_figures(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
     return folder
+
+
+def test_nothing_is_cut_on_a_narrow_terminal(tmp_path: Path, narrow: Console) -> None:
+    """Of a row, the interval of the difference stands below it, and the relative one below what is compared."""
+    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0], policy="rr")
+    after = seeds(tmp_path / "b", [11.0, 21.1, 31.0], policy="mlfq")
+    (table,) = (
+        part
+        for part in listing(compared(before, after), True)
+        if isinstance(part, Table)
+        if part.columns[0].header == "metric"
+    )
+    narrow.print(table)
+    assert isinstance(narrow.file, io.StringIO)
+    shown = narrow.file.getvalue()
+    assert "…" not in shown
+    lines = [line.split() for line in shown.splitlines()]
+    place = next(number for number, line in enumerate(lines) if line[:1] == ["turnaround,"])
+    assert lines[place] == ["turnaround,", "mean", "20", "ms", "21", "ms", "+1.03", "ms", "worse"]
+    assert lines[place + 1][0] == "+5.2" and "[" in lines[place + 1][2]
 
 
 def test_across_policies_by_seed(tmp_path: Path) -> None:

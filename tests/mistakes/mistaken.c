@@ -24,7 +24,8 @@ enum mistake {
     MISTAKE_CPU,        /* one that does not exist */
     MISTAKE_HOST_FIELD, /* is written */
     MISTAKE_KILL,
-    MISTAKE_STATE, /* is smaller than what is written to it */
+    MISTAKE_STATE,     /* is smaller than what is written to it */
+    MISTAKE_TURN_KILL, /* between ticks */
 };
 
 static const struct tunable mistaken_tunables[] = {
@@ -87,6 +88,8 @@ POLICY_FUNCTION task_t *mistaken_pick(run_queue_t *queue, uint32_t cpu)
         return state->tasks.first;
     if (mistaken_makes(scheduler, queue->now, MISTAKE_STRANGER))
         return (task_t *)(void SHARED_MEMORY *)state;
+    if (mistaken_makes(scheduler, queue->now, MISTAKE_TURN_KILL))
+        queue->turn_end = queue->now + 1;
     task_t *task = task_list_take_first(&state->tasks);
     if (mistaken_makes(scheduler, queue->now, MISTAKE_NULL))
         state->tasks.first->level = 1;
@@ -107,6 +110,12 @@ POLICY_FUNCTION enum tick_verdict mistaken_tick(run_queue_t *queue, task_t *task
     if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_KILL))
         return TICK_KILL;
     return TICK_PREEMPT;
+}
+
+POLICY_FUNCTION enum tick_verdict mistaken_turn_over(run_queue_t *queue, task_t *task)
+{
+    (void)queue, (void)task;
+    return TICK_KILL;
 }
 
 POLICY_FUNCTION uint64_t mistaken_time_slice(const scheduler_t *scheduler, const task_t *task)
@@ -136,6 +145,7 @@ POLICY_DEFINITION policy_mistaken = {
     .dequeue = mistaken_dequeue,
     .pick = mistaken_pick,
     .tick = mistaken_tick,
+    .turn_over = mistaken_turn_over,
     .time_slice = mistaken_time_slice,
     .place = mistaken_place,
 };

@@ -18,7 +18,7 @@ RULES = {
     "null": (BROKEN_RULE, "mistaken_pick() reads or writes address 0x48, where nothing is"),
     "division": (BROKEN_RULE, "mistaken_enqueue() divides by zero"),
     "lost": (FAILED, "its pick() returned null while tasks are queued that may run"),
-    "verdict": (FAILED, "its tick() returned a verdict that does not exist"),
+    "verdict": (FAILED, "its tick() or turn_over() returned a verdict that does not exist"),
     "cpu": (FAILED, "its place(), push() or balance() named a CPU that does not exist"),
 }
 

@@ -21,7 +21,7 @@ RULES = {
     "null": f"mistaken_pick() writes to address 0x48, where nothing is, at {FILE}:",
     "lost": "its pick() returned null while",
     "twice": "its pick() or steal() returned a task that is not queued: pid",
-    "verdict": "its tick() returned a verdict that does not exist: pid",
+    "verdict": "its tick() or turn_over() returned a verdict that does not exist: pid",
     "cpu": "its place(), push() or balance() named a CPU that does not exist",
 }
 
@@ -68,9 +68,10 @@ def test_the_null_pointers_line_is_told(tmp_path: Path) -> None:
     assert outcome.message.splitlines()[0].endswith(f"{FILE}:{line_of('tasks.first->level = 1')}:")
 
 
-def test_a_kill_by_the_policy_is_told_as_one(tmp_path: Path) -> None:
-    status, console, outcome = run(tmp_path, "kill", 1)
+@pytest.mark.parametrize(("mistake", "hook"), [("kill", "tick()"), ("turn_kill", "turn_over()")])
+def test_a_kill_by_the_policy_is_told_as_one(tmp_path: Path, mistake: str, hook: str) -> None:
+    status, console, outcome = run(tmp_path, mistake, 1)
     assert status == FAILED
-    assert "ended by policy mistaken: its tick() returned TICK_KILL" in console
+    assert f"ended by policy mistaken: its {hook} returned TICK_KILL" in console
     assert outcome.message.startswith("policy mistaken has ended ")
-    assert "its tick() returned TICK_KILL" in outcome.message
+    assert f": its {hook} returned TICK_KILL" in outcome.message

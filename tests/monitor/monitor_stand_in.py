@@ -25,7 +25,7 @@ from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from schedlab.monitor.files import PAGE, POLICY
-from schedlab.monitor.server import THEME_FILES
+from schedlab.monitor.server import SHARED_FILES
 from schedlab.monitor.vega import vega_script
 from schedlab.report.html import TEMPLATES
 from schedlab.toolchain.policies import read_catalogue
@@ -430,7 +430,7 @@ class StandIn:
                 (r"/socket", _Socket, {"stand_in": self}),
                 (r"/vega\.js", _Vega),
                 (r"/way\.js", _Way),
-                (THEME_FILES, _File, {"path": str(TEMPLATES)}),
+                (SHARED_FILES, _File, {"path": str(TEMPLATES)}),
                 (r"/(.*)", _File, files),
             ]
         )

@@ -8,7 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,14 +20,15 @@ import pytest
 from conftest import ROOT
 from monitor_stand_in import WAY
 from page_waits import until
+from perfetto_stand_in import stand_in_for_perfetto
 from schedlab.monitor.files import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
-from schedlab.report.html import TEMPLATES, THEME
+from schedlab.report.html import SHARED, TEMPLATES
 from schedlab.toolchain.policies import read_catalogue
 from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 BROWSER = find_browser()
 pytestmark = [
@@ -41,7 +42,6 @@ pytestmark = [
 OWN_WORDS = "The task with the strangest name is next."
 SITE: list[str] = []
 """Its address, while it is served."""
-PERFETTO = "https://ui.perfetto.dev/"
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
@@ -56,19 +56,6 @@ STYLES
 <body data-enlarged=""><main id="content"></main>
 <p class="unseen" id="announcements"></p><script type="module" src="made-up.js"></script>"""
 STYLES = re.findall(r'<link rel="stylesheet" href="styles/.*>', (PAGE / "index.html").read_text())
-PERFETTO_PAGE = """<!DOCTYPE html><script>
-let asked = 0;
-addEventListener("message", (event) => {
-    if (event.data === "PING") {
-        asked += 1;
-        if (asked > 2) event.source.postMessage("PONG", event.origin);
-    } else if (event.data.perfetto) {
-        const { buffer, title, fileName } = event.data.perfetto;
-        const text = new TextDecoder().decode(buffer);
-        document.title = JSON.stringify({ text, title, fileName });
-    }
-});
-</script>"""
 
 
 class Files(BaseHTTPRequestHandler):
@@ -81,7 +68,7 @@ class Files(BaseHTTPRequestHandler):
         name = urlsplit(self.path).path.removeprefix("/")
         body = self.own.get(name)
         if body is None:
-            body = ((TEMPLATES if name in THEME else PAGE) / name).read_bytes()
+            body = ((TEMPLATES if name in SHARED else PAGE) / name).read_bytes()
         self.send_response(200)
         self.send_header("Content-Security-Policy", POLICY)
         self.send_header("Content-Type", f"{TYPES.get(Path(name).suffix, 'text/html')}")
@@ -620,16 +607,9 @@ def test_time_line_begins_anew_after_a_restart(browser: Browser) -> None:
         assert found["end"] <= 1.1e9
 
 
-def stand_in_for_perfetto(route: Route) -> None:
-    from playwright.sync_api import Error
-
-    with suppress(Error):  # the window may be closed by now
-        route.fulfill(body=PERFETTO_PAGE, content_type="text/html")
-
-
 def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
     with shown(browser, "timeline") as page:
-        page.context.route(f"{PERFETTO}**", stand_in_for_perfetto)
+        stand_in_for_perfetto(page)
         page.evaluate("() => { lab.answers.perfetto = () => 'trace/made-up.pftrace'; }")
         play(page, 2)
         with page.context.expect_page() as opened:
@@ -638,7 +618,7 @@ def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
         until(window, lambda: window.title().startswith("{"))
         got = json.loads(window.title())
         assert got == {
-            "text": "the trace",
+            "bytes": list(b"the trace"),
             "title": "schedlab: System a, mlfq",
             "fileName": "made-up.pftrace",
         }
@@ -650,7 +630,7 @@ def test_trace_is_handed_over_to_perfetto(browser: Browser) -> None:
 
 def test_what_perfetto_cannot_get_is_said(browser: Browser) -> None:
     with shown(browser, "timeline") as page:
-        page.context.route(f"{PERFETTO}**", stand_in_for_perfetto)
+        stand_in_for_perfetto(page)
         play(page, 2)
         with page.context.expect_page() as opened:
             page.click("[aria-label^='Open the same data']")

@@ -24,6 +24,7 @@ from schedlab.page.build import (
     page_of,
     sources,
 )
+from schedlab.report.charts import theme
 from schedlab.toolchain import kept
 from schedlab.toolchain.build import MODULE, SIMULATOR, build
 from schedlab.toolchain.policies import built_listing
@@ -133,7 +134,13 @@ def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
     page.wait_for_function("() => document.querySelectorAll('#system-d tbody tr').length > 3")
     stand(page)
     page.wait_for_timeout(300)  # the last frame of each is there
-    assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq", "lottery", "stride"]
+    policies = ["rr", "mlfq", "lottery", "stride"]
+    assert page.locator(".strip-policy").all_text_contents() == policies
+    dots = page.locator(".strip-policy").evaluate_all(
+        "all => all.map(each => getComputedStyle(each, '::before').backgroundColor)"
+    )
+    colours = (theme.policy_look(each).colour for each in policies)
+    assert dots == [f"rgb{tuple(bytes.fromhex(each[1:]))}" for each in colours]
     assert len(set(clocks(page))) == 1
 
 

@@ -266,7 +266,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS, *theme.OWN_COLOURS})
+COLOURS = sorted({*theme.PALETTE, *theme.POLICY_COLOURS.values(), *theme.OWN_COLOURS})
 
 SIGHT = {
     "all cones": np.eye(3),

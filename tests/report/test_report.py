@@ -69,6 +69,7 @@ def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
     names = {path.name for path in written.iterdir()}
     assert names == {
         *("index.html", "second.html", *html.STYLES, "report.js", "made.js", "vega.js"),
+        *("traces.js", html.HAND_OVER),
         *("report.json", "report.md", "files"),
     }
     beside = {path.name for path in (written / "files").iterdir()}

@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from contrast import CONTRAST_SCRIPT
+from page_waits import until
+from perfetto_stand_in import stand_in_for_perfetto
 from report_samples import sample_report, small_runs
 from schedlab.report import build, layout
 from schedlab.report.model import Chart, Report, Table
@@ -272,6 +279,7 @@ def test_a_report_of_real_runs_is_drawn(browser: Browser, tmp_path: Path) -> Non
                 if size != TELEPHONE:
                     assert cut_off(page) == []
     check_list(browser, first.with_name("runs.html"))
+    check_traces(browser, first.parent)
 
 
 def cut_off(page: Page) -> list[str]:
@@ -312,6 +320,40 @@ def check_list(browser: Browser, file: Path) -> None:
         assert page.locator(".pages [aria-current]").inner_text() == "All runs"
         page.locator(".above a").click()
         assert page.locator("h1").inner_text() == "All runs"
+
+
+def check_traces(browser: Browser, folder: Path) -> None:
+    """A click hands a run's trace over to Perfetto from pages that are served, and saves it from files."""
+    kept = next(folder.glob("play/*.perfetto-trace.gz"))
+    link = f"a[href$='{kept.name}']"
+    playing = f"play/{kept.name.partition('.')[0]}.html"
+    with browser.new_page() as page:  # a download is a request that fails
+        page.goto((folder / "runs.html").as_uri())
+        page.locator(f"details:has({link}) summary").click()
+        with page.expect_download() as download:
+            page.locator(link).click()
+        assert download.value.path().read_bytes() == kept.read_bytes()
+    handler = partial(QuietFiles, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browser.new_page() as page:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stand_in_for_perfetto(page)
+        for place, before in (("runs.html", f"details:has({link}) summary"), (playing, "b")):
+            page.goto(f"http://127.0.0.1:{server.server_port}/{place}", wait_until="networkidle")
+            page.locator(before).click()
+            with page.context.expect_page() as window:
+                page.locator(link).click()
+            got = json.loads(title_with_json(window.value))
+            assert (bytes(got["bytes"]), got["fileName"]) == (kept.read_bytes(), kept.name)
+        server.shutdown()
+    assert b"mixed" in gzip.decompress(kept.read_bytes())
+
+
+def title_with_json(window: Page) -> str:
+    return until(window, lambda: title if (title := window.title()).startswith("{") else None)
+
+
+class QuietFiles(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None: ...
 
 
 # --- a report that grows

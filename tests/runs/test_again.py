@@ -47,6 +47,7 @@ def read_back(command: str) -> list[dict[str, Any]]:
             **({"with": dict(options["changes"])} if options["changes"] else {}),
             **({"delays": delays_text(options["delays"])} if options["delays"] else {}),
             **({"costs": options["costs"]} if options["costs"] else {}),
+            **({"ignore_limits": True} if options["ignore_limits"] else {}),
         }
         for policy, cpus, repeat in product(
             options["policies"], options["cpus"], range(options["repeats"])
@@ -97,3 +98,10 @@ def test_all_of_some_policies_on_some_cpus_is_one_command() -> None:
 def test_what_no_option_names_is_left_out(other: dict[str, Any]) -> None:
     assert commands([{**MANIFEST, **other}]) == []
     assert len(commands([{**MANIFEST, **other}, MANIFEST])) == 1
+
+
+def test_a_run_that_passed_over_limits_does_so_again() -> None:
+    run = {**MANIFEST, "machine": "host", "memory_mib": 0, "ignore_limits": True}
+    (command,) = commands([run])
+    (again,) = read_back(command)
+    assert {**again, "memory_mib": 0} == run, "it has this machine's memory"

@@ -61,7 +61,7 @@ def check(choices: tuple[object, ...]) -> None:
             say(f"schedlab: {error}")
             broken = True
             continue
-        killed = f"; its tick() ended {passed.kills} tasks (TICK_KILL)" if passed.kills else ""
+        killed = f"; it ended {passed.kills} tasks by TICK_KILL" if passed.kills else ""
         click.echo(
             f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} setups{killed}"
         )

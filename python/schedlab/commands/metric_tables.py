@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from schedlab.display.terminal import new_table, print_whole, results, whole_width
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from schedlab.metrics import Metrics
     from schedlab.outputs import Figures
 
@@ -19,12 +21,8 @@ def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
 
     `columns`: the headings, and what was measured.
     """
-    from schedlab import metrics
-
-    width = results().width if results().is_terminal else None
-    for some in _that_fit(columns, width):
-        for table in metrics.tables(some):
-            print_whole(table)
+    for table in _that_fit(columns):
+        print_whole(table)
 
 
 def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
@@ -40,15 +38,20 @@ def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
     print_whole(table)
 
 
-def _that_fit(
-    columns: Sequence[tuple[str, Metrics]], width: int | None
-) -> list[list[tuple[str, Metrics]]]:
-    """Returns the columns in groups, as many in each as there can be in all of them, and one at least."""
+def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
+    """Returns tables of as many columns as there can be in all of them, and one at least."""
     from schedlab import metrics
 
+    whole = metrics.tables(list(columns))
+    if not results().is_terminal or _all_fit(whole):
+        return whole
     for size in range(len(columns), 0, -1):
-        groups = [list(columns[at : at + size]) for at in range(0, len(columns), size)]
-        tables = (table for group in groups for table in metrics.tables(group))
-        if width is None or size == 1 or all(whole_width(each) <= width for each in tables):
-            return groups
+        groups = (list(columns[at : at + size]) for at in range(0, len(columns), size))
+        narrow = [table for group in groups for table in metrics.tables(group, narrow=True)]
+        if size == 1 or _all_fit(narrow):
+            return narrow
     return []
+
+
+def _all_fit(found: Sequence[Table]) -> bool:
+    return all(whole_width(each) <= results().width for each in found)

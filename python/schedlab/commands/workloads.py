@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from schedlab.commands.options import CHANGE, SEED, TICK, echo_json, given, json_option
+from schedlab.display.terminal import results
 from schedlab.errors import WrongUsage
 
 
@@ -70,16 +71,15 @@ def print_names(as_json: bool) -> None:
     """Prints all that can be named."""
     from schedlab.workload.palette import palette
     from schedlab.workload.programs import workload_programs
+    from schedlab.workload.workload_files import description
 
     programs = workload_programs()
-    files = {name: entry.title for name, entry in palette().items()}
+    files = {name: description(entry.file) or entry.title for name, entry in palette().items()}
     if as_json:
         echo_json({"programs": programs, "files": files})
         return
-    width = max(map(len, (*programs, *files)))
+    formatter = click.HelpFormatter(width=results().width)
     for title, named in (("Programs", programs), ("Workload files", files)):
-        click.echo(f"{title}\n")
-        for name, meaning in named.items():
-            click.echo(f"  {name:{width}}  {meaning}")
-        click.echo("")
-    click.echo("Run one: ./schedlab run --workload NAME")
+        with formatter.section(title):
+            formatter.write_dl(list(named.items()))
+    click.echo(f"{formatter.getvalue()}\nRun one: ./schedlab run --workload NAME")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, Measure, told
 from schedlab.comparison.printed import as_text, change_as_text, number_as_text
 from schedlab.comparison.setups import DIMENSIONS, Fact, key_of
 from schedlab.comparison.statistics import FEW
-from schedlab.display.terminal import new_table
+from schedlab.display.terminal import new_table, results, whole_width
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Repeated
@@ -31,6 +32,8 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
     "not repeatable": ("one run each", "yellow"),
 }
 _VALUES_SHOWN = 6
+_INTERVAL = re.compile(r" (\[.*\]|\(1 seed\))")
+"""Of a number."""
 _TITLES = {each.name: each.title for each in (*MEASURES, *GROUP_MEASURES)}
 
 
@@ -70,10 +73,10 @@ def alike(facts: Sequence[Fact]) -> Text:
     return Text(f"The same: {'; '.join(words)}.", "dim")
 
 
-def _some(values: Sequence[str]) -> str:
+def _some(values: Sequence[str], between: str = ", ") -> str:
     if len(values) <= _VALUES_SHOWN:
-        return ", ".join(values)
-    return f"{', '.join(values[: _VALUES_SHOWN - 1])} … ({len(values)})"
+        return between.join(values)
+    return f"{between.join(values[: _VALUES_SHOWN - 1])} … ({len(values)})"
 
 
 def _explanations(found: Comparison) -> Iterator[Text]:
@@ -84,7 +87,7 @@ def _explanations(found: Comparison) -> Iterator[Text]:
         )
     for side, alone in (("before", found.alone_before), ("after", found.alone_after)):
         if alone:
-            names = _some([_name(each, DIMENSIONS) for each in alone])
+            names = _some([_name(each, DIMENSIONS) for each in alone], "; ")
             yield Text(f"Without a partner, {side}: {names}", "yellow")
 
 
@@ -128,16 +131,50 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
     """The metrics that changed; with `everything`, all."""
     rows = [row for row in match.rows if everything or row.verdict not in ("same", "chance")]
     hidden = len(match.rows) - len(rows)
-    figures = (">before", ">after", ">difference", ">relative", ">by chance")
     heading = Text(f"{title(match, across)} ({_seeds(match)})")
+    table = _wide(heading, rows)
+    if results().is_terminal and whole_width(table) > results().width:
+        table = _narrow(heading, rows)
+    if hidden:
+        table.caption = Text(f"{_hidden(match.rows)} (--all shows them)", "dim")
+    yield table
+
+
+def _wide(heading: Text, rows: Sequence[Row]) -> Table:
+    """A row in a line."""
+    figures = (">before", ">after", ">difference", ">relative", ">by chance")
     table = new_table(heading, "group", "metric", *figures, "")
     for number, row in enumerate(rows):
         first = number == 0 or rows[number - 1].group != row.group
         last = number + 1 == len(rows) or rows[number + 1].group != row.group
         table.add_row(*_cells(row, first), end_section=last)
-    if hidden:
-        table.caption = Text(f"{_hidden(match.rows)} (--all shows them)", "dim")
-    yield table
+    return table
+
+
+def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
+    """A row in two lines, below its group. The intervals of means have no room."""
+    columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\nby chance")
+    table = new_table(heading, "metric", *columns)
+    for number, row in enumerate(rows):
+        group, metric, before, after, difference, relative, chance, said = _cells(row, True)
+        if number == 0 or rows[number - 1].group != row.group:
+            table.add_row(group)
+        table.add_row(
+            metric,
+            _INTERVAL.sub("", str(before)),
+            f"{_INTERVAL.sub('', str(after))}\n{relative}",
+            _below(str(difference)),
+            Text.assemble(said, f"\n{chance}" if chance else ""),
+        )
+    for column in table.columns[1:4]:
+        column.no_wrap = True
+    return table
+
+
+def _below(number: str) -> str:
+    """Returns the text with its interval in a line of its own."""
+    interval = _INTERVAL.search(number)
+    return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
 
 
 def only_one_side(match: Match) -> Iterator[Text]:

@@ -19,7 +19,7 @@ _FAULT = re.compile(
 _FRAME = re.compile(r"^ +(0x[0-9a-f]+)(?: (\S+))?$")
 _LABEL = ".L"
 """The names of places within functions begin so."""
-_KILLED = re.compile(r"ended by policy (\S+): its tick\(\) returned TICK_KILL")
+_KILLED = re.compile(r"ended by policy (\S+): its (\w+\(\)) returned TICK_KILL")
 _DEEDS = {
     "load page fault": "reads address {address}, where nothing is",
     "store page fault": "writes to address {address}, where nothing is",
@@ -41,7 +41,8 @@ def killed_in(console: str) -> str:
     if not found:
         return ""
     ended = "a process" if len(found) == 1 else f"{len(found)} processes"
-    return f"policy {found[0]} has ended {ended}: its tick() returned TICK_KILL"
+    hooks = " and ".join(dict.fromkeys(hook for _, hook in found))
+    return f"policy {found[0][0]} has ended {ended}: its {hooks} returned TICK_KILL"
 
 
 def explained(lines: Sequence[str], program: Path | None) -> tuple[str, list[str]]:

@@ -23,16 +23,18 @@ _NOTABLE_POINTS = 1.0
 """A share is shown as off its ideal from this many percentage points."""
 
 
-def tables(runs: list[tuple[str, Metrics]]) -> list[Table]:
+def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Table]:
     """Two tables, one column per run: the workload as a whole, and its groups.
 
     `runs` are headings ("2 CPUs", "lottery") and metrics. Without runs there are
-    no tables; without groups there is no second one.
+    no tables; without groups there is no second one. `narrow`: with what rows have in common in a row of its own above
+    them, and each part of a heading in a line.
     """
     if not runs:
         return []
-    whole = _workload_table(runs)
-    return [whole, _group_table(runs)] if any(len(run.groups) for _, run in runs) else [whole]
+    whole = _workload_table(runs, narrow)
+    several = any(len(run.groups) for _, run in runs)
+    return [whole, _group_table(runs, narrow)] if several else [whole]
 
 
 def duration(nanoseconds: float | None) -> str:
@@ -167,11 +169,11 @@ _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
 ]
 
 
-def _workload_table(runs: list[tuple[str, Metrics]]) -> Table:
-    table = _table("Workload", "metric", "", (heading for heading, _ in runs))
+def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+    table = _table("Workload", "metric", (heading for heading, _ in runs), narrow)
     rows = [metrics.summary.row(0, named=True) for _, metrics in runs]
     for metric, lines in _WORKLOAD:
-        _add_section(table, metric, lines, rows)
+        _add_section(table, metric, lines, rows, narrow)
     table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None
     return table
 
@@ -217,8 +219,8 @@ _GROUP: list[tuple[str, Format]] = [
 ]
 
 
-def _group_table(runs: list[tuple[str, Metrics]]) -> Table:
-    table = _table("Groups", "group", "", (heading for heading, _ in runs))
+def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+    table = _table("Groups", "group", (heading for heading, _ in runs), narrow)
     running: Counter[str] = Counter()
     for _, metrics in runs:
         running.update(dict(metrics.groups.select("group", "running_ns").iter_rows()))
@@ -227,24 +229,33 @@ def _group_table(runs: list[tuple[str, Metrics]]) -> Table:
         table.caption = f"{len(running) - len(names)} groups that ran less are not shown."
     by_name = [{row["group"]: row for row in metrics.groups.to_dicts()} for _, metrics in runs]
     for name in names:
-        _add_section(table, name, _GROUP, [rows.get(name) for rows in by_name])
+        _add_section(table, name, _GROUP, [rows.get(name) for rows in by_name], narrow)
     return table
 
 
-def _table(title: str, first: str, second: str, headings: Iterable[str]) -> Table:
+def _table(title: str, first: str, headings: Iterable[str], narrow: bool) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.caption_justify = "left"
-    table.add_column(first, style="bold", no_wrap=True)
-    table.add_column(second, style="dim", no_wrap=True)
+    if not narrow:
+        table.add_column(first, style="bold", no_wrap=True)
+    table.add_column(first if narrow else "", style="dim", no_wrap=True)
     for heading in headings:
-        table.add_column(Text(heading), justify="right", no_wrap=True)
+        told = heading.replace(", ", ",\n") if narrow else heading
+        table.add_column(Text(told), justify="right", no_wrap=True)
     return table
 
 
 def _add_section(
-    table: Table, title: str, lines: list[tuple[str, Format]], rows: Sequence[Row | None]
+    table: Table,
+    title: str,
+    lines: list[tuple[str, Format]],
+    rows: Sequence[Row | None],
+    narrow: bool,
 ) -> None:
+    if narrow:
+        table.add_row(Text(title, "bold not dim"))
     for number, (name, show) in enumerate(lines):
         cells = [_NOTHING if row is None else show(row) for row in rows]
-        last = number == len(lines) - 1
-        table.add_row("" if number else Text(title), name, *cells, end_section=last)
+        last = number == len(lines) - 1 and not narrow
+        begins = (f"  {name}",) if narrow else ("" if number else Text(title), name)
+        table.add_row(*begins, *cells, end_section=last)

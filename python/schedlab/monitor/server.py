@@ -26,10 +26,10 @@ from schedlab.monitor.limits import MESSAGE_BYTES_MAX, BoundedServer
 from schedlab.monitor.page_socket import Socket, encode
 from schedlab.monitor.session import Session
 from schedlab.monitor.watched import Watched
-from schedlab.report.html import TEMPLATES, THEME
+from schedlab.report.html import SHARED, TEMPLATES
 
-THEME_FILES = f"/({'|'.join(THEME)})"
-"""Style sheets that the reports have, too."""
+SHARED_FILES = f"/({'|'.join(SHARED)})"
+"""Files that the reports have, too."""
 LOCAL = "127.0.0.1"
 STATE_S = 0.1
 """The time from one word on how systems are to the next."""
@@ -103,7 +103,7 @@ class Server:
                 (r"/vega\.js", Made, VEGA),
                 (r"/machine\.wasm", Made, MODULE),
                 (r"/(?:report|perfetto)/([\w-]+)/(.+)", Published, {"path": "/"}),
-                (THEME_FILES, PageFile, {"path": str(TEMPLATES)}),
+                (SHARED_FILES, PageFile, {"path": str(TEMPLATES)}),
                 (r"/(.*)", PageFile, page),
             ],
             websocket_ping_interval=_PING_S,

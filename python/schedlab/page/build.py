@@ -16,7 +16,7 @@ from schedlab.monitor.lesson import read_lesson, ready
 from schedlab.monitor.vega import vega_script
 from schedlab.page.modules import bundled
 from schedlab.paths import ROOT
-from schedlab.report.html import TEMPLATES, THEME
+from schedlab.report.html import HAND_OVER, SHARED, TEMPLATES, THEME
 from schedlab.toolchain import kept
 from schedlab.toolchain.build import built_module
 from schedlab.toolchain.kept import LISTING, MODULE, sources_hash
@@ -52,6 +52,7 @@ _SOURCES = (
         "sim/*.mk",
     ),
     *("python/schedlab/monitor/page/**/*", "python/schedlab/page/*.py"),
+    *(f"python/schedlab/report/templates/{name}" for name in SHARED),
     *(
         "python/schedlab/workload/*.py",
         "python/schedlab/monitor/lessons/*.json",
@@ -110,7 +111,7 @@ def make_policy(name: str, place: Path) -> Path:
 
 def page_of(module: bytes) -> str:
     """Returns the page, with this build of the simulator in it."""
-    instead = {MONITOR / "way.js": PAGE / "way.js"}
+    instead = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
     scripts = [vega_script().decode(), bundled(PAGE / "main.js", instead)]
     scripts = [script.replace("</script", "<\\/script") for script in scripts]
     carried = {

@@ -30,9 +30,13 @@ _PORTRAIT = 125
 """Characters of a table that can be read on a page of paper that stands upright."""
 THEME = ("theme.css", "dark.css")
 """Style sheets of all pages, the monitor's too."""
+HAND_OVER = "perfetto.js"
+"""What hands a trace over to Perfetto's page: in reports, and in the monitor's page."""
+SHARED = (*THEME, HAND_OVER)
+"""What the monitor's page has of the reports' files."""
 STYLES = (*THEME, "style.css", "blocks.css", "media.css")
 """Style sheets of a report's pages; the last have what depends on the screen, and on paper."""
-_COPIED = (*STYLES, "report.js")
+_COPIED = (*STYLES, "report.js", "traces.js", HAND_OVER)
 _GROWING = "growing.js"
 """What shows a page again when there is a newer report."""
 _MADE = "made.js"

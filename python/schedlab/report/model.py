@@ -54,6 +54,8 @@ class Recording:
     trace: Path
     more: tuple[tuple[str, str], ...] = ()
     """As of a Cell."""
+    is_sound: bool = True
+    """Is there a trace for other programs, too?"""
 
 
 @dataclass(frozen=True)

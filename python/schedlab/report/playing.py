@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 from jinja2 import Template
 from markupsafe import Markup
 
+from schedlab import trace as traces
 from schedlab.display.names import json_in_script
 from schedlab.errors import WrongUsage
 from schedlab.report.markup import to_inline_html
@@ -33,6 +34,11 @@ _PACE = 0.1
 def place_of(recording: Recording) -> str:
     """Returns the address of the page that plays it, as seen from the report's pages."""
     return f"{FOLDER}/{recording.name}.html"
+
+
+def perfetto_of(recording: Recording) -> str:
+    """Returns the address of its trace for ui.perfetto.dev, which reads what gzip has packed."""
+    return f"{FOLDER}/{recording.name}.perfetto-trace.gz"
 
 
 def address_of(trial: Trial) -> str:
@@ -61,6 +67,8 @@ def write(report: Report, folder: Path) -> None:
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     template = Template((_TEMPLATES / "play.html").read_text(), autoescape=True, trim_blocks=True)
     for recording in recordings:
+        if recording.is_sound:
+            _write_for_perfetto(recording.trace, folder / perfetto_of(recording))
         packed = gzip.compress(recording.trace.read_bytes(), mtime=0)
         told = {
             "title": recording.title,
@@ -71,6 +79,7 @@ def write(report: Report, folder: Path) -> None:
             template.render(
                 title=recording.title,
                 name=recording.name,
+                for_perfetto=recording.is_sound and Path(perfetto_of(recording)).name,
                 more=[(Markup(to_inline_html(what)), words) for what, words in recording.more],
                 page=PAGE.name,
                 told=json_in_script(told),
@@ -78,6 +87,13 @@ def write(report: Report, folder: Path) -> None:
                 allowed=allowed,
             )
         )
+
+
+def _write_for_perfetto(trace: Path, file: Path) -> None:
+    plain = file.with_suffix("")
+    traces.export(traces.read(trace), plain, "perfetto")
+    file.write_bytes(gzip.compress(plain.read_bytes(), compresslevel=6, mtime=0))
+    plain.unlink()
 
 
 def _recordings(report: Report) -> Iterator[Recording]:

@@ -33,11 +33,10 @@ def provenance(setups: Sequence[Repeated], *, brackets: bool = True) -> str:
     `brackets`: intervals are printed, in brackets after means.
     """
     words = [f"Machine {_machines(setups)}, {_ticks(setups)}, {seeds(setups)}."]
-    most = max(len(each.runs) for each in setups)
-    if most > 1:
+    if max(len(each.runs) for each in setups) > 1:
         if brackets:
             words.append("In brackets: the 95 % interval of the mean over seeds.")
-        words.append(f"{counted(most, 'run')} differ because their seeds do.")
+        words.append("Runs of one setup differ because their seeds do.")
     doubtful = sorted({e.setup.machine for e in setups if not repeatable([e])})
     if doubtful:
         names = literal(listed(doubtful))

@@ -9,7 +9,7 @@ from collections.abc import Container, Sequence
 import polars as pl
 
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report import trials
+from schedlab.report import playing, trials
 from schedlab.report.markup import code, listing, literal
 from schedlab.report.model import (
     Cell,
@@ -41,13 +41,16 @@ from schedlab.workload.changes import workload_title
 
 PLAYED_BYTES = 64 << 20
 """Bytes of traces that a report takes in to be played; some 15 MB of them are written."""
+_PERFETTO = "https://ui.perfetto.dev"
 _CAPTION = (
     "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
     " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
     " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it. A folder"
-    " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out again."
+    " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out"
+    " again. Of a run that is played, *Perfetto* is its trace for that program: where these pages are"
+    " served, a click opens it there; of pages that were opened as files, it saves the file, which"
+    f" [ui.perfetto.dev]({_PERFETTO}) opens."
 )
-_PERFETTO = "https://ui.perfetto.dev"
 NAME = "runs"
 _DRAWN = 6
 """The number of workloads whose pages have charts; those of the studies are on the studies' pages."""
@@ -235,7 +238,7 @@ def recordings(collection: Collection) -> dict[int, Recording]:
             left -= trace.stat().st_size
             title = f"{_title(run)}, recorded"
             chosen[number] = Recording(
-                f"run-{number + 1}", title, run.setup.policy, trace, _more(run)
+                f"run-{number + 1}", title, run.setup.policy, trace, _more(run), run.succeeded
             )
     return chosen
 
@@ -283,19 +286,22 @@ def _listed(run: Kept, recording: Recording | None) -> Row:
         Cell(setup.machine if is_repeatable(run) else f"{setup.machine} (not repeatable)"),
         status,
         Cell(NOTHING if seconds is None else format_duration(seconds), "muted", rank=seconds),
-        Cell(run.folder.name, "muted", more=_more(run)),
+        Cell(run.folder.name, "muted", more=_more(run, recording)),
     )
 
 
-def _more(run: Kept) -> tuple[tuple[str, str], ...]:
-    """What can be done with a run: each a word and a command, or where its trace is."""
+def _more(run: Kept, recording: Recording | None = None) -> tuple[tuple[str, str], ...]:
+    """What can be done with a run: each a word and a command, or where its trace is. A recording has its trace for
+    Perfetto beside the page."""
+    there = recording and recording.is_sound and playing.perfetto_of(recording)
+    perfetto = there or _PERFETTO
     again = command_of(run.manifest)
     lines = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():
         folder = str(run.folder)
         lines += [
             ("monitor", shlex.join(("./schedlab", "monitor", folder))),
-            (f"[Perfetto]({_PERFETTO})", shlex.join(("./schedlab", "trace", folder))),
+            (f"[Perfetto]({perfetto})", shlex.join(("./schedlab", "trace", folder))),
             ("trace", str(run.folder / TRACE_FILE)),
         ]
     return tuple(lines)

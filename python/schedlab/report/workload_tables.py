@@ -276,7 +276,8 @@ _PROCESS_NUMBERS = {
 
 
 def processes_table(collection: Collection, workload: Workload) -> Table | None:
-    """Returns a table of each process in the first seed's run, or None if the workload has many."""
+    """Returns a table of each process in the first seed's run, or None if the workload has many. A time that none of
+    them has, such as the turnaround of those that never end, has no column."""
     if len(workload.setups) > _SETUPS_SHOWN:
         return None
     shown = [each for each in workload.setups if each.runs[0].succeeded]
@@ -289,7 +290,8 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
     parts = [rows_of(data, [each]) for each in shown]
     if not data.height or max(part.height for part in parts) > _PROCESSES_SHOWN:
         return None
-    units = {column: _of_column(data[column]) for column in _PROCESS_TIMES}
+    told = (column for column in _PROCESS_TIMES if data[column].count())
+    units = {column: _of_column(data[column]) for column in told}
     lengths = [part.height for part in parts]
     return Table(
         name=f"processes-{workload.stem}",
@@ -299,7 +301,7 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
             Column("process", align="left"),
             Column("group", align="left"),
             Column("weight"),
-            *(Column(units[column].heading(title)) for column, title in _PROCESS_TIMES.items()),
+            *(Column(unit.heading(_PROCESS_TIMES[column])) for column, unit in units.items()),
             *(Column(title) for title, _ in _PROCESS_NUMBERS.values()),
         ),
         rows=tuple(

@@ -17,7 +17,7 @@ _OTHER = ("branch", "replay_of")
 """Members of a manifest of a run that took its course from another one, which no option names."""
 _FIXED = (
     *("workload", "with", "delays", "costs", "tunables"),
-    *("machine", "tick_ns", "limit_ns", "memory_mib"),
+    *("machine", "tick_ns", "limit_ns", "memory_mib", "ignore_limits"),
 )
 """What the runs of one command have in common."""
 _VARIED = ("policy", "cpus", "seed")
@@ -91,6 +91,7 @@ def _command(manifests: Sequence[Manifest]) -> str:
         *(("--limit", format_time(first["limit_ns"])) if "limit_ns" in first else ()),
         *(("--memory", str(first["memory_mib"])) if first.get("memory_mib") else ()),
         *_each("--delay", (each.split("=") for each in first.get("delays", "").split(",") if each)),
+        *(["--ignore-limits"] if first.get("ignore_limits") else ()),
         *(("--costs", first["costs"]) if first.get("costs", KERNEL.name) != KERNEL.name else ()),
     ]
     return shlex.join(words)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -36,6 +37,8 @@ _REPORT_S = 0.01
 _LINES_MAX = 40
 """Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
 _STEPS = 20
+_BAR = 16
+"""Characters."""
 _SURE_S = 5.0
 """So much of what earlier starts foresaw is taken to have come true, before any run tells how busy the host is."""
 _REPORT_RUNS = 100
@@ -224,23 +227,26 @@ class Board:
         return max(sum(known) / self.slots, max(known, default=0.0)) + self.closing()
 
     def picture(self) -> RenderableType:
+        """A line for each run under way, whose name is cut if there is no room, and one for all runs."""
         grid = Table.grid(padding=(0, 2))
+        grid.add_column(no_wrap=True, overflow="ellipsis")
         for run, (began, trace) in list(self.running.items()):
             elapsed = time.monotonic() - began
             whole = self.durations.of(run)
             bar = ProgressBar(
                 total=whole or 1.0,
                 completed=min(elapsed, 0.99 * whole) if whole else 0.0,
-                width=24,
+                width=_BAR,
                 pulse=whole is None,
             )
             guest = f"guest {guest_seconds(trace):.2f} s"
             grid.add_row(f"{run.title}, seed {run.seed}", bar, format_duration(elapsed), guest)
         ahead = self.ahead().removeprefix(", ")
         done = self.whole.done + self.done
-        bar = ProgressBar(total=self.all, completed=done, width=24)
-        grid.add_row(f"{done:,} of {self.all:,} runs", bar, ahead, "")
-        return grid
+        bar = ProgressBar(total=self.all, completed=done, width=_BAR)
+        whole_grid = Table.grid(padding=(0, 2))
+        whole_grid.add_row(f"{done:,} of {self.all:,} runs", bar, ahead)
+        return Group(grid, whole_grid)
 
 
 def guest_seconds(trace: Path) -> float:

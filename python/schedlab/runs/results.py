@@ -180,6 +180,7 @@ FIELDS: Mapping[str, Field] = {
     "host_seconds": number(),
     "with": by_name("texts", _TEXT.sound),
     "delays": Field("operations and times, such as fork=380us", _are_delays),
+    "ignore_limits": flag(),
     "repeatable": flag(),
     "changed": flag(),
     "measuring": by_name("texts", _TEXT.sound),

@@ -75,6 +75,15 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
         raise WrongUsage(f"--with {error}") from None
 
 
+def description(path: Path) -> str:
+    """Returns the first sentence that a workload file says of itself, or "" if it says nothing.
+
+    JsonError: it is none.
+    """
+    told = dict(members(parse(path.read_text()), "an object")).get("description")
+    return str(told.value).partition(". ")[0].removesuffix(".") if told else ""
+
+
 class _Reader:
     """Reads one file."""
 

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What things look like in drawings: a colour and a pattern for each PID, the theme's colours, and
-// light or dark. The colours are those of the reports (report/charts/theme.py): 3:1 or more to both
-// grounds, and apart for people without red, green or blue cones, too.
-
-export const PALETTE = ["#0858f8", "#e86868", "#38a098", "#8848b8", "#888800", "#a84838", "#c868d8"];
-
-/** By number. */
-const POLICIES = ["#606878", "#888800", "#e86868", "#38a098", "#0858f8", "#d01070", "#8848b8", "#a84838"];
-const OTHER_POLICY = "#c868d8";
+// light or dark. The colours are those of the reports: theme.css has them.
 
 /** Besides the colour: as many processes as colours × patterns can be told apart. */
 export const PATTERNS = ["plain", "stripes", "dots", "grid"];
@@ -19,22 +12,26 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const sheet = document.querySelector("#dark");
 /** @type {Set<() => void>} */
 const listeners = new Set();
-/** @type {Object<string, string> | null} */
+/** @type {any} */
 let read = null;
 
 /** @param {number} pid @returns {string} its colour; idle's is the theme's line */
 export function colourOf(pid) {
-    return pid > 0 ? PALETTE[pid % PALETTE.length] : tokens().line;
+    const { series, line } = tokens();
+    return pid > 0 ? series[pid % series.length] : line;
 }
 
 /** @param {number} pid @returns {string} one of PATTERNS */
 export function patternOf(pid) {
-    return PATTERNS[Math.floor(Math.max(0, pid) / PALETTE.length) % PATTERNS.length];
+    return PATTERNS[Math.floor(Math.max(0, pid) / tokens().series.length) % PATTERNS.length];
 }
 
-/** @param {number | null | undefined} number of a policy; null: it has none @returns {string} */
-export function policyColour(number) {
-    return POLICIES[number ?? -1] ?? OTHER_POLICY;
+/**
+ * @param {string} name of a policy, without a preset
+ * @returns {string} for style sheets: its colour, or that of those that a user has added
+ */
+export function policyColour(name) {
+    return `var(--policy-${CSS.escape(name)}, var(--own-policy-1))`;
 }
 
 /** @param {string} colour #rrggbb @returns {string} black or white: what can be read on it */
@@ -49,8 +46,8 @@ export function inkOn(colour) {
 
 /**
  * The theme's colours, for what CSS does not reach: {paper, raised, sunken, ink, soft, line,
- * strongLine, accent, good, bad, failed, sans, mono}.
- * @returns {Object<string, string>}
+ * strongLine, accent, good, bad, failed, sans, mono}; and series, a list of them.
+ * @returns {any}
  */
 export function tokens() {
     if (!read) {
@@ -59,6 +56,8 @@ export function tokens() {
         read = { strongLine: value("strong-line") };
         for (const name of ["paper", "raised", "sunken", "ink", "soft", "line", "accent"]) read[name] = value(name);
         for (const name of ["good", "bad", "failed", "sans", "mono"]) read[name] = value(name);
+        read.series = [];
+        for (let number = 1, colour; (colour = value(`series-${number}`)); number++) read.series.push(colour);
     }
     return read;
 }

@@ -5,7 +5,7 @@
 import { policyColour } from "./colours.js";
 import { announce, element, setText } from "./elements.js";
 import { starving } from "./starvation.js";
-import { ruleOf, subscribe } from "./store.js";
+import { subscribe } from "./store.js";
 import { count, duration, times } from "./words.js";
 
 const LIVES = { starting: "◌ starting", running: "▶ running", paused: "‖ paused", ended: "■ ended", failed: "✕ failed" };
@@ -39,7 +39,7 @@ export function createStrip(system) {
         if (!frame) return;
         if (policy.textContent !== frame.policy) {
             setText(policy, frame.policy);
-            policy.style.setProperty("--policy", policyColour(ruleOf(frame.policy)?.number));
+            policy.style.setProperty("--policy", policyColour(frame.policy.split(":")[0]));
         }
         setText(life, state.isOver ? "■ at its end" : LIVES[frame.life] ?? frame.life);
         life.dataset.life = state.isOver ? "ended" : frame.life;

@@ -4,17 +4,19 @@
 A chart names no colour of text, axes or reference lines. It gives them a style (`IDEAL`, `FAINT`
 …), and the configuration that the writer chooses says what that is: the colour of the text around
 it on a page (`currentColor`, which follows a dark theme), black on paper. Colours that carry a
-meaning are the same in both, and can be told from either background.
+meaning are the same in both, and can be told from either background: templates/theme.css has them,
+for the monitor, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from schedlab.toolchain.kept import page_policies
-from schedlab.toolchain.policies import FAIR, known_policies
+from schedlab.toolchain.policies import known_policies
 
 Spec = dict[str, Any]
 
@@ -33,24 +35,21 @@ FAINT = "schedlab-faint"
 ANNOTATION = "schedlab-annotation"
 """Style: words and lines that explain a moment."""
 
-SLATE, OLIVE, SALMON, TEAL = "#606878", "#888800", "#e86868", "#38a098"
-BLUE, PURPLE, RUST, ORCHID = "#0858f8", "#8848b8", "#a84838", "#c868d8"
-CRIMSON, STEEL, VIOLET, LILAC = "#d01070", "#7080b0", "#a058d0", "#a26cfc"
-VERMILION = "#ff3900"
-PALETTE = (BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID)
-"""For series that are no policies; slate is for all others.
-
-Each has a contrast of 3:1 or more to white and to near-black (WCAG 2.1, 1.4.11), and each two
-differ for people without red, green or blue cones, too.
-"""
-
-POLICY_COLOURS = (
-    *(SLATE, OLIVE, SALMON, TEAL, BLUE, CRIMSON, LILAC),
-    *(VERMILION, PURPLE, RUST, STEEL),
+_IN_CSS = re.compile(r"--(series|policy|own-policy)-(\w[\w-]*): (#[0-9a-f]{6});")
+_COLOURS = tuple(
+    match.groups()
+    for match in _IN_CSS.finditer(
+        (Path(__file__).parents[1] / "templates" / "theme.css").read_text()
+    )
 )
-"""Of the policies that come with schedlab, in their order, Linux's own class last."""
-OWN_COLOURS = (ORCHID, VIOLET)
-"""Of those that a user has added, in theirs. They take no colour from the others, whatever their names are."""
+SLATE, *_PALETTE = (colour for kind, _, colour in _COLOURS if kind == "series")
+PALETTE = tuple(_PALETTE)
+"""For series that are no policies; slate is for all others."""
+POLICY_COLOURS = {name: colour for kind, name, colour in _COLOURS if kind == "policy"}
+"""Of the policies that come with schedlab, and of Linux's own class."""
+OWN_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
+"""Of those that a user has added, in their order. They take no colour from the others, whatever their names are."""
+BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID = PALETTE
 
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
@@ -84,10 +83,9 @@ def policy_look(policy: str) -> Look:
 
 
 def _policy_colour(name: str) -> str:
-    with_schedlab = (*page_policies(), FAIR.name)
-    if name in with_schedlab:
-        return POLICY_COLOURS[with_schedlab.index(name) % len(POLICY_COLOURS)]
-    own = [each for each in known_policies() if each not in with_schedlab]
+    if name in POLICY_COLOURS:
+        return POLICY_COLOURS[name]
+    own = [each for each in known_policies() if each not in POLICY_COLOURS]
     return OWN_COLOURS[own.index(name) % len(OWN_COLOURS) if name in own else 0]
 
 

@@ -21,6 +21,9 @@ document.getElementById("save").addEventListener("click", async (event) => {
     link.click();
 });
 
+// Pages that were opened as files have no modules.
+if (location.protocol !== "file:") import("../traces.js");
+
 addEventListener("message", async ({ source, data }) => {
     if (source !== frame.contentWindow || data !== "schedlab: ready for a recording") return;
     const { title, policy, trace } = recorded();

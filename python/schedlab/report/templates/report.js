@@ -5,6 +5,7 @@
 // Where there is no room beside the text, the contents begin folded.
 function foldContents() {
     const contents = document.querySelector(".contents details");
+    if (!contents) return;
     const narrow = matchMedia("(max-width: 68rem)");
     const follow = () => {
         contents.open = !narrow.matches;
@@ -164,6 +165,9 @@ function addFilter(figure, body) {
     follow();
     return follow;
 }
+
+// Pages that were opened as files have no modules.
+if (location.protocol !== "file:") import("./traces.js");
 
 foldContents();
 followReading();

@@ -4,7 +4,7 @@
 
 import { ask } from "../connection.js";
 import { button, element } from "../elements.js";
-import { openInPerfetto } from "./perfetto.js";
+import { openInPerfetto } from "../perfetto.js";
 
 /**
  * @param {any} panel that says what went wrong @param {import("../store.js").SystemState} state
