@@ -110,11 +110,15 @@ def _drawn(recorded: trace.Trace, title: str) -> Panel:
     def x(time_ns: int) -> float:
         return round(_WIDTH * (time_ns - span.begin_ns) / SHOWN_NS, 1)
 
+    def place(begin_ns: int, end_ns: int) -> tuple[float, float]:
+        """Where it begins, and how wide it is: within the panel, which its cover hides at first."""
+        width = max(round(x(end_ns) - x(begin_ns), 1), _THINNEST)
+        return min(x(begin_ns), _WIDTH - width), width
+
     def boxes(frame: pl.DataFrame) -> tuple[Box, ...]:
         return tuple(
             Box(
-                x(begin),
-                max(round(x(end) - x(begin), 1), _THINNEST),
+                *place(begin, end),
                 labels.index(label) if level is None else levels.index(level),
                 labels.index(label),
             )
