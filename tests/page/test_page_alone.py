@@ -142,6 +142,10 @@ def test_it_simulates_side_by_side_in_step(page: Page, file: Path) -> None:
     colours = (theme.policy_look(each).colour for each in policies)
     assert dots == [f"rgb{tuple(bytes.fromhex(each[1:]))}" for each in colours]
     assert len(set(clocks(page))) == 1
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    cut = "all => all.filter(each => each.scrollWidth > each.clientWidth).map(each => each.textContent)"
+    assert page.locator(".strip h2, .panel h3").evaluate_all(cut) == []
 
 
 def test_steps_back_show_what_was_there(page: Page, file: Path) -> None:
