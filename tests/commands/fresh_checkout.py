@@ -25,8 +25,8 @@ exec "@REAL@" "$@"
 """
 
 
-def fresh_checkout(place: Path) -> Path:
-    """Makes what `git clone` would, with what is not committed yet. Returns the folder."""
+def committed(place: Path) -> Path:
+    """Copies what `git clone` would, with what is not committed yet. Returns the folder."""
     listed = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z", "-co", "--exclude-standard"],
         capture_output=True,
@@ -37,6 +37,13 @@ def fresh_checkout(place: Path) -> Path:
         if (ROOT / name).exists():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, place / name, follow_symlinks=False)
+    return place
+
+
+def fresh_checkout(copied: Path, place: Path) -> Path:
+    """Makes a checkout of the same files as `committed` has copied: to copy all for each takes longer than most
+    commands. Returns the folder."""
+    shutil.copytree(copied, place, symlinks=True, copy_function=os.link)
     return place
 
 

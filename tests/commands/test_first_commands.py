@@ -21,7 +21,7 @@ import click
 import pytest
 
 from conftest import ROOT
-from fresh_checkout import environment_of, fresh_checkout, quick_compiler
+from fresh_checkout import committed, environment_of, fresh_checkout, quick_compiler
 from schedlab.commands.cli import cli
 from schedlab.host.interpreter import module_command
 from schedlab.machines.linux.parts import programs
@@ -138,6 +138,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return committed(tmp_path_factory.mktemp("copied"))
+
+
 def environment(prepared: Path) -> dict[str, str]:
     """In which its programs come first, and its Spike is taken instead of our driver."""
     return environment_of(prepared, **{SPIKE_VARIABLE: "spike"})
@@ -158,8 +163,10 @@ def make(place: Path, prepared: Path, target: str) -> None:
     subprocess.run(command, cwd=place, env=environment(prepared), check=True, timeout=300)
 
 
-def test_a_first_start_keeps_what_make_has_built(prepared: Path, tmp_path: Path) -> None:
-    place = fresh_checkout(tmp_path / "checkout")
+def test_a_first_start_keeps_what_make_has_built(
+    prepared: Path, copied: Path, tmp_path: Path
+) -> None:
+    place = fresh_checkout(copied, tmp_path / "checkout")
     make(place, prepared, "simulator")
     library = place / "build/sim/libschedlab-sim.so"
     before = library.stat()
@@ -171,8 +178,10 @@ def test_a_first_start_keeps_what_make_has_built(prepared: Path, tmp_path: Path)
     )
 
 
-def test_what_another_compiler_has_built_is_never_used(prepared: Path, tmp_path: Path) -> None:
-    place = fresh_checkout(tmp_path / "checkout")
+def test_what_another_compiler_has_built_is_never_used(
+    prepared: Path, copied: Path, tmp_path: Path
+) -> None:
+    place = fresh_checkout(copied, tmp_path / "checkout")
     stale = place / "build/kernel/stale.o"
     stale.parent.mkdir(parents=True)
     stale.touch()
@@ -200,9 +209,11 @@ def read(descriptor: int) -> str:
         for name in COMMANDS
     ],
 )
-def test_as_the_first_one(name: str, prepared: Path, recorded: Path, tmp_path: Path) -> None:
+def test_as_the_first_one(
+    name: str, prepared: Path, copied: Path, recorded: Path, tmp_path: Path
+) -> None:
     first = COMMANDS[name]
-    place = fresh_checkout(tmp_path / "a: che[k] out, 100 % of 'it'")
+    place = fresh_checkout(copied, tmp_path / "a: che[k] out, 100 % of 'it'")
     words = [str(recorded) if word == "RUN" else word for word in first.words.split()]
     ours, theirs = os.openpty() if first.terminal else os.pipe()
     with subprocess.Popen(
