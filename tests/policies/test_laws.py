@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from policy_build import CLANG, POLICIES, WARNINGS, run
+from policy_build import POLICIES, run
+from policy_laws import keep_the_laws
 from schedlab.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("policy-laws")
@@ -20,36 +21,9 @@ def make_table(*policies: str) -> subprocess.CompletedProcess[str]:
     return run("sh", str(TABLE_TOOL), *policies)
 
 
-@pytest.fixture(scope="module")
-def laws(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("laws")
-    table = folder / "table.c"
-    table.write_text(make_table(*map(str, POLICIES)).stdout)
-    program = folder / "laws"
-    sources = [
-        ROOT / "tests/policies/laws.c",
-        ROOT / "policies/support/registry.c",
-        table,
-        *POLICIES,
-    ]
-    flags = [
-        "-std=c17",
-        "-O1",
-        "-g",
-        "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all",
-        "-fstrict-flex-arrays=3",
-    ]
-    command = [CLANG, *flags, *WARNINGS, "-I.", *map(str, sources), "-o", str(program)]
-    result = run(*command)
-    assert result.returncode == 0, result.stderr
-    return program
-
-
-def test_laws(laws: Path) -> None:
-    result = run(str(laws), "5")
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith(f"{len(POLICIES)} sources, ")
+def test_laws(tmp_path: Path) -> None:
+    said = keep_the_laws(POLICIES, tmp_path, seeds=5)
+    assert said.startswith(f"{len(POLICIES)} sources, ")
 
 
 def test_table_has_the_studies_policies_first_and_the_others_by_name() -> None:

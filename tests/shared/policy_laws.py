@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""The laws of tests/policies/laws.c, compiled for some policies."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from schedlab.paths import ROOT
+from schedlab.toolchain.tools import compiler
+
+FLAGS = (
+    *("-std=c17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fstrict-flex-arrays=3"),
+    *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+)
+
+
+def keep_the_laws(policies: Sequence[Path], folder: Path, seeds: int) -> str:
+    """Compiles the policies and their laws in a folder. Returns what the program prints that tries them, with so many
+    seeds. AssertionError: a law is broken, or a policy is none."""
+    table, program = folder / "table.c", folder / "laws"
+    table.write_text(_output_of("sh", ROOT / "tools" / "make_policy_table.sh", *policies))
+    sources = (
+        ROOT / "tests" / "policies" / "laws.c",
+        ROOT / "policies" / "support" / "registry.c",
+    )
+    _output_of(compiler().clang, *FLAGS, "-I.", *sources, table, *policies, "-o", program)
+    return _output_of(program, str(seeds))
+
+
+def _output_of(*command: str | Path) -> str:
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
