@@ -62,6 +62,7 @@ COMMANDS = {
     "bench agreement": First(
         "--policy rr --cpus 1 --experiment s1-timing-mixed", "on spike: failed", 1
     ),
+    "bench conformance": First("--policy rr", "scenarios as expected", 1),
     "bench contention": First("--policy rr --cpus 1", REFUSAL, 1),
     "bench monitor": First("", REFUSAL, 1),
     "bench monitor-model": First("", "records", long=True),

@@ -13,6 +13,7 @@ from schedlab.commands.options import json_option
 COMMANDS: Any = Modules(
     __name__,
     "agreement",
+    "conformance",
     "contention",
     "monitor",
     "monitor-model",

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""`bench conformance`: what is expected of a scheduler, and what is found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from schedlab.benchmarks.conformance import SUITES, read_suite
+from schedlab.commands.cli import cli
+from schedlab.errors import WrongUsage
+
+SUITE = SUITES / "eevdf.json"
+
+
+def bench(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    done = CliRunner().invoke(cli, ["bench", "conformance", "--json", *arguments])
+    return done.exit_code, json.loads(done.stdout)["rows"] if done.stdout else []
+
+
+def test_eevdf_does_what_is_expected_and_others_do_not() -> None:
+    """Without timers turns end later, but in the same order: with a tick of 1 ms, within 2.5 ms."""
+    status, rows = bench("--policy", "eevdf,eevdf:ticks,rr")
+    found = {(row["policy"], row["scenario"]): row["kept"] for row in rows}
+    names = [scenario.name for scenario in read_suite(SUITE).scenarios]
+    assert status == 1
+    assert all(found["eevdf", name] and found["eevdf:ticks", name] for name in names)
+    assert not any(found["rr", name] for name in names if name not in ("idle", "slices"))
+
+
+@pytest.mark.parametrize("chosen", ["long-sleep", "equal-slice"])
+def test_a_scenario_sees_a_rule_that_is_not_kept(chosen: str, tmp_path: Path) -> None:
+    """Under `paper` a debt waits for its task, and turns are interrupted at each tick."""
+    told = json.loads(SUITE.read_text())
+    told["scenarios"] = [each for each in told["scenarios"] if each["name"] == chosen]
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(told))
+    status, (row,) = bench(str(path), "--policy", "eevdf:paper")
+    assert status == 1 and not row["kept"] and row["found"] != row["expected"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[]", "it is no suite"),
+        ("{", "it is no suite"),
+        ("{}", "there is no 'scenarios'"),
+        ('{"scenarios": [{"name": "x"}]}', "neither order nor shares"),
+        ('{"scenarios": [{"name": "x", "mist": 1}]}', "no key 'mist'"),
+        ('{"scenarios": [{"name": "x", "order": [["a", "b c"]]}]}', "which is no time"),
+    ],
+)
+def test_what_is_no_suite_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "suite.json"
+    path.write_text(text)
+    with pytest.raises(WrongUsage, match=why):
+        read_suite(path)
