@@ -58,7 +58,7 @@ enum system_call_number {
     SYSTEM_CALL_SLEEP_NS = 85,           /* int sleep_ns(int64_t time): so long from now */
     SYSTEM_CALL_SLEEP_UNTIL = 86,        /* int sleep_until_ns(int64_t time): since boot */
     SYSTEM_CALL_CHANNELS_MAKE = 87,      /* int channels_make(int count): for the caller's family */
-    SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released) */
+    SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released, int as) */
     SYSTEM_CALL_CHANNEL_GIVE = 89,       /* int channel_give(int channel, int64_t count, int to) */
     SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
     SYSTEM_CALL_SETURGENT = 91,          /* int seturgent(int urgent): before all, or not */
@@ -71,6 +71,15 @@ enum system_call_number {
 
 /* `released` of SYSTEM_CALL_CHANNEL_TAKE */
 #define RELEASE_NONE (-1)
+
+/* `as` of SYSTEM_CALL_CHANNEL_TAKE */
+enum take_as {
+    TAKE_ANY = 0,     /* it comes from the process that gave last */
+    TAKE_LOCK = 1,    /* a lock, which is the caller's until it gives it back */
+    TAKE_CEILING = 2, /* the same, of a lock with a ceiling: this and the highest priority of those
+                       * that ever take it, */
+    TAKE_LAST = TAKE_CEILING + 10, /* which is at most this */
+};
 
 /* `to` of SYSTEM_CALL_CHANNEL_GIVE */
 enum give_to {

@@ -8,8 +8,12 @@
  * Each CPU has a tree of tickets for each level (ticket_tree.h) and a bitmap of the levels
  * where tasks wait. So finding the level is O(1), and the draw O(log n) in the tasks of
  * that level. Levels are strict over all CPUs, except for a tick (level_cpus.h).
+ *
+ * With `inherit`, a task that others wait for, or that has a lock, is served at a higher
+ * level meanwhile (inheritance.h).
  */
 
+#include "inheritance.h"
 #include "level_cpus.h"
 #include "level_lists.h"
 #include "policy.h"
@@ -18,10 +22,11 @@
 
 #define LEVELS (PRIORITY_LOWEST + 1)
 
-enum { HYBRID_SLICE };
+enum { HYBRID_SLICE, HYBRID_INHERIT };
 
 static const struct tunable hybrid_tunables[] = {
     [HYBRID_SLICE] = {"slice", "ticks that the winner of a draw runs", 1, 1, 1000},
+    [HYBRID_INHERIT] = {"inherit", INHERIT_MEANING, 0, INHERIT_NOTHING, INHERITANCES - 1},
 };
 
 struct hybrid_task {
@@ -45,7 +50,7 @@ POLICY_FUNCTION void hybrid_enqueue(run_queue_t *queue, task_t *task, enum enque
 {
     hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
     (void)reason;
-    task->level = (uint64_t)task->priority;
+    task->level = (uint64_t)inherited_priority(task);
     ticket_tree_insert(&state->level[task->level], task, task->tickets);
     level_counts_add(&state->counts, (uint32_t)task->level, 1);
 }
@@ -53,8 +58,8 @@ POLICY_FUNCTION void hybrid_enqueue(run_queue_t *queue, task_t *task, enum enque
 POLICY_FUNCTION void hybrid_dequeue(run_queue_t *queue, task_t *task)
 {
     hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
-    ticket_tree_remove(&state->level[task->priority], task);
-    level_counts_remove(&state->counts, (uint32_t)task->priority, 1);
+    ticket_tree_remove(&state->level[task->level], task);
+    level_counts_remove(&state->counts, (uint32_t)task->level, 1);
 }
 
 /* Takes out the winner among those of the highest level. */
@@ -80,7 +85,7 @@ POLICY_FUNCTION task_t *hybrid_pick(run_queue_t *queue, uint32_t cpu)
     (void)cpu;
     if (task) {
         STATE_OF(task, struct hybrid_task)->ticks = 0;
-        level_counts_of(queue)->running = (uint32_t)task->priority;
+        level_counts_of(queue)->running = (uint32_t)task->level;
     }
     return task;
 }
@@ -104,10 +109,27 @@ POLICY_FUNCTION void hybrid_stopped(run_queue_t *queue, task_t *task, enum stop_
     level_counts_of(queue)->running = NO_RANK;
 }
 
+POLICY_FUNCTION void hybrid_scheduler_init(scheduler_t *scheduler)
+{
+    scheduler->follows_waits = scheduler->tunable[HYBRID_INHERIT] != 0;
+}
+
+/* One that runs goes on at the level that it has now; any other gets it when it is queued. */
+POLICY_FUNCTION bool hybrid_waiters_changed(run_queue_t *queue, task_t *owner)
+{
+    level_counts_t *counts = level_counts_of(queue);
+    inherit_priority(owner, queue->scheduler->tunable[HYBRID_INHERIT]);
+    if (owner != queue->current)
+        return false;
+    owner->level = (uint64_t)inherited_priority(owner);
+    counts->running = (uint32_t)owner->level;
+    return level_first(counts) < counts->running;
+}
+
 POLICY_FUNCTION bool hybrid_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
     (void)queue;
-    return task->priority < running->priority;
+    return inherited_priority(task) < inherited_priority(running);
 }
 
 POLICY_FUNCTION task_t *hybrid_steal(run_queue_t *queue, uint32_t cpu)
@@ -153,8 +175,10 @@ POLICY_DEFINITION policy_hybrid = {
     .pick = hybrid_pick,
     .tick = hybrid_tick,
     .time_slice = hybrid_time_slice,
+    .scheduler_init = hybrid_scheduler_init,
     .queue_init = hybrid_queue_init,
     .stopped = hybrid_stopped,
+    .waiters_changed = hybrid_waiters_changed,
     .preempts = hybrid_preempts,
     .place = place_by_level,
     .balance = balance_by_level,

@@ -51,10 +51,10 @@
 
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
 #define POLICY_TASK_BYTES      160
-#define POLICY_QUEUE_BYTES     2048
-#define POLICY_SCHEDULER_BYTES 1024
+#define POLICY_QUEUE_BYTES     5120
+#define POLICY_SCHEDULER_BYTES 4096
 #define POLICY_TUNABLES_MAX    32
-#define POLICY_CPUS_MAX        256
+#define POLICY_CPUS_MAX        1024
 
 /* Attributes of a task: set by users, inherited by fork. */
 #define PRIORITY_HIGHEST 0
@@ -76,8 +76,8 @@ typedef struct run_queue SHARED_MEMORY run_queue_t;
 typedef struct scheduler SHARED_MEMORY scheduler_t;
 
 /*
- * A task as policies see it. The policy owns `level`, `next`, `previous` and what
- * `state` points to; the rest is the host's.
+ * A task as policies see it. The policy owns `level`, `lent`, `next`, `previous` and
+ * what `state` points to; the rest is the host's.
  *
  * Users may change the attributes (policies/support/attributes.h lists them) at
  * any time. A queued task is taken out by dequeue(), changed, and enqueued again
@@ -99,6 +99,7 @@ struct task {
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
     uint64_t level;        /* for people to see: an effective priority, a queue; 0 at first */
+    uint64_t lent;         /* what tasks that wait for it lend to it; 0 at first */
     task_t *next;          /* links, for the queue that holds it */
     task_t *previous;
     void SHARED_MEMORY *state; /* POLICY_TASK_BYTES */
@@ -109,6 +110,15 @@ struct task {
     uint64_t runtime;
     uint64_t deadline;
     uint64_t period;
+    /* Who waits for whom, if scheduler->follows_waits: read in waiters_changed() alone. */
+    task_t *waits_for;    /* the task that must act before this one, which is blocked; or null */
+    task_t *first_waiter; /* of those that wait for this one, the last to come first; each has */
+    task_t *next_waiter;  /* the next one here */
+    task_t *previous_waiter;
+    uint32_t
+        ceiling;   /* 1 more than the highest ceiling of the locks that it has; 0: none has one */
+    int32_t waker; /* PID of the task that woke it last; 0: an interrupt did, or none yet */
+    uint32_t waker_cpu; /* where that was */
 };
 
 /* One CPU's run queue, or the one run queue of all CPUs (see shared_queue). */
@@ -131,10 +141,11 @@ struct run_queue {
 /* One system of CPUs under one policy. */
 struct scheduler {
     uint32_t cpus;
-    uint32_t queues;  /* run queues in use: cpus, or 1 */
-    uint64_t tick_ns; /* length of a tick */
-    uint64_t seed;    /* of the policy's random generator, if it has one */
-    bool ending;      /* another policy takes over: pick() gives the tasks that are held, too */
+    uint32_t queues;    /* run queues in use: cpus, or 1 */
+    uint64_t tick_ns;   /* length of a tick */
+    uint64_t seed;      /* of the policy's random generator, if it has one */
+    bool ending;        /* another policy takes over: pick() gives the tasks that are held, too */
+    bool follows_waits; /* scheduler_init() says so: waiters_changed() is to be called */
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
     run_queue_t *queue[POLICY_CPUS_MAX];
@@ -293,6 +304,12 @@ struct policy {
     /* Locked. `task`, which is blocked, is about to be queued in another queue, or leaves the
      * policy: what stopped() kept of it in this queue goes. Null: nothing was kept. */
     void (*leave)(run_queue_t *queue, task_t *task);
+    /* Locked (the queue of `owner`). Other tasks wait for `owner` than before, or one of them has
+     * changed, or it has locks of another ceiling. A queued owner is taken out by dequeue() before,
+     * and enqueued again (ENQUEUE_MOVED) after. Returns true if the CPU of one that runs should
+     * pick again. Then the same is told of the task for which `owner` waits itself, if it does.
+     * Null hook: no policy without it sets follows_waits. */
+    bool (*waiters_changed)(run_queue_t *queue, task_t *owner);
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
      * several tasks that run from a shared queue, the one that the others would preempt gives
      * way. */

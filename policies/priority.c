@@ -10,10 +10,14 @@
  * waits: one that wakes goes to the CPU that serves the lowest level, and at its ticks
  * each CPU looks for a task that is higher than its own (level_cpus.h).
  *
- * The presets, which are study 1's, are in studies/study-priority.c.
+ * With `inherit`, a task that others wait for, or that has a lock, is served at a higher
+ * level meanwhile (inheritance.h).
+ *
+ * The presets of study 1 are in studies/study-priority.c.
  */
 
 #include "aging_lists.h"
+#include "inheritance.h"
 #include "level_cpus.h"
 #include "policy.h"
 
@@ -22,6 +26,7 @@ enum {
     PRIORITY_AGING_INTERVAL,
     PRIORITY_AGING_STEP,
     PRIORITY_EXEMPT_PIDS,
+    PRIORITY_INHERIT,
 };
 
 enum { PRIORITY_LEVELS = PRIORITY_LOWEST + 1 };
@@ -33,12 +38,18 @@ static const struct tunable priority_tunables[] = {
                                  1000000},
     [PRIORITY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
     [PRIORITY_EXEMPT_PIDS] = {"exempt_pids", "PIDs up to this do not age", 0, 2, 0x7fffffff},
+    [PRIORITY_INHERIT] = {"inherit", INHERIT_MEANING, 0, INHERIT_NOTHING, INHERITANCES - 1},
+};
+
+static const struct preset priority_presets[] = {
+    {"inheritance", "a task is as urgent as those that wait for it", {{"inherit", 1}}},
+    {"ceiling", "a task is as urgent as the ceilings of its locks", {{"inherit", 2}}},
 };
 
 /* A level's place in the order of service is its number. */
 struct priority_task {
     struct aging_task aging;
-    int32_t priority; /* its own level, from when it was queued last; -1: none yet */
+    int32_t priority; /* its level, without raises, from when it was queued last; -1: none yet */
     uint32_t ticks;   /* used of its turn */
 };
 
@@ -84,6 +95,11 @@ POLICY_FUNCTION void priority_age(run_queue_t *queue)
 
 /* ---- one queue ---- */
 
+POLICY_FUNCTION void priority_scheduler_init(scheduler_t *scheduler)
+{
+    scheduler->follows_waits = scheduler->tunable[PRIORITY_INHERIT] != 0;
+}
+
 POLICY_FUNCTION void priority_queue_init(run_queue_t *queue)
 {
     aging_queue_init(queue, queue->scheduler->tunable[PRIORITY_AGING_INTERVAL] > 0);
@@ -104,8 +120,9 @@ POLICY_FUNCTION bool priority_begin_wait(const scheduler_t *scheduler, const tas
 {
     priority_task_t *own = priority_task_of(task);
     bool lost_cpu = reason == ENQUEUE_PREEMPTED || reason == ENQUEUE_EXPIRED;
-    if (own->priority != task->priority)
-        own->priority = task->priority;
+    int32_t priority = inherited_priority(task);
+    if (own->priority != priority)
+        own->priority = priority;
     else if (lost_cpu && own->ticks < scheduler->tunable[PRIORITY_SLICE])
         return true;
     else if (reason == ENQUEUE_MOVED)
@@ -161,6 +178,21 @@ POLICY_FUNCTION void priority_stopped(run_queue_t *queue, task_t *task, enum sto
     level_counts_of(queue)->running = NO_RANK;
 }
 
+/* One that runs goes on at the level that it has now; any other gets it when it is queued. */
+POLICY_FUNCTION bool priority_waiters_changed(run_queue_t *queue, task_t *owner)
+{
+    priority_task_t *own = priority_task_of(owner);
+    level_counts_t *counts = level_counts_of(queue);
+    inherit_priority(owner, queue->scheduler->tunable[PRIORITY_INHERIT]);
+    if (owner != queue->current)
+        return false;
+    own->priority = inherited_priority(owner);
+    own->aging.level = (uint32_t)own->priority;
+    owner->level = own->aging.level;
+    counts->running = own->aging.level;
+    return level_first(counts) < counts->running;
+}
+
 POLICY_FUNCTION enum tick_verdict priority_tick(run_queue_t *queue, task_t *task)
 {
     priority_task_t *own = priority_task_of(task);
@@ -210,6 +242,9 @@ POLICY_DEFINITION policy_priority = {
     .cost = COST_CONSTANT,
     .tunables = priority_tunables,
     .tunable_count = sizeof(priority_tunables) / sizeof(priority_tunables[0]),
+    .presets = priority_presets,
+    .preset_count = sizeof(priority_presets) / sizeof(priority_presets[0]),
+    .scheduler_init = priority_scheduler_init,
     .queue_init = priority_queue_init,
     .task_init = priority_task_init,
     .task_bytes = sizeof(struct priority_task),
@@ -219,6 +254,7 @@ POLICY_DEFINITION policy_priority = {
     .tick = priority_tick,
     .time_slice = priority_time_slice,
     .stopped = priority_stopped,
+    .waiters_changed = priority_waiters_changed,
     .preempts = priority_preempts,
     .place = place_by_level,
     .balance = balance_by_level,

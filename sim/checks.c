@@ -29,6 +29,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such channel";
     if (step->kind == STEP_TAKE && step->value > workload->channel_count)
         return "there is no such channel to give to";
+    if (step->kind == STEP_TAKE && step->detail > TAKE_LAST)
+        return "there is no such way to take a thing";
     if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
     if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)

@@ -255,7 +255,7 @@ static void copy_workload(struct simulator *simulator, const struct simulator_wo
         simulator->texts[used->texts++] = copy_text(simulator, workload->texts[i]);
     for (uint32_t i = 0; i < workload->channel_count; i++)
         simulator->channels[used->channels++] =
-            (struct channel){workload->channels[i], NOBODY, NOBODY, 0};
+            (struct channel){.count = workload->channels[i], .first = NOBODY, .last = NOBODY};
     for (uint32_t i = 0; i < extent.shared_timers; i++)
         simulator->shared_times[used->shared_timers++] = NEVER;
 }

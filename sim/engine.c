@@ -94,6 +94,8 @@ static void install(struct simulator *simulator)
 {
     struct scheduler *scheduler = &simulator->scheduler;
     memset(simulator->scheduler_state, 0, sizeof(simulator->scheduler_state));
+    for (uint32_t slot = 0; slot < simulator->most_processes; slot++)
+        drop_waiters(&process_at(simulator, slot)->task);
     policy_init_scheduler(policy, scheduler);
     scheduler->queues = policy_run_queues(policy, scheduler);
     for (uint32_t i = 0; i < scheduler->cpus; i++) {
@@ -178,7 +180,7 @@ static void outside_migrate(struct simulator *simulator, struct process *process
 
 static void outside_give(struct simulator *simulator, struct channel *channel, uint64_t count)
 {
-    give(simulator, OUTSIDE, channel, count, NULL);
+    give(simulator, OUTSIDE, channel, count, true, NULL);
 }
 
 static void outside_set_attribute(struct simulator *simulator, struct process *process,

@@ -66,9 +66,9 @@ struct process {
     uint32_t killed : 1;    /* it ends when its CPU is in the kernel next */
 };
 
-_Static_assert(sizeof(struct process) <= 168, "with 136 bytes of policy state: 304");
-_Static_assert(POLICY_CPUS_MAX <= 1 << 8, "a timer's order has 8 bits for its CPU");
-_Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << 24, "and 24 for its slot");
+_Static_assert(sizeof(struct process) <= 224, "with 136 bytes of policy state: 360");
+_Static_assert(POLICY_CPUS_MAX <= 1 << ORDER_CPU_BITS, "a timer's order has room for its CPU");
+_Static_assert(SIMULATOR_PROCESSES_MAX <= 1u << ORDER_SLOT_BITS, "and for its slot");
 
 struct cpu {
     struct process *current; /* null: idle */
@@ -91,7 +91,12 @@ struct channel {
     uint64_t count;
     uint32_t first; /* of those that wait, by slot */
     uint32_t last;
-    uint32_t waiting; /* their number */
+    uint32_t waiting;  /* their number */
+    uint32_t owner;    /* slot of the process that must give before they go on: it has the lock, or
+                          gave last; it may be another by now: see */
+    int32_t owner_pid; /* 0: not known */
+    bool is_lock;      /* some process took from it as from a lock */
+    uint8_t ceiling;   /* of the lock: 1 more than a priority; 0: none */
 };
 
 /* The latest process that was forked to play a program. */

@@ -23,7 +23,7 @@ static const char usage[] =
     "\n"
     "  --policy NAME[:PRESET]    the policy (rr)\n"
     "  --set NAME=VALUE,...      its tunables\n"
-    "  --cpus N                  1 to 256 (1)\n"
+    "  --cpus N                  1 to 1024 (1)\n"
     "  --processes N             that may live at once, at most (4096)\n"
     "  --seed N                  (1)\n"
     "  --tick NS                 the length of a tick in nanoseconds (1000000)\n"

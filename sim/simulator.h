@@ -95,7 +95,7 @@ bool simulator_read_costs(struct simulator_costs *costs, const char *text,
 struct simulator_setup {
     const char *policy;   /* "name", "name:preset" or a number */
     const char *tunables; /* "name=value,name=value"; null or empty: none */
-    uint32_t cpus;        /* 1 to 256 */
+    uint32_t cpus;        /* 1 to 1,024 */
     uint32_t processes;   /* that may live at once, at most; 0: 4096 */
     uint64_t tick_ns;
     uint64_t seed;

@@ -13,8 +13,12 @@
  */
 struct timer {
     uint64_t when;
-    uint64_t order; /* CPU, 8 bits; start, 32 bits, which wrap; slot, 24 bits */
+    uint64_t order; /* CPU, 10 bits; start, 30 bits, which wrap; slot, 24 bits */
 };
+
+#define ORDER_CPU_BITS   10
+#define ORDER_START_BITS 30
+#define ORDER_SLOT_BITS  24
 
 struct timers {
     struct timer *heap;
@@ -27,17 +31,23 @@ struct timers {
 
 static inline uint32_t timer_cpu(const struct timer *timer)
 {
-    return (uint32_t)(timer->order >> 56);
+    return (uint32_t)(timer->order >> (ORDER_START_BITS + ORDER_SLOT_BITS));
 }
 
 static inline uint32_t timer_slot(const struct timer *timer)
 {
-    return (uint32_t)timer->order & 0xffffff;
+    return (uint32_t)timer->order & ((1u << ORDER_SLOT_BITS) - 1);
+}
+
+/* The number of a start, as far as a timer has it. */
+static inline uint32_t timer_number_of(uint32_t started)
+{
+    return started & ((1u << ORDER_START_BITS) - 1);
 }
 
 static inline uint32_t timer_number(const struct timer *timer)
 {
-    return (uint32_t)(timer->order >> 24);
+    return timer_number_of((uint32_t)(timer->order >> ORDER_SLOT_BITS));
 }
 
 static inline bool timer_before(const struct timer *a, const struct timer *b)
@@ -46,7 +56,8 @@ static inline bool timer_before(const struct timer *a, const struct timer *b)
         return a->when < b->when;
     if (timer_cpu(a) != timer_cpu(b))
         return timer_cpu(a) < timer_cpu(b);
-    return (int32_t)(timer_number(a) - timer_number(b)) < 0;
+    uint32_t later = timer_number(a) - timer_number(b); /* by its lower 30 bits */
+    return (int32_t)(later << (32 - ORDER_START_BITS)) < 0;
 }
 
 static inline uint64_t timers_next(const struct timers *timers)
@@ -61,9 +72,15 @@ static inline uint32_t timers_room(uint32_t processes)
     return 2 * processes + 2;
 }
 
+static inline struct timer timer_of(uint64_t when, uint32_t cpu, uint32_t started, uint32_t slot)
+{
+    uint64_t order = (uint64_t)cpu << ORDER_START_BITS | timer_number_of(started);
+    return (struct timer){when, order << ORDER_SLOT_BITS | slot};
+}
+
 static inline void timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
 {
-    struct timer timer = {when, (uint64_t)cpu << 56 | (uint64_t)timers->started++ << 24 | slot};
+    struct timer timer = timer_of(when, cpu, timers->started++, slot);
     uint32_t place = timers->count++;
     while (place > 0) {
         uint32_t parent = (place - 1) / HEAP_CHILDREN;

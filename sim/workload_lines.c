@@ -255,6 +255,7 @@ static void read_wait(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_WAIT});
 }
 
+/* `take CHANNEL [releasing OTHER]` */
 static void read_take(struct reader *reader)
 {
     struct workload_step step = {.kind = STEP_TAKE, .target = find_channel(reader, 1)};
@@ -262,6 +263,20 @@ static void read_take(struct reader *reader)
         if (!word_is(&reader->words[2], "releasing"))
             complain(reader, "releasing, or the end of the line", &reader->words[2]);
         step.value = (uint64_t)find_channel(reader, 3) + 1;
+    }
+    add_step(reader, step);
+}
+
+/* `lock CHANNEL [ceiling PRIORITY]` */
+static void read_lock(struct reader *reader)
+{
+    struct workload_step step = {
+        .kind = STEP_TAKE, .target = find_channel(reader, 1), .detail = TAKE_LOCK};
+    if (reader->word_count > 2) {
+        if (!word_is(&reader->words[2], "ceiling"))
+            complain(reader, "ceiling, or the end of the line", &reader->words[2]);
+        uint64_t ceiling = read_number(reader, 3, PRIORITY_HIGHEST, PRIORITY_LOWEST);
+        step.detail = (uint8_t)(TAKE_CEILING + ceiling);
     }
     add_step(reader, step);
 }
@@ -309,7 +324,7 @@ static const struct line {
     {"give", read_give, 3},   {"loop", read_loop, 2},       {"end", read_end, 1},
     {"mark", read_mark, 3},   {"group", read_group, 2},     {"policy", read_policy, 2},
     {"set", read_tunable, 2}, {"timer", read_timer, 4},     {"kill", read_kill, 2},
-    {"exit", read_exit, 2},   {"window", read_window, 2},
+    {"exit", read_exit, 2},   {"window", read_window, 2},   {"lock", read_lock, 4},
 };
 
 static uint32_t attribute_of_word(const struct word *word)

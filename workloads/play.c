@@ -184,7 +184,7 @@ static void fork_player(uint32_t which)
 static void take(const struct workload_step *step)
 {
     int64_t released = step->value > 0 ? (int64_t)step->value - 1 : RELEASE_NONE;
-    if (!host_channel_take(step->target, released))
+    if (!host_channel_take(step->target, released, step->detail))
         fail("take");
 }
 

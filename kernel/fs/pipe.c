@@ -21,10 +21,10 @@ struct pipe {
     uint64_t written; /* bytes that have come into it */
     bool read_open;
     bool write_open;
-    uint32_t readers;      /* that wait */
-    uint64_t writers_need; /* room that is of use to one of the waiting writers */
-    struct wait_queue can_read;
-    struct wait_queue can_write;
+    uint32_t readers;            /* that wait */
+    uint64_t writers_need;       /* room that is of use to one of the waiting writers */
+    struct wait_queue can_read;  /* its owner is the process that wrote last, or began to; */
+    struct wait_queue can_write; /* here, that read last */
 };
 
 static struct object_cache pipes;
@@ -147,6 +147,7 @@ static int wait_to_read(struct pipe *pipe)
 int64_t pipe_read(struct pipe *pipe, struct buffer *destination, uint64_t n)
 {
     spinlock_acquire(&pipe->lock);
+    pipe->can_write.owner = current_process()->pid;
     int64_t result = n > 0 ? wait_to_read(pipe) : 0;
     if (result == 0)
         result = take_out(pipe, destination, n);
@@ -176,6 +177,7 @@ int64_t pipe_write(struct pipe *pipe, struct buffer *source, uint64_t n)
     int error = 0;
 
     spinlock_acquire(&pipe->lock);
+    pipe->can_read.owner = current_process()->pid;
     while (done < n && moved > 0 && !error) {
         error = wait_to_write(pipe, n - done);
         if (!error && !pipe->read_open)

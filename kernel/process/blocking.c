@@ -5,6 +5,7 @@
 #include "process/lifecycle.h"
 
 #include "abi/errors.h"
+#include "process/owners.h"
 #include "scheduler/scheduler.h"
 #include "time/clock.h"
 #include "time/timer.h"
@@ -28,6 +29,7 @@ void process_wake(struct process *process)
         while (__atomic_load_n(&process->on_cpu, __ATOMIC_ACQUIRE))
             ; /* it is on its way to the switch */
         process->reason = BLOCK_NONE;
+        owners_woken(process);
         scheduler_add(process, ENQUEUE_WOKEN);
     }
     spinlock_release(&process->lock);

@@ -21,6 +21,7 @@
 #include "memory/user_copy.h"
 #include "process/exec.h"
 #include "process/machine_commands.h"
+#include "process/owners.h"
 #include "process/process_table.h"
 #include "process/scheduler_files.h"
 #include "scheduler/cpu.h"
@@ -97,6 +98,7 @@ static struct process *allocate_process(void)
     list_init(&process->zombies);
     list_init(&process->sibling);
     list_init(&process->held);
+    list_init(&process->owned);
     return process;
 }
 
@@ -247,6 +249,7 @@ _Noreturn void process_exit(int status)
     address_space_destroy(&process->space);
     trace_record(TRACE_EXIT, (uint32_t)process->pid, (uint32_t)status, 0);
 
+    owners_end(process);
     spinlock_acquire(&process_tree_lock);
     finished++;
     adopt_children(&process->children, &first_process->children);
@@ -270,6 +273,14 @@ static struct process *take_zombie(struct process *parent)
     return child;
 }
 
+/* Returns the PID of the child that must end, or 0 if any of several may. */
+static int only_child(const struct process *parent)
+{
+    const struct list *first = parent->children.next;
+    bool only = first != &parent->children && first->next == &parent->children;
+    return only ? container_of(first, struct process, sibling)->pid : 0;
+}
+
 static int wait_for_zombie(struct process *parent, struct process **child)
 {
     int error = 0;
@@ -277,7 +288,8 @@ static int wait_for_zombie(struct process *parent, struct process **child)
     while (!(*child = take_zombie(parent)) && !error) {
         if (list_empty(&parent->children))
             error = -ECHILD;
-        else
+        parent->child_ended.owner = only_child(parent);
+        if (!error)
             error = wait_on(&parent->child_ended, &process_tree_lock, BLOCK_CHILD);
     }
     spinlock_release(&process_tree_lock);

@@ -55,6 +55,11 @@ struct process {
     struct list all;      /* in the list of all processes */
     struct list hash;     /* in the PID table */
     struct wait_queue child_ended;
+
+    /* Who waits for whom: guarded by owners_lock. */
+    struct list owned; /* while it waits for another */
+    bool owns_nothing; /* it ends: no process waits for it any more */
+
     int exit_status;
 };
 

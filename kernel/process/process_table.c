@@ -7,6 +7,7 @@
 #include "abi/errors.h"
 #include "device/device_tree.h"
 #include "lib/panic.h"
+#include "process/owners.h"
 
 #define PID_MAX   1000000000
 #define SLOTS_MAX 65536
@@ -36,6 +37,7 @@ static void limit_slots(void)
 void process_table_init(void)
 {
     spinlock_init(&process_tree_lock, "process tree", LOCK_PROCESS_TREE);
+    owners_init();
     list_init(&all_processes);
     for (int i = 0; i < HASH_SIZE; i++)
         list_init(&by_pid[i]);
@@ -49,7 +51,7 @@ static struct list *bucket(int pid)
 
 struct process *process_table_find(int pid)
 {
-    kernel_assert(spinlock_held(&process_tree_lock));
+    kernel_assert(spinlock_held(&process_tree_lock) || spinlock_held(&owners_lock));
     list_for_each(node, bucket(pid))
     {
         struct process *process = container_of(node, struct process, hash);
@@ -106,7 +108,9 @@ int process_table_add(struct process *process)
         return -EAGAIN;
     process->task.slot = slot;
     process->pid = process->task.pid = free_pid();
+    spinlock_acquire(&owners_lock);
     list_append(bucket(process->pid), &process->hash);
+    spinlock_release(&owners_lock);
     list_append(&all_processes, &process->all);
     count++;
     return 0;
@@ -115,7 +119,9 @@ int process_table_add(struct process *process)
 void process_table_remove(struct process *process)
 {
     kernel_assert(spinlock_held(&process_tree_lock));
+    spinlock_acquire(&owners_lock);
     list_remove(&process->hash);
+    spinlock_release(&owners_lock);
     list_remove(&process->all);
     give_slot(process->task.slot);
     count--;

@@ -18,7 +18,7 @@ void process_table_init(void);
 /* Gives the process a PID and a slot and puts it into the table. Returns 0 or -EAGAIN. */
 int process_table_add(struct process *process);
 void process_table_remove(struct process *process);
-/* Returns null if there is none. */
+/* Returns null if there is none. owners_lock serves, too. */
 struct process *process_table_find(int pid);
 /* Returns the one that comes after that of `pid` in the order of creation, the first one after 0,
  * or null if there is none. If that has ended meanwhile, PIDs tell where to go on. */

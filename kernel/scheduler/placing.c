@@ -71,11 +71,19 @@ static uint32_t choose_cpu(const struct process *process, enum enqueue_reason re
     return process->urgent ? choose_cpu_for_urgent(process) : queue_place(process, reason);
 }
 
-/* What a policy keeps of a blocked process in a queue goes before the process is in another one. */
-static void leave_queue(struct process *process)
+/* Does the policy have hooks that may be called for a blocked process? */
+static bool may_call_blocked(void)
+{
+    return policy->leave || scheduler.follows_waits;
+}
+
+/* What a policy keeps of a blocked process in a queue goes before the process is in another one;
+ * and no hook is called for it in the one while it comes into the other. */
+static void leave_queue(struct process *process, uint32_t to)
 {
     struct queue *queue = queue_lock(process->task.cpu);
     run_queue_forget(policy, &queue->view, &process->task);
+    __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
     queue_unlock(queue);
 }
 
@@ -84,12 +92,14 @@ void scheduler_add(struct process *process, enum enqueue_reason reason)
     struct cpu *cpu = this_cpu();
     uint32_t from = process->task.cpu;
     uint32_t to = choose_cpu(process, reason);
-    if (from != to && reason == ENQUEUE_WOKEN && policy->leave)
-        leave_queue(process);
+    if (from != to && reason == ENQUEUE_WOKEN && may_call_blocked())
+        leave_queue(process, to);
     struct queue *queue = queue_lock(to);
     __atomic_store_n(&process->task.cpu, to, __ATOMIC_RELAXED);
     if (reason == ENQUEUE_WOKEN) {
-        trace_record(TRACE_WAKEUP, pid_of(process), cpu->serving ? 0 : pid_of(cpu->current), to);
+        process->task.waker = (int32_t)(cpu->serving ? 0 : pid_of(cpu->current));
+        process->task.waker_cpu = cpu->id;
+        trace_record(TRACE_WAKEUP, pid_of(process), (uint32_t)process->task.waker, to);
         if (from != to)
             trace_record(TRACE_MIGRATE, pid_of(process), from, to);
     }

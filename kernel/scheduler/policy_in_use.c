@@ -8,6 +8,7 @@
 #include "lib/print.h"
 #include "lib/string.h"
 #include "policies/registry.h"
+#include "process/owners.h"
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
 #include "scheduler/scheduler.h"
@@ -24,6 +25,7 @@ uint32_t policy_generation;
 
 static void lock_all(void)
 {
+    spinlock_acquire(&owners_lock);
     for (uint32_t i = 0; i < machine.cpus; i++) {
         spinlock_acquire(&queues[i].lock);
         queues[i].view.now = clock_now();
@@ -34,6 +36,7 @@ static void unlock_all(void)
 {
     for (uint32_t i = machine.cpus; i > 0; i--)
         queue_unlock(&queues[i - 1]);
+    spinlock_release(&owners_lock);
 }
 
 /* Takes all processes out of the queues, in the order in which the policy would run them. */
@@ -109,6 +112,7 @@ static void switch_to(const struct setting *setting)
     scheduler.ending = true;
     drain(&drained);
     scheduler.ending = false;
+    owners_forget();
     install(setting);
     while (!list_empty(&drained)) {
         struct process *process = container_of(drained.next, struct process, held);
@@ -195,6 +199,11 @@ void scheduler_describe(struct policy_in_use *use)
     memcpy(use->tunable, scheduler.tunable, sizeof(use->tunable));
     text_copy(use->text, policy_text, sizeof(use->text));
     queue_unlock(queue);
+}
+
+bool scheduler_asks_for_owners(void)
+{
+    return __atomic_load_n(&scheduler.follows_waits, __ATOMIC_SEQ_CST);
 }
 
 enum share_attribute scheduler_shares_by(void)

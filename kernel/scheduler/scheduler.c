@@ -15,6 +15,7 @@
 #include "lib/panic.h"
 #include "memory/address_space.h"
 #include "policies/support/attributes.h"
+#include "process/owners.h"
 #include "scheduler/events.h"
 #include "scheduler/idle_cpus.h"
 #include "scheduler/run_queue.h"
@@ -223,6 +224,13 @@ _Noreturn void scheduler_idle(void)
     }
 }
 
+/* A queued process that was taken out to be changed. */
+static void put_back(struct queue *queue, struct process *process)
+{
+    queue_add(queue, process, ENQUEUE_MOVED);
+    scheduler_announce(queue, process);
+}
+
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value)
 {
     if (!attribute_allowed(kind, value))
@@ -234,14 +242,27 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
         queue_remove(queue, process);
     STORE_ATTRIBUTE(&process->task, kind, value);
     run_queue_changed(policy, &queue->view, &process->task);
-    if (queued) {
-        queue_add(queue, process, ENQUEUE_MOVED);
-        scheduler_announce(queue, process);
-    } else if (process->on_cpu) {
+    if (queued)
+        put_back(queue, process);
+    else if (process->on_cpu)
         scheduler_request(&cpus[process->task.cpu], PREEMPT_POLICY);
-    }
     queue_unlock(queue);
+    owners_changed(process);
     return 0;
+}
+
+void scheduler_tell_waiters_changed(struct process *owner)
+{
+    struct queue *queue = queue_lock_of_process(owner);
+    bool queued = owner->queued && !owner->urgent;
+    if (queued)
+        queue_remove(queue, owner);
+    bool again = run_queue_waiters_changed(policy, &queue->view, &owner->task);
+    if (queued)
+        put_back(queue, owner);
+    else if (again && owner->on_cpu)
+        scheduler_request(&cpus[owner->task.cpu], PREEMPT_POLICY);
+    queue_unlock(queue);
 }
 
 void scheduler_set_urgent(bool urgent)

@@ -42,6 +42,12 @@ bool scheduler_tick(void);
  * changed. */
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value);
 
+/* Does the policy in force ask who waits for whom? It does so until it is switched, and that takes
+ * owners_lock. */
+bool scheduler_asks_for_owners(void);
+/* Other processes wait for this one than before. owners_lock is held. */
+void scheduler_tell_waiters_changed(struct process *owner);
+
 /*
  * The current process and the children that it will fork run before all others, until they wait or
  * end, and the policy never sees them; or no longer, and then it gets to know them as after a

@@ -9,14 +9,26 @@
 #include "abi/system_calls.h"
 #include "lib/list.h"
 #include "memory/object.h"
+#include "process/owners.h"
 #include "process/process.h"
+#include "scheduler/scheduler.h"
 #include "sync/wait_queue.h"
 
-/* Nothing lies there while a process waits. */
+#define CEILING_BITS 5
+#define THINGS_MAX   ((1u << (31 - CEILING_BITS)) - 1)
+
+/* Nothing lies there while a process waits. A set of them fits into a page. */
 struct channel {
-    uint64_t count; /* that lie there */
     struct list takers;
+    uint32_t count : 31 - CEILING_BITS; /* that lie there */
+    uint32_t ceiling : CEILING_BITS;    /* 1 more than a priority; 0: none */
+    uint32_t is_lock : 1;               /* some process took from it as from a lock */
+    int owner; /* PID of the process that must give before those that wait go on: it has the lock,
+                  or it gave last; 0: not known */
 };
+
+_Static_assert(TAKE_LAST == TAKE_CEILING + PRIORITY_LOWEST, "each priority may be a ceiling");
+_Static_assert(PRIORITY_LOWEST + 1 < 1 << CEILING_BITS, "a ceiling fits");
 
 struct channel_set {
     struct spinlock lock; /* guards all */
@@ -28,6 +40,7 @@ struct channel_set {
 /* A process that waits; lives on its kernel stack. */
 struct taker {
     struct list link; /* of the channel, until it is served */
+    struct process *process;
     bool served;
     struct wait_queue woken;
 };
@@ -85,6 +98,17 @@ static struct channel *find_channel(struct channel_set *set, int64_t number)
     return there ? &set->channels[number] : NULL;
 }
 
+static void set_owner(struct channel *channel, int pid)
+{
+    channel->owner = pid;
+    if (!scheduler_asks_for_owners())
+        return;
+    list_for_each(node, &channel->takers)
+    {
+        wait_queue_set_owner(&container_of(node, struct taker, link)->woken, pid);
+    }
+}
+
 /* To those that wait first. How many of `count` are left. */
 static uint64_t serve_takers(struct channel *channel, uint64_t count)
 {
@@ -100,9 +124,10 @@ static uint64_t serve_takers(struct channel *channel, uint64_t count)
 
 static int wait_to_be_served(struct channel_set *set, struct channel *channel)
 {
-    struct taker taker = {.served = false};
+    struct taker taker = {.process = current_process()};
     int error = 0;
     wait_queue_init(&taker.woken, "taker");
+    taker.woken.owner = channel->owner;
     list_append(&channel->takers, &taker.link);
     while (!taker.served && !error)
         error = wait_on(&taker.woken, &set->lock, BLOCK_PIPE);
@@ -111,7 +136,61 @@ static int wait_to_be_served(struct channel_set *set, struct channel *channel)
     return error;
 }
 
-int64_t channel_take(int64_t number, int64_t released_number)
+/* Returns the highest ceiling of the locks that the process has, as in a task. */
+static uint32_t ceiling_of(const struct channel_set *set, const struct process *process)
+{
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct channel *channel = &set->channels[i];
+        bool has = channel->is_lock && channel->ceiling && channel->owner == process->pid;
+        if (has && (highest == 0 || channel->ceiling < highest))
+            highest = channel->ceiling;
+    }
+    return highest;
+}
+
+/* The process, or none if it is null, has the lock now. */
+static void hand_lock(struct channel_set *set, struct channel *channel, struct process *process)
+{
+    set_owner(channel, process ? process->pid : 0);
+    if (process && channel->ceiling)
+        owners_set_ceiling(process, ceiling_of(set, process));
+}
+
+/* The current process gives. */
+static void give(struct channel_set *set, struct channel *channel, uint64_t count, enum give_to to)
+{
+    struct process *self = current_process();
+    bool had = channel->is_lock && channel->owner == self->pid;
+    struct process *heir = list_empty(&channel->takers)
+                               ? NULL
+                               : container_of(channel->takers.next, struct taker, link)->process;
+    if (!channel->is_lock)
+        set_owner(channel, self->pid);
+    else
+        hand_lock(set, channel, heir);
+    uint64_t left = serve_takers(channel, count);
+    if (to == GIVE_KEEP)
+        channel->count = (uint32_t)(channel->count + left) & THINGS_MAX;
+    if (had && channel->ceiling)
+        owners_set_ceiling(self, ceiling_of(set, self));
+}
+
+/* Takes one for the current process, which may wait for it. */
+static int take(struct channel_set *set, struct channel *channel, uint32_t as)
+{
+    if (as >= TAKE_LOCK)
+        channel->is_lock = true;
+    if (as >= TAKE_CEILING)
+        channel->ceiling = (as - TAKE_CEILING + 1) & ((1u << CEILING_BITS) - 1);
+    if (channel->count == 0)
+        return wait_to_be_served(set, channel);
+    if (--channel->count == 0 && channel->is_lock)
+        hand_lock(set, channel, current_process());
+    return 0;
+}
+
+int64_t channel_take(int64_t number, int64_t released_number, int as)
 {
     struct channel_set *set = current_process()->channels;
     struct channel *channel = find_channel(set, number);
@@ -119,13 +198,15 @@ int64_t channel_take(int64_t number, int64_t released_number)
     int error = 0;
     if (!channel || (!released && released_number != RELEASE_NONE))
         return -EINVAL;
+    if (as < TAKE_ANY || as > TAKE_LAST)
+        return -EINVAL;
     spinlock_acquire(&set->lock);
-    if (released)
-        released->count += serve_takers(released, 1);
-    if (channel->count > 0)
-        channel->count--;
-    else
-        error = wait_to_be_served(set, channel);
+    if (released && released->count == THINGS_MAX)
+        error = -ERANGE;
+    else if (released)
+        give(set, released, 1, GIVE_KEEP);
+    if (!error)
+        error = take(set, channel, (uint32_t)as);
     spinlock_release(&set->lock);
     return error;
 }
@@ -163,9 +244,9 @@ int64_t channel_give(int64_t number, int64_t count, int to)
     if (!channel || count < 0 || (to != GIVE_KEEP && to != GIVE_WAITING))
         return -EINVAL;
     spinlock_acquire(&set->lock);
-    uint64_t left = serve_takers(channel, (uint64_t)count);
-    if (to == GIVE_KEEP)
-        channel->count += left;
+    bool fits = to == GIVE_WAITING || count <= (int64_t)(THINGS_MAX - channel->count);
+    if (fits)
+        give(set, channel, (uint64_t)count, (enum give_to)to);
     spinlock_release(&set->lock);
-    return 0;
+    return fits ? 0 : -ERANGE;
 }

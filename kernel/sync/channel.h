@@ -25,13 +25,13 @@ void channel_set_leave(struct channel_set *set);
 int64_t channels_make(int64_t count);
 /* The channels are those of the current process's set. Gives one to the channel `released`, unless
  * that is RELEASE_NONE, and takes one, for which it may wait: both in one act. Returns 0, -EINVAL
- * (no such channel), -EINTR. */
-int64_t channel_take(int64_t channel, int64_t released);
+ * (no such channel), -ERANGE (2^26 - 1 things lie in `released`), -EINTR. `as`: enum take_as. */
+int64_t channel_take(int64_t channel, int64_t released, int as);
 /* Waits there until `processes` have come; the last of them wakes the others. Returns 0, -EINVAL,
  * -EINTR.
  */
 int64_t channel_meet(int64_t channel, int64_t processes);
-/* `to`: enum give_to. Returns 0 or -EINVAL. */
+/* `to`: enum give_to. Returns 0, -EINVAL, or -ERANGE: more than 2^26 - 1 things would lie there. */
 int64_t channel_give(int64_t channel, int64_t count, int to);
 
 #endif

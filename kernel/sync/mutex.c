@@ -14,14 +14,24 @@ void mutex_init(struct mutex *mutex, const char *name)
     mutex->owner = NULL;
 }
 
+/* Those that wait hear of another owner; most often there are none. */
+static void name_owner(struct mutex *mutex, int pid)
+{
+    if (!list_empty(&mutex->waiters.waiters))
+        wait_queue_set_owner(&mutex->waiters, pid);
+}
+
 void mutex_acquire(struct mutex *mutex)
 {
     struct process *self = current_process();
     spinlock_acquire(&mutex->lock);
     kernel_assert(mutex->owner != self);
-    while (mutex->owner)
+    while (mutex->owner) {
+        mutex->waiters.owner = mutex->owner->pid;
         wait_on_always(&mutex->waiters, &mutex->lock, BLOCK_LOCK);
+    }
     mutex->owner = self;
+    name_owner(mutex, self->pid);
     spinlock_release(&mutex->lock);
 }
 
@@ -31,5 +41,6 @@ void mutex_release(struct mutex *mutex)
     kernel_assert(mutex->owner == current_process());
     mutex->owner = NULL;
     wake_one(&mutex->waiters);
+    name_owner(mutex, 0); /* until another has it */
     spinlock_release(&mutex->lock);
 }

@@ -18,6 +18,7 @@ enum lock_rank {
     LOCK_MUTEX = 50,        /* inside a sleeping lock */
     LOCK_WAIT = 60,         /* inside a wait queue */
     LOCK_PROCESS = 70,      /* a process's state */
+    LOCK_OWNERS = 75,       /* who waits for whom */
     LOCK_RUN_QUEUE = 80,    /* a run queue; two: that of the lower CPU first */
     LOCK_TIMER = 85,        /* a CPU's timers */
     LOCK_OBJECTS = 90,      /* an object cache */

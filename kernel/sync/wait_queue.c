@@ -5,6 +5,7 @@
 #include "abi/errors.h"
 #include "lib/panic.h"
 #include "process/lifecycle.h"
+#include "process/owners.h"
 #include "process/process.h"
 #include "scheduler/scheduler.h"
 
@@ -19,6 +20,22 @@ void wait_queue_init(struct wait_queue *queue, const char *name)
 {
     spinlock_init(&queue->lock, name, LOCK_WAIT);
     list_init(&queue->waiters);
+    queue->owner = 0;
+}
+
+void wait_queue_set_owner(struct wait_queue *queue, int owner)
+{
+    if (queue->owner == owner)
+        return;
+    queue->owner = owner;
+    if (!scheduler_asks_for_owners())
+        return;
+    spinlock_acquire(&queue->lock);
+    list_for_each(node, &queue->waiters)
+    {
+        owners_name_again(container_of(node, struct waiter, link)->process, owner);
+    }
+    spinlock_release(&queue->lock);
 }
 
 /*
@@ -50,8 +67,12 @@ static int wait_for_wakeup(struct wait_queue *queue, struct spinlock *lock,
 {
     struct waiter waiter = {.process = current_process()};
     kernel_assert(spinlock_held(lock) && !lock->next_held);
-    if (!begin_wait(queue, &waiter, reason, killable))
+    if (queue->owner && __builtin_expect(scheduler_asks_for_owners(), 0))
+        owners_name(waiter.process, queue->owner);
+    if (!begin_wait(queue, &waiter, reason, killable)) {
+        owners_woken(waiter.process);
         return -EINTR;
+    }
     spinlock_release(lock);
     scheduler_block();
     end_wait(queue, &waiter);

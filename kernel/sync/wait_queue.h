@@ -20,9 +20,15 @@
 struct wait_queue {
     struct spinlock lock;
     struct list waiters;
+    int owner; /* PID of the process that must act before they go on; 0: not known. Guarded by the
+                  condition's lock */
 };
 
 void wait_queue_init(struct wait_queue *queue, const char *name);
+
+/* Names the process that must act, also to those that wait already: `owner` alone is for those that
+ * will. The caller holds the condition's lock. */
+void wait_queue_set_owner(struct wait_queue *queue, int owner);
 
 /*
  * Blocks the current process; `lock` is released meanwhile, and held again on

@@ -201,7 +201,7 @@ static int64_t call_channels_make(const uint64_t argument[])
 
 static int64_t call_channel_take(const uint64_t argument[])
 {
-    return channel_take((int)argument[0], (int)argument[1]);
+    return channel_take((int)argument[0], (int)argument[1], (int)argument[2]);
 }
 
 static int64_t call_channel_give(const uint64_t argument[])

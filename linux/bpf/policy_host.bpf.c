@@ -24,6 +24,7 @@
 #include <bpf/bpf_core_read.h>
 /* clang-format on */
 
+#include "interrupts.h"
 #include "language.h"
 #include "shared.h"
 
@@ -91,6 +92,13 @@ static __noinline void hand_over(struct task_struct *thread, slot_t *slot, u64 f
     scx_bpf_dsq_insert(thread, SCX_DSQ_LOCAL_ON | (custody - CUSTODY_SENT), HOLD_NS, flags);
 }
 
+/* The thread on this CPU wakes it, or an interrupt does. */
+static __noinline void note_waker(slot_t *slot)
+{
+    slot->task.waker = in_interrupt() ? 0 : (int32_t)bpf_get_current_pid_tgid();
+    slot->task.waker_cpu = bpf_get_smp_processor_id();
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
 {
@@ -116,6 +124,8 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
     if (POLICY.leave && slot->stopped == STOP_BLOCKED &&
         queue_number(slot->task.cpu) != queue_number(cpu))
         forget(slot);
+    if (reason == ENQUEUE_WOKEN)
+        note_waker(slot);
     slot->custody = CUSTODY_OURS;
     learn_traced_pid(slot, thread);
     if (!add_thread(slot, cpu, reason))

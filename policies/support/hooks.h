@@ -21,6 +21,7 @@
 
 HOOK_FUNCTION void policy_init_scheduler(const struct policy *policy, scheduler_t *scheduler)
 {
+    scheduler->follows_waits = false;
     if (policy->scheduler_init)
         policy->scheduler_init(scheduler);
 }

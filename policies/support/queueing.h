@@ -13,8 +13,7 @@
 
 #include "policies/policy.h"
 #include "policies/support/hooks.h"
-
-#define MECHANISM_FUNCTION static inline __attribute__((always_inline, unused))
+#include "policies/support/mechanism.h"
 
 /* What a policy, or a host's own count, has got wrong. */
 enum queue_flaw {
@@ -94,6 +93,7 @@ MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *polic
 {
     clear_state(task->state, task_state_bytes(scheduler));
     task->level = 0;
+    task->lent = 0;
     task->next = NULL;
     task->previous = NULL;
     policy_init_task(policy, scheduler, task, parent && task_is_known(parent) ? parent : NULL);
@@ -177,6 +177,14 @@ MECHANISM_FUNCTION void run_queue_changed(const struct policy *policy, run_queue
 {
     if (policy->changed && task_is_known(task))
         policy->changed(queue, task);
+}
+
+/* Other tasks wait for `owner` than before; it is not queued. Returns true if its CPU should pick
+ * again, if it has one. */
+MECHANISM_FUNCTION bool run_queue_waiters_changed(const struct policy *policy, run_queue_t *queue,
+                                                  task_t *owner)
+{
+    return policy->waiters_changed && task_is_known(owner) && policy->waiters_changed(queue, owner);
 }
 
 /* A blocked task is about to be queued elsewhere, or to leave the policy. */

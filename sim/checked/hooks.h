@@ -48,6 +48,8 @@
          task, watch_verdict(result))                                                              \
     GIVE(uint64_t, time_slice, (const scheduler_t *scheduler, const task_t *task),                 \
          (scheduler, task), scheduler->queue[0], task, watch_slice(result))                        \
+    GIVE(bool, waiters_changed, (run_queue_t * queue, task_t * owner), (queue, owner), queue,      \
+         owner, (void)0)                                                                           \
     GIVE(bool, preempts, (run_queue_t * queue, const task_t *task, const task_t *running),         \
          (queue, task, running), queue, task, (void)0)                                             \
     GIVE(uint32_t, place,                                                                          \

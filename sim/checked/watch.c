@@ -46,12 +46,31 @@ struct field {
     {#member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member)}
 
 static const struct field task_fields[] = {
-    FIELD(task, pid),          FIELD(task, slot),         FIELD(task, priority),
-    FIELD(task, tickets),      FIELD(task, weight),       FIELD(task, nice),
-    FIELD(task, cpu),          FIELD(task, run_time),     FIELD(task, counted),
-    FIELD(task, queued_since), FIELD(task, picked_since), FIELD(task, selections),
-    FIELD(task, state),        FIELD(task, slice),        FIELD(task, runtime),
-    FIELD(task, deadline),     FIELD(task, period),       {NULL, 0, 0},
+    FIELD(task, pid),
+    FIELD(task, slot),
+    FIELD(task, priority),
+    FIELD(task, tickets),
+    FIELD(task, weight),
+    FIELD(task, nice),
+    FIELD(task, cpu),
+    FIELD(task, run_time),
+    FIELD(task, counted),
+    FIELD(task, queued_since),
+    FIELD(task, picked_since),
+    FIELD(task, selections),
+    FIELD(task, state),
+    FIELD(task, slice),
+    FIELD(task, runtime),
+    FIELD(task, deadline),
+    FIELD(task, period),
+    FIELD(task, waits_for),
+    FIELD(task, first_waiter),
+    FIELD(task, next_waiter),
+    FIELD(task, previous_waiter),
+    FIELD(task, ceiling),
+    FIELD(task, waker),
+    FIELD(task, waker_cpu),
+    {NULL, 0, 0},
 };
 
 static const struct field queue_fields[] = {

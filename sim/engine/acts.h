@@ -44,6 +44,7 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
         note_alarm(simulator, queue);
         if (process->place == PLACE_RUNNING)
             call(simulator, here, process->task.cpu, PREEMPT_POLICY);
+        tell_owner_of_change(simulator, here, process);
         return;
     }
     queue_remove(simulator, queue, process);

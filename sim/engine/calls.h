@@ -7,7 +7,6 @@
 #include "sim/engine/queues.h"
 
 #include "policies/support/preemption.h"
-#include "sim/process.h"
 
 /* An interrupt from another CPU, which sends it at the end of what it does now, or from outside. */
 static inline void interrupt_other(const struct simulator *simulator, uint32_t here,
@@ -74,7 +73,7 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
     return cpu;
 }
 
-/* ---- which CPU is called for a process that was queued, and queueing itself ---- */
+/* ---- which CPU is called for a process that was queued ---- */
 
 /* The process was queued: the CPU that should run it, or take it, is called. */
 static void announce(struct simulator *simulator, uint32_t here, struct run_queue *queue,
@@ -83,46 +82,6 @@ static void announce(struct simulator *simulator, uint32_t here, struct run_queu
     uint32_t cpu = find_cpu_to_call(policy, queue, &process->task);
     if (cpu != NO_CPU)
         call(simulator, here, cpu, PREEMPT_WAKEUP);
-}
-
-/* What the process waited for has come: its step is done. (If it waits for a child, it looks
- * again.) */
-static inline void end_wait(struct simulator *simulator, struct process *process)
-{
-    if (process->waits != WAIT_CHILD)
-        advance(simulator, process);
-    process->waits = WAIT_NONE;
-}
-
-/* What the policy keeps of a blocked process in the queue goes before it is in another one. */
-static inline void leave_queue(struct simulator *simulator, struct run_queue *queue,
-                               struct process *process)
-{
-    run_queue_forget(policy, queue, &process->task);
-    note_alarm(simulator, queue);
-}
-
-/* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null. */
-static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
-                          enum enqueue_reason reason, const struct process *actor)
-{
-    uint32_t from = process->task.cpu;
-    uint32_t to = from;
-    if (simulator->scheduler.queues > 1)
-        to = policy_place(policy, &simulator->scheduler, &process->task, reason);
-    if (reason == ENQUEUE_WOKEN) {
-        record(simulator, here, TRACE_WAKEUP, process, pid_of(actor), to);
-        end_wait(simulator, process);
-        if (from != to)
-            leave_queue(simulator, queue_of(simulator, from), process);
-        if (from != to)
-            change_cpu(simulator, here, process, to);
-        simulator->counts.wakeups++;
-    }
-    process->task.cpu = to;
-    struct run_queue *queue = queue_of(simulator, to);
-    queue_add(simulator, here, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);
-    announce(simulator, here, queue, process);
 }
 
 #endif

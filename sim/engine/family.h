@@ -34,6 +34,8 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     struct process *parent = cpu->current;
     struct process *child = zombie_take(simulator, parent);
     if (!child && parent->children > 0) {
+        if (asks_for_owners(simulator))
+            name_owner(simulator, cpu->id, parent, only_child(simulator, parent));
         block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
         return;
     }
@@ -64,6 +66,7 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
     struct process *process = cpu->current;
     struct process *init = process_at(simulator, FIRST_SLOT);
     struct process *parent = process_parent(simulator, process);
+    drop_waiters(&process->task);
     record(simulator, cpu->id, TRACE_EXIT, process, (uint32_t)status, 0);
     if (process->task.pid == simulator->first_pid)
         simulator->counts.exit_status = process->killed ? -1 : status;

@@ -5,7 +5,7 @@
 /* The change to another process, as kernel/scheduler/scheduler.c. */
 
 #include "abi/process_info.h"
-#include "sim/engine/calls.h"
+#include "sim/engine/runnable.h"
 
 static inline bool is_computing(const struct workload_step *step)
 {

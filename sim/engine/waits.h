@@ -22,7 +22,7 @@ static void act_sleep(struct simulator *simulator, struct cpu *cpu, uint64_t unt
         advance(simulator, process);
         return;
     }
-    process->link = simulator->timers.started;
+    process->link = timer_number_of(simulator->timers.started);
     timers_start(&simulator->timers, until, cpu->id, process->task.slot);
     block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
 }
@@ -79,12 +79,18 @@ static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct 
     return count;
 }
 
-/* Gives one to each that waits if the count is 0. */
+/* Gives one to each that waits if the count is 0. What none waits for is lost then, and if it is
+ * not to be kept. */
 static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
-                 uint64_t count, const struct process *actor)
+                 uint64_t count, bool keeps, struct process *actor)
 {
+    struct process *heir = channel->first == NOBODY ? NULL : process_at(simulator, channel->first);
+    if (channel->is_lock)
+        hand_lock(simulator, here, channel, heir);
+    else
+        set_owner(simulator, here, channel, actor);
     uint64_t left = give_waiting(simulator, here, channel, count ? count : UINT64_MAX, actor);
-    channel->count += count ? left : 0;
+    channel->count += count && keeps ? left : 0;
 }
 
 static void wait_in_line(struct simulator *simulator, struct cpu *cpu, struct channel *channel)
@@ -97,6 +103,7 @@ static void wait_in_line(struct simulator *simulator, struct cpu *cpu, struct ch
         process_at(simulator, channel->last)->link = process->task.slot;
     channel->last = process->task.slot;
     channel->waiting++;
+    name_owner(simulator, cpu->id, process, owner_of(simulator, channel));
     block(simulator, cpu, WAIT_CHANNEL, BLOCK_PIPE);
 }
 
@@ -105,9 +112,14 @@ static void act_take(struct simulator *simulator, struct cpu *cpu, const struct 
     struct process *process = cpu->current;
     struct channel *channel = &simulator->channels[step->target];
     if (step->value > 0)
-        give(simulator, cpu->id, &simulator->channels[step->value - 1], 1, process);
+        give(simulator, cpu->id, &simulator->channels[step->value - 1], 1, true, process);
+    if (step->detail >= TAKE_LOCK)
+        channel->is_lock = true;
+    if (step->detail >= TAKE_CEILING)
+        channel->ceiling = (uint8_t)(step->detail - TAKE_CEILING + 1);
     if (channel->count > 0) {
-        channel->count--;
+        if (--channel->count == 0 && channel->is_lock)
+            hand_lock(simulator, cpu->id, channel, process);
         advance(simulator, process);
         return;
     }
@@ -122,7 +134,7 @@ static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct 
         return;
     }
     advance(simulator, cpu->current);
-    give(simulator, cpu->id, channel, 0, cpu->current);
+    give(simulator, cpu->id, channel, 0, false, cpu->current);
 }
 
 static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
@@ -130,10 +142,7 @@ static void act_give(struct simulator *simulator, struct cpu *cpu, const struct 
     struct channel *channel = &simulator->channels[step->target];
     struct process *process = cpu->current;
     advance(simulator, process);
-    if (step->detail == 1 && step->value > 0)
-        give_waiting(simulator, cpu->id, channel, step->value, process);
-    else
-        give(simulator, cpu->id, channel, step->value, process);
+    give(simulator, cpu->id, channel, step->value, step->detail != GIVE_WAITING, process);
 }
 
 #endif

@@ -31,8 +31,8 @@ from schedlab.units import format_time, parse_counts, parse_time
 
 NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs", "ignore_limits")
 WRONG = [
-    ("--cpus", "0", "1 to 256"),
-    ("--cpus", "257", "1 to 256"),
+    ("--cpus", "0", "1 to 1024"),
+    ("--cpus", "1025", "1 to 1024"),
     ("--cpus", "4-1", "lowest first"),
     ("--cpus", "", "numbers and ranges"),
     ("--cpus", "1;2", "numbers and ranges"),

@@ -29,7 +29,7 @@ static int start_taker(int channel, int64_t number)
 {
     int pid = test_fork();
     if (pid == 0) {
-        check(channel_take(channel, RELEASE_NONE) == 0);
+        check(channel_take(channel, RELEASE_NONE, TAKE_ANY) == 0);
         note(number);
         exit(0);
     }
@@ -130,7 +130,7 @@ static void what_nobody_waits_for_lies_there(void)
     check(channel_give(0, 3, GIVE_KEEP) == 0);
     check(channel_give(0, 5, GIVE_WAITING) == 0); /* lost: no process waits */
     for (int i = 0; i < 3; i++)
-        check(channel_take(0, RELEASE_NONE) == 0);
+        check(channel_take(0, RELEASE_NONE, TAKE_ANY) == 0);
     int pid = start_taker(0, 7); /* the fourth waits */
     check(board->next == 0);
     check(channel_give(0, INT64_MAX, GIVE_WAITING) == 0);
@@ -149,7 +149,7 @@ static void nobody_pushes_in(void)
     check(channel_give(0, 1, GIVE_KEEP) == 0);
     int second = test_fork();
     if (second == 0) {
-        check(channel_take(0, RELEASE_NONE) == 0);
+        check(channel_take(0, RELEASE_NONE, TAKE_ANY) == 0);
         exit(0);
     }
     check(test_wait(first) == 0);
@@ -164,13 +164,13 @@ static void taking_and_releasing_is_one_act(void)
     int pid = test_fork();
     if (pid == 0) {
         for (int i = 0; i < 500; i++) {
-            check(channel_take(0, RELEASE_NONE) == 0);
+            check(channel_take(0, RELEASE_NONE, TAKE_ANY) == 0);
             check(channel_give(1, 1, GIVE_WAITING) == 0);
         }
         exit(0);
     }
     for (int i = 0; i < 500; i++)
-        check(channel_take(1, 0) == 0);
+        check(channel_take(1, 0, TAKE_ANY) == 0);
     check(test_wait(pid) == 0);
 }
 
@@ -230,7 +230,7 @@ static void sets_belong_to_families(void)
         check(channels_make(3) == 0);
         check(channel_give(2, 1, GIVE_KEEP) == 0);
         if (test_fork() == 0) {
-            check(channel_take(0, RELEASE_NONE) == 0);
+            check(channel_take(0, RELEASE_NONE, TAKE_ANY) == 0);
             note(5);
             exit(0);
         }
@@ -250,16 +250,16 @@ static void sets_belong_to_families(void)
 
 static void wrong_channels_are_refused(void)
 {
-    check_error(channel_take(0, RELEASE_NONE), EINVAL);
+    check_error(channel_take(0, RELEASE_NONE, TAKE_ANY), EINVAL);
     check_error(channel_give(0, 1, GIVE_KEEP), EINVAL);
     check_error(channels_make(0), EINVAL);
     check_error(channels_make(CHANNELS_MAX + 1), EINVAL);
     check(channels_make(CHANNELS_MAX) == 0);
     check(channel_give(CHANNELS_MAX - 1, 1, GIVE_KEEP) == 0);
-    check(channel_take(CHANNELS_MAX - 1, RELEASE_NONE) == 0);
-    check_error(channel_take(CHANNELS_MAX, RELEASE_NONE), EINVAL);
-    check_error(channel_take(0, CHANNELS_MAX), EINVAL);
-    check_error(channel_take(0, -2), EINVAL);
+    check(channel_take(CHANNELS_MAX - 1, RELEASE_NONE, TAKE_ANY) == 0);
+    check_error(channel_take(CHANNELS_MAX, RELEASE_NONE, TAKE_ANY), EINVAL);
+    check_error(channel_take(0, CHANNELS_MAX, TAKE_ANY), EINVAL);
+    check_error(channel_take(0, -2, TAKE_ANY), EINVAL);
     check_error(channel_give(0, -1, GIVE_KEEP), EINVAL);
     check_error(channel_give(0, 1, 2), EINVAL);
 }

@@ -436,6 +436,12 @@ void wait_queue_init(struct wait_queue *queue, const char *name)
     list_init(&queue->waiters);
 }
 
+/* No policy asks. */
+void wait_queue_set_owner(struct wait_queue *queue, int owner)
+{
+    queue->owner = owner;
+}
+
 static void wait_in(struct wait_queue *queue, struct spinlock *lock, enum block_reason reason,
                     bool killable)
 {

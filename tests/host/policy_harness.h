@@ -29,6 +29,7 @@
 #include "../../policies/registry.h"
 #include "../../policies/support/attributes.h"
 #include "../../policies/support/hooks.h"
+#include "../../policies/support/waits.h"
 #include "check.h"
 
 #define MODEL_CPUS_MAX 16
@@ -171,6 +172,7 @@ static inline void model_introduce(struct model *model, struct model_task *task,
     struct model_snapshot before;
     memset(task->task.state, 0, POLICY_TASK_BYTES);
     task->task.level = 0;
+    task->task.lent = 0;
     task->task.next = task->task.previous = NULL;
     model_remember(&before, model, NULL, &task->task);
     policy_init_task(model->policy, &model->scheduler, &task->task,
@@ -528,10 +530,45 @@ static inline void model_push(struct model *model, uint32_t cpu)
         model_announce(model, model_queue(model, to), task);
 }
 
+/* Other tasks wait for the owner than before. */
+MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here)
+{
+    struct model_snapshot before;
+    struct model *model =
+        (struct model *)(void *)((char *)scheduler - offsetof(struct model, scheduler));
+    struct model_task *task = model_task_of(owner);
+    struct run_queue *queue = model_queue(model, owner->cpu);
+    bool queued = task->place == MODEL_QUEUED;
+    (void)here;
+    if (!model->policy->waiters_changed || !model_knows(model, task))
+        return;
+    if (queued)
+        model_dequeue(model, task);
+    model_remember(&before, model, queue, owner);
+    bool again = model->policy->waiters_changed(queue, owner);
+    model_compare(&before, model, queue, owner);
+    if (again && task->place == MODEL_RUNNING)
+        model_request(model, owner->cpu, PREEMPT_POLICY);
+    if (!queued)
+        return;
+    model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);
+    model_announce(model, queue, task);
+}
+
+/* The task, which is blocked or about to be, waits for `owner` from now on. Null: for no task. */
+static inline void model_name_owner(struct model *model, struct model_task *task,
+                                    struct model_task *owner)
+{
+    if (model->scheduler.follows_waits)
+        wait_for_task(&model->scheduler, &task->task, owner ? &owner->task : NULL, model->here);
+}
+
 static inline void model_make_runnable(struct model *model, struct model_task *task,
                                        enum enqueue_reason reason, const struct model_task *parent)
 {
     struct model_snapshot before;
+    if (reason == ENQUEUE_WOKEN)
+        model_name_owner(model, task, NULL);
     void *state = task->task.state;
     task->task.state = NULL; /* place() must not look at it */
     model_remember(&before, model, NULL, &task->task);
@@ -696,6 +733,13 @@ static inline void model_block(struct model *model, uint32_t cpu)
     model_settle(model);
 }
 
+/* The same: `owner` must act before it goes on. */
+static inline void model_block_for(struct model *model, uint32_t cpu, struct model_task *owner)
+{
+    model_name_owner(model, model->cpus[cpu].current, owner);
+    model_block(model, cpu);
+}
+
 /* The CPU's task sleeps until the tick at which `ticks` more than those till now have passed. */
 static inline void model_sleep(struct model *model, uint32_t cpu, uint64_t ticks)
 {
@@ -730,6 +774,7 @@ static inline void model_yield(struct model *model, uint32_t cpu)
 /* The task is no more; what its end means to others is for the caller, who records it. */
 static inline void model_end_unsettled(struct model *model, struct model_task *task)
 {
+    drop_waiters(&task->task);
     if (task->place == MODEL_RUNNING)
         model_reschedule(model, task->task.cpu, STOP_ENDED, ENQUEUE_WOKEN);
     else if (task->place == MODEL_QUEUED)
@@ -767,6 +812,7 @@ static inline void model_set_attribute(struct model *model, struct model_task *t
     } else if (task->place == MODEL_RUNNING) {
         model_request(model, task->task.cpu, PREEMPT_POLICY);
     }
+    tell_owners(&model->scheduler, task->task.waits_for, model->here);
     model_settle(model);
 }
 

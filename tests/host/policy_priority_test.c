@@ -64,6 +64,115 @@ static uint32_t level_now(const struct model *model, const struct model_task *ta
     return rise > own->level ? 0 : own->level - (uint32_t)rise;
 }
 
+/* ---- inheritance ---- */
+
+/* A machine on which a task of priority 9 (PID 3) has what one of priority 0 (PID 4) wants, and one
+ * of priority 5 (PID 5) computes. */
+static struct model *inversion(int64_t inherit)
+{
+    struct model *model = machine("priority", 1);
+    set(model, "aging_interval", 0);
+    set(model, "inherit", inherit);
+    fork_at(model, 9);
+    fork_at(model, 0);
+    fork_at(model, 5);
+    check(model_running(model, 0) == 4);
+    model_block_for(model, 0, task_of(model, 3));
+    return model;
+}
+
+static void without_inheritance_the_one_between_holds_up_both(void)
+{
+    struct model *model = inversion(0);
+    model_ticks(model, 3);
+    check(model_running(model, 0) == 5);
+    model_free(model);
+}
+
+static void a_task_is_as_urgent_as_those_that_wait_for_it(void)
+{
+    struct model *model = inversion(1);
+    check(model_running(model, 0) == 3 && task_of(model, 3)->task.level == 0);
+    model_ticks(model, 3);
+    check(model_running(model, 0) == 3);
+    model_wake(model, task_of(model, 4)); /* it gives back what it has */
+    check(model_running(model, 0) == 4);
+    model_block(model, 0);
+    check(model_running(model, 0) == 5); /* and is what it was */
+    model_block(model, 0);
+    check(model_running(model, 0) == 3 && task_of(model, 3)->task.level == 9);
+    model_free(model);
+}
+
+/* 7 waits for 6, which waits for 3; then 7 is lifted. */
+static void what_is_inherited_goes_on_along_the_chain(void)
+{
+    struct model *model = inversion(1);
+    model_block(model, 0);
+    check(model_running(model, 0) == 5);
+    fork_at(model, 4);
+    model_settle(model);
+    check(model_running(model, 0) == 6);
+    model_block_for(model, 0, task_of(model, 3));
+    check(task_of(model, 3)->task.lent == 1); /* of 4 still */
+    model_wake(model, task_of(model, 4));
+    model_block(model, 0);
+    check(task_of(model, 3)->task.lent == 5 && model_running(model, 0) == 5);
+    fork_at(model, 3);
+    model_settle(model);
+    model_block_for(model, 0, task_of(model, 6));
+    check(task_of(model, 6)->task.lent == 4 && task_of(model, 3)->task.lent == 4);
+    model_set_attribute(model, task_of(model, 7), MODEL_PRIORITY, 1);
+    check(task_of(model, 6)->task.lent == 2 && task_of(model, 3)->task.lent == 2);
+    model_wake(model, task_of(model, 7));
+    check(task_of(model, 6)->task.lent == 0 && task_of(model, 3)->task.lent == 5);
+    model_free(model);
+}
+
+static void the_waiters_of_one_that_ends_wait_for_none(void)
+{
+    struct model *model = inversion(1);
+    model_end(model, task_of(model, 3));
+    check(!task_of(model, 4)->task.waits_for && model_running(model, 0) == 5);
+    model_wake(model, task_of(model, 4));
+    check(model_running(model, 0) == 4);
+    model_free(model);
+}
+
+/* Each waits for the other: they are told, and that ends. */
+static void a_ring_of_waits_is_told_to_an_end(void)
+{
+    struct model *model = inversion(1);
+    check(model_running(model, 0) == 3);
+    model_block_for(model, 0, task_of(model, 4));
+    check(task_of(model, 3)->task.lent == 1 && task_of(model, 4)->task.lent == 1);
+    check(model_running(model, 0) == 5);
+    model_wake(model, task_of(model, 3));
+    check(model_running(model, 0) == 3);
+    model_free(model);
+}
+
+/* On another CPU one that runs is lifted where it is, and one that is queued is queued anew. */
+static void an_owner_is_lifted_wherever_it_is(void)
+{
+    struct model *model = machine("priority", 2);
+    set(model, "aging_interval", 0);
+    set(model, "inherit", 1);
+    for (int i = 0; i < 2; i++)
+        fork_at(model, 6);
+    fork_at(model, 9);
+    fork_at(model, 2);
+    model_settle(model);
+    struct model_task *lowly = task_of(model, 5);
+    struct model_task *urgent = task_of(model, 6);
+    check(lowly->place == MODEL_QUEUED && urgent->place == MODEL_RUNNING);
+    model_block_for(model, urgent->task.cpu, lowly);
+    check(lowly->place == MODEL_RUNNING && lowly->task.level == 2);
+    model_wake(model, urgent);
+    check(urgent->place == MODEL_RUNNING);
+    model_free(model);
+}
+
 /* ---- one CPU ---- */
 
 static void the_highest_runs_until_it_blocks(void)
@@ -1005,5 +1114,11 @@ int main(void)
     run_test(no_lower_one_runs_for_longer_than_a_tick_while_a_higher_one_waits);
     run_test(nobody_starves);
     run_test(values_out_of_range_are_refused);
+    run_test(without_inheritance_the_one_between_holds_up_both);
+    run_test(a_task_is_as_urgent_as_those_that_wait_for_it);
+    run_test(what_is_inherited_goes_on_along_the_chain);
+    run_test(the_waiters_of_one_that_ends_wait_for_none);
+    run_test(a_ring_of_waits_is_told_to_an_end);
+    run_test(an_owner_is_lifted_wherever_it_is);
     return 0;
 }

@@ -113,7 +113,7 @@ def test_a_page_is_greeted_and_shown_what_happens() -> None:
             assert {"name": "two-hogs", "title": "two CPU-bound processes", "kind": "simple"} in (
                 hello["palette"]
             )
-            assert hello["cpus_max"] == {"sim": 256}
+            assert hello["cpus_max"] == {"sim": 1024}
             await until(lambda: all(each.tape for each in server.session.systems.values()))
             states = [await client.next("state") for _ in range(6)]
             assert {state["system"] for state in states} == {"a", "b"}

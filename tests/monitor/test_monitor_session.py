@@ -169,7 +169,7 @@ async def test_groups_are_set_and_killed_together() -> None:
         ({"do": "pace", "speed": float("nan")}, "a number from 0"),
         ({"do": "step", "kind": "leap"}, "no kind is called 'leap'"),
         ({"do": "window", "seconds": 0}, "a number from 0.1"),
-        ({"do": "restart", "cpus": 1000}, "only 1 to 256"),
+        ({"do": "restart", "cpus": 2000}, "only 1 to 1024"),
         ({"do": "restart", "workloads": ["nothing"]}, "no workload is called"),
         ({"do": "kill", "pids": []}, "a list of whole numbers"),
         ({"do": "kill", "pids": ["x"]}, "a whole number is expected"),

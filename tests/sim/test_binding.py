@@ -431,7 +431,7 @@ def test_save_and_restore(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"policy": "fifo"}, "policy fifo: no such policy"),
-        ({"cpus": 300}, "300 CPUs: there may be 1 to 256"),
+        ({"cpus": 1025}, "1025 CPUs: there may be 1 to 1024"),
         ({"cpus": -1}, "cpus, processes, tick_ns, seed, added_steps: can't convert negative"),
         ({"cpus": 2**40}, "cpus, processes, tick_ns, seed, added_steps: "),
         ({"cpus": "two"}, "cpus, processes, tick_ns, seed, added_steps: "),

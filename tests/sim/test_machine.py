@@ -208,15 +208,15 @@ def test_lottery_gives_the_ideal_shares(schedlab: Command, tmp_path: Path, name:
 
 def test_many_cpus_and_a_process_that_is_late(schedlab: Command, tmp_path: Path) -> None:
     tasks = {
-        "cpu": {"instance": 256, "loop": 1, "run": 10_000},
+        "cpu": {"instance": 1024, "loop": 1, "run": 10_000},
         "late": {"loop": 1, "delay": 5000, "priority": 0, "run": 1000},
     }
     (each,) = run(
-        schedlab, tmp_path / "out", written(tmp_path, {"tasks": tasks}), "--cpus", "256",
+        schedlab, tmp_path / "out", written(tmp_path, {"tasks": tasks}), "--cpus", "1024",
         "--policy", "priority",
     )  # fmt: skip
     found = groups(each)
-    assert found["cpu"]["finished"] == 256
+    assert found["cpu"]["finished"] == 1024
     assert found["late"]["turnaround_max_ns"] == pytest.approx(1e6, rel=0.1)
 
 
@@ -317,7 +317,7 @@ def test_statuses_of_the_simulator_are_outcomes() -> None:
             ("--machine", "sim", "--workload", "FILE", "--memory", "64"),
             ["--memory", "leave it out"],
         ),
-        (("--workload", "mixed", "--cpus", "257"), ["1 to 256"]),
+        (("--workload", "mixed", "--cpus", "1025"), ["1 to 1024"]),
         (("--machine", "sim", "--workload", "FILE", "--policy", "none"), ["none"]),
     ],
     ids=str,

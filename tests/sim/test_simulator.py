@@ -141,7 +141,7 @@ def test_policy_and_tunables_change_in_a_run(tmp_path: Path) -> None:
         ("program a\n exit 4\n", ["--no-trace"], 1, "ended with status 4"),
         ("program a\n", [], 2, "expected either --trace FILE or --no-trace"),
         ("program a\n", ["--no-trace", "--cpus", "two"], 2, "--cpus two: expected a number"),
-        ("program a\n", ["--no-trace", "--cpus", "300"], 2, "300 CPUs: there may be 1 to 256"),
+        ("program a\n", ["--no-trace", "--cpus", "1025"], 2, "1025 CPUs: there may be 1 to 1024"),
         ("program a\n", ["--no-trace", "--policy", "fifo"], 2, "policy fifo: no such policy"),
         ("program a\n", ["--no-trace", "--set", "slice=0"], 2, "tunable slice=0"),
         ("program a\n", ["--no-trace", "--costs", "free"], 2, "cost free: expected kernel or none"),

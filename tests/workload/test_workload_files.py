@@ -63,17 +63,17 @@ def complaint(folder: Path, content: object) -> str:
         ({"loop": 3, "run": 1}, ["loop 3", "run 1000ns", "end"]),
         ({"run": 1}, ["loop", "run 1000ns", "end"]),
         ({"loop": 1, "yield": "", "run": 1}, ["yield", "run 1000ns"]),
-        ({"loop": 1, "lock": "m", "unlock": "m"}, ["take lock:m", "give lock:m"]),
+        ({"loop": 1, "lock": "m", "unlock": "m"}, ["lock lock:m", "give lock:m"]),
         (
             {"loop": 1, "wait": {"ref": "c", "mutex": "m"}},
-            ["take cond:c releasing lock:m", "take lock:m"],
+            ["take cond:c releasing lock:m", "lock lock:m"],
         ),
         ({"loop": 1, "signal": "c", "broad": "c"}, ["give cond:c waiting", "give cond:c all"]),
         (
             {"loop": 1, "sync": {"ref": "c", "mutex": "m"}},
             [
-                *("take lock:m", "give cond:c waiting"),
-                *("take cond:c releasing lock:m", "take lock:m", "give lock:m"),
+                *("lock lock:m", "give cond:c waiting"),
+                *("take cond:c releasing lock:m", "lock lock:m", "give lock:m"),
             ],
         ),
         ({"loop": 1, "suspend": "", "resume": "b"}, ["take task:a", "give task:b all"]),

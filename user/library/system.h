@@ -52,8 +52,9 @@ void *sbrk_lazy(int64_t growth); /* the pages come when they are touched */
 void *shared_memory(int64_t bytes);
 
 /* Channels: semaphores that the caller and its later descendants share, 0 to `count` - 1. */
-int channels_make(int count);                /* new ones, empty, in place of those it had */
-int channel_take(int channel, int released); /* RELEASE_NONE, or one is given to that before */
+int channels_make(int count);                        /* new ones, empty, in place of those it had */
+int channel_take(int channel, int released, int as); /* RELEASE_NONE, or one is given to that
+                                                      before; enum take_as */
 int channel_give(int channel, int64_t count, int to); /* enum give_to */
 int channel_meet(int channel, int processes);         /* waits for the last of so many */
 

@@ -51,7 +51,8 @@ void *host_shared_memory(uint64_t bytes);
 int host_open_path(const char *path, uint64_t *bytes);
 /* Channels for the caller and children that are forked later, as docs/system-calls.md has them. */
 bool host_channels_make(uint32_t count);
-bool host_channel_take(uint32_t channel, int64_t released); /* RELEASE_NONE */
+/* RELEASE_NONE; enum take_as */
+bool host_channel_take(uint32_t channel, int64_t released, int as);
 bool host_channel_give(uint32_t channel, uint64_t count, enum give_to to);
 bool host_channel_meet(uint32_t channel, uint64_t processes);
 uint64_t host_tick_ns(void);

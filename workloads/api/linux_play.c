@@ -139,8 +139,9 @@ static void await_service(struct channel *channel, uint64_t number)
 }
 
 /* It has its number before it releases: so a signal that comes between is its own. */
-bool host_channel_take(uint32_t number, int64_t released)
+bool host_channel_take(uint32_t number, int64_t released, int as)
 {
+    (void)as; /* Linux does not ask who has it */
     uint64_t own = draw_number(&channels[number]);
     if (released != RELEASE_NONE)
         host_channel_give((uint32_t)released, 1, GIVE_KEEP);

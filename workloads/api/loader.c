@@ -57,7 +57,8 @@ static bool step_is_sound(const struct workload_file_header *header,
         return (step->target == WORKLOAD_SELF || step->target < header->program_count) &&
                step->detail > 0 && step->detail < ATTRIBUTE_KINDS;
     case STEP_TAKE:
-        return step->target < header->channel_count && step->value <= header->channel_count;
+        return step->target < header->channel_count && step->value <= header->channel_count &&
+               step->detail <= TAKE_LAST;
     case STEP_GIVE:
         return step->target < header->channel_count;
     case STEP_MEET:

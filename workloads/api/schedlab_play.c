@@ -32,9 +32,9 @@ bool host_channels_make(uint32_t count)
     return channels_make((int)count) == 0;
 }
 
-bool host_channel_take(uint32_t channel, int64_t released)
+bool host_channel_take(uint32_t channel, int64_t released, int as)
 {
-    return channel_take((int)channel, (int)released) == 0;
+    return channel_take((int)channel, (int)released, as) == 0;
 }
 
 bool host_channel_give(uint32_t channel, uint64_t count, enum give_to to)

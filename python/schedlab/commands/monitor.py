@@ -13,7 +13,7 @@ import click
 from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, given, no_kvm_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
-from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.machines.sim import Simulator
 from schedlab.runs.asked import one_value_each
 from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
 from schedlab.workload.workload_files import is_workload_file
@@ -75,7 +75,7 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         "--cpus",
         default=2,
         show_default=True,
-        type=click.IntRange(1, KERNEL_CPUS_MAX),
+        type=click.IntRange(1, Simulator.cpus_max),
         help="How many CPUs.",
     ),
     click.option("--tick", default="10ms", show_default=True, type=TICK, help="Length of a tick."),

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from schedlab.commands.deciding import parse_budget
 from schedlab.display.names import json_text
-from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.machines.sim import Simulator
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.toolchain.policies import parse_choices, parse_own_setting, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
@@ -50,7 +50,7 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
     return read
 
 
-CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, KERNEL_CPUS_MAX))
+CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, Simulator.cpus_max))
 POLICIES = Parsed("POLICIES", parse_choices)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 BUDGET = Parsed("[SEEDS|TIME]", parse_budget)

@@ -34,7 +34,7 @@ class Simulator:
     note = ""
     parts: tuple[str, ...] = ("simulator",)
     tools: tuple[str, ...] = ()
-    cpus_max = 256
+    cpus_max = 1024
     tick_ns = 1_000_000
     memory_mib = 0
     programs: frozenset[str] | None = frozenset()

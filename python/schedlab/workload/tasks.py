@@ -66,6 +66,8 @@ CALL = Step("sleep until", Time(0))
 _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
 _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
+_PRIORITY = ATTRIBUTES["priority"]
+_LOCK = 'the name of a lock, or an object such as {"ref": "lock", "ceiling": 2}'
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTE_KEYS)
@@ -109,7 +111,7 @@ class TaskReader:
             "runtime": lambda node: (self.lasting("run", node),),
             "sleep": lambda node: (self.lasting("sleep", node),),
             "timer": self.timer,
-            "lock": lambda node: (Step(f"take {self.lock(node)}"),),
+            "lock": self.take_lock,
             "unlock": lambda node: (Step(f"give {self.lock(node)}"),),
             "wait": self.wait,
             "signal": lambda node: (Step(f"give {self.condition(node)} waiting"),),
@@ -246,6 +248,15 @@ class TaskReader:
     def lock(self, node: Node) -> str:
         return self.channel("lock", name(node, "the name of a lock"), 1)
 
+    def take_lock(self, node: Node) -> tuple[Item, ...]:
+        if not isinstance(node.value, Object):
+            return (Step(f"lock {self.lock(node)}"),)
+        found = by_key(node, _LOCK, ("ref", "ceiling"))
+        if len(found) < 2:
+            raise wrong(node, _LOCK)
+        ceiling = whole(found["ceiling"], _PRIORITY.least, _PRIORITY.most)
+        return (Step(f"lock {self.lock(found['ref'])} ceiling {ceiling}"),)
+
     def condition(self, node: Node) -> str:
         return self.channel("cond", name(node, "the name of what is waited for"), 0)
 
@@ -297,11 +308,11 @@ class TaskReader:
 
     def wait(self, node: Node) -> tuple[Item, ...]:
         condition, lock = self.wait_objects(node)
-        return (Step(f"take {condition} releasing {lock}"), Step(f"take {lock}"))
+        return (Step(f"take {condition} releasing {lock}"), Step(f"lock {lock}"))
 
     def sync(self, node: Node) -> tuple[Item, ...]:
         condition, lock = self.wait_objects(node)
-        own = (Step(f"take {lock}"), Step(f"give {condition} waiting"))
+        own = (Step(f"lock {lock}"), Step(f"give {condition} waiting"))
         return (*own, *self.wait(node), Step(f"give {lock}"))
 
     def suspend(self, node: Node) -> tuple[Item, ...]:

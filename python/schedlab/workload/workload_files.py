@@ -34,7 +34,7 @@ PIDS_MAX = 2**31 - 10
 LINES_MAX = 2_000_000
 """The most lines of a text in the simulator's form: random draws make it long."""
 
-PRIORITIES_STAY = "locks do not pass priorities on"
+PRIORITIES_STAY = "whether locks pass priorities on is the matter of the policy"
 NOT_BEHAVIOUR = {
     **dict.fromkeys(("logdir", "log_basename", "log_size", "gnuplot", "ftrace"), "a log of rt-app"),
     "cumulative_slack": "a log of rt-app",

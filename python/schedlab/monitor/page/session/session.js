@@ -15,7 +15,7 @@ const AIM_MS = 40; // what a turn may take
 const FRAME_MS = 100;
 const LETTERS = ["a", "b", "c", "d"];
 const STANDARD = { settings: {}, cpus: 2, tick_ns: 10_000_000, seed: 1, costs: "kernel", workloads: [] };
-export const CPUS_MAX = 256;
+export const CPUS_MAX = 1024;
 
 export class Session {
     /** @type {WatchedSystem[]} */

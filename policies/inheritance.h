@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_INHERITANCE_H
+#define SCHEDLAB_INHERITANCE_H
+
+#include "policy.h"
+
+/*
+ * Two ways in which a task that others need gets done with what it has, and no task between holds
+ * up both (Sha, Rajkumar and Lehoczky 1990):
+ *
+ *   - Inheritance: while others wait for it, it is as urgent as the most urgent of them. If it
+ *     waits itself, what it inherits goes on to the task that it waits for.
+ *   - Ceilings: while it has a lock, it is as urgent as the lock's ceiling says, which is the
+ *     priority of the most urgent task that ever takes it. On one CPU so none waits for a lock, and
+ *     there is no deadlock.
+ *
+ * For policies that go by the attribute `priority`. A task's `lent` is 1 more than the priority
+ * that it gets so, or 0.
+ */
+enum inheritance { INHERIT_NOTHING, INHERIT_FROM_WAITERS, INHERIT_CEILINGS, INHERITANCES };
+
+#define INHERIT_MEANING "served by its own priority (0), by its waiters' too (1), by its locks' (2)"
+
+/* The priority by which the task is served. */
+POLICY_FUNCTION int32_t inherited_priority(const task_t *task)
+{
+    if (task->lent == 0 || (int32_t)task->lent > task->priority)
+        return task->priority;
+    return (int32_t)task->lent - 1;
+}
+
+/* Takes as long as there are tasks that wait for it. */
+POLICY_FUNCTION uint64_t lent_by_waiters(const task_t *owner)
+{
+    int32_t best = PRIORITY_LOWEST + 1;
+    for (const task_t *waiter = owner->first_waiter; waiter && LOOP_GUARD;
+         waiter = waiter->next_waiter) {
+        int32_t priority = inherited_priority(waiter);
+        best = priority < best ? priority : best;
+    }
+    return best > PRIORITY_LOWEST ? 0 : (uint64_t)best + 1;
+}
+
+/* Counts anew what the owner gets: for waiters_changed(). */
+POLICY_FUNCTION void inherit_priority(task_t *owner, int64_t how)
+{
+    owner->lent = how == INHERIT_CEILINGS ? owner->ceiling : lent_by_waiters(owner);
+}
+
+#endif

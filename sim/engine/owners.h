@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_OWNERS_H
+#define SIM_ENGINE_OWNERS_H
+
+/* Who waits for whom, as kernel/process/owners.c: noted under a policy that asks for it. */
+
+#include "sim/engine/calls.h"
+
+#include "policies/support/waits.h"
+#include "sim/process.h"
+
+MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here)
+{
+    struct simulator *simulator = simulator_of(scheduler);
+    struct process *process = process_of(owner);
+    struct run_queue *queue = queue_of(simulator, owner->cpu);
+    bool queued = process->place == PLACE_QUEUED;
+    if (queued)
+        queue_remove(simulator, queue, process);
+    bool again = run_queue_waiters_changed(policy, queue, owner);
+    note_alarm(simulator, queue);
+    if (again && process->place == PLACE_RUNNING)
+        call(simulator, here, owner->cpu, PREEMPT_POLICY);
+    if (!queued)
+        return;
+    queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
+    announce(simulator, here, queue, process);
+}
+
+static inline bool asks_for_owners(const struct simulator *simulator)
+{
+    return policy->waiters_changed && simulator->scheduler.follows_waits;
+}
+
+/* The process, which is blocked or about to be, waits for `owner` from now on; for none if that is
+ * null. */
+static inline void name_owner(struct simulator *simulator, uint32_t here, struct process *process,
+                              struct process *owner)
+{
+    if (asks_for_owners(simulator))
+        wait_for_task(&simulator->scheduler, &process->task, owner ? &owner->task : NULL, here);
+}
+
+/* An attribute of the process was changed. */
+static inline void tell_owner_of_change(struct simulator *simulator, uint32_t here,
+                                        const struct process *process)
+{
+    if (process->task.waits_for)
+        tell_owners(&simulator->scheduler, process->task.waits_for, here);
+}
+
+/* ---- of channels ---- */
+
+/* Returns the process that must give before those that wait there go on, or null if it is not
+ * known, or has ended. */
+static struct process *owner_of(const struct simulator *simulator, const struct channel *channel)
+{
+    if (channel->owner_pid == 0)
+        return NULL;
+    struct process *owner = process_at(simulator, channel->owner);
+    bool lives = owner->task.pid == channel->owner_pid && owner->place != PLACE_FREE &&
+                 owner->place != PLACE_ZOMBIE;
+    return lives ? owner : NULL;
+}
+
+/* `owner` may be null. */
+static void set_owner(struct simulator *simulator, uint32_t here, struct channel *channel,
+                      struct process *owner)
+{
+    channel->owner = owner ? owner->task.slot : NOBODY;
+    channel->owner_pid = owner ? owner->task.pid : 0;
+    if (!asks_for_owners(simulator))
+        return;
+    for (uint32_t slot = channel->first; slot != NOBODY; slot = process_at(simulator, slot)->link)
+        name_owner(simulator, here, process_at(simulator, slot), owner);
+}
+
+/* Returns the highest ceiling of the locks that the process has, as in a task. */
+static uint32_t ceiling_of(const struct simulator *simulator, const struct process *process)
+{
+    uint32_t highest = 0;
+    for (uint32_t i = 0; i < simulator->used.channels; i++) {
+        const struct channel *channel = &simulator->channels[i];
+        bool has = channel->is_lock && channel->ceiling && owner_of(simulator, channel) == process;
+        if (has && (highest == 0 || channel->ceiling < highest))
+            highest = channel->ceiling;
+    }
+    return highest;
+}
+
+static void set_ceiling(struct simulator *simulator, uint32_t here, struct process *process)
+{
+    uint32_t ceiling = ceiling_of(simulator, process);
+    if (asks_for_owners(simulator))
+        set_task_ceiling(&simulator->scheduler, &process->task, ceiling, here);
+    process->task.ceiling = ceiling;
+}
+
+/* The process, or none if it is null, has the lock now. */
+static void hand_lock(struct simulator *simulator, uint32_t here, struct channel *channel,
+                      struct process *process)
+{
+    struct process *before = owner_of(simulator, channel);
+    set_owner(simulator, here, channel, process);
+    if (process && channel->ceiling)
+        set_ceiling(simulator, here, process);
+    if (before && channel->ceiling)
+        set_ceiling(simulator, here, before);
+}
+
+/* ---- of children ---- */
+
+/* Returns the child that must end, or null if any of several may. No child has ended. */
+static struct process *only_child(const struct simulator *simulator, const struct process *parent)
+{
+    for (uint32_t slot = 0; slot < simulator->most_processes && parent->children == 1; slot++) {
+        struct process *child = process_at(simulator, slot);
+        if (child->place != PLACE_FREE && process_parent(simulator, child) == parent &&
+            child != parent)
+            return child;
+    }
+    return NULL;
+}
+
+#endif

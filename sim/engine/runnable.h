@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_RUNNABLE_H
+#define SIM_ENGINE_RUNNABLE_H
+
+/* How a process becomes runnable, as kernel/scheduler/placing.c. */
+
+#include "sim/engine/owners.h"
+
+/* What the process waited for has come: its step is done. (If it waits for a child, it looks
+ * again.) */
+static inline void end_wait(struct simulator *simulator, struct process *process)
+{
+    if (process->waits != WAIT_CHILD)
+        advance(simulator, process);
+    process->waits = WAIT_NONE;
+}
+
+/* What the policy keeps of a blocked process in the queue goes before it is in another one. */
+static inline void leave_queue(struct simulator *simulator, struct run_queue *queue,
+                               struct process *process)
+{
+    run_queue_forget(policy, queue, &process->task);
+    note_alarm(simulator, queue);
+}
+
+/* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null. */
+static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
+                          enum enqueue_reason reason, const struct process *actor)
+{
+    uint32_t from = process->task.cpu;
+    uint32_t to = from;
+    if (simulator->scheduler.queues > 1)
+        to = policy_place(policy, &simulator->scheduler, &process->task, reason);
+    if (reason == ENQUEUE_WOKEN) {
+        process->task.waker = (int32_t)pid_of(actor);
+        process->task.waker_cpu = here;
+        name_owner(simulator, here, process, NULL);
+        record(simulator, here, TRACE_WAKEUP, process, pid_of(actor), to);
+        end_wait(simulator, process);
+        if (from != to)
+            leave_queue(simulator, queue_of(simulator, from), process);
+        if (from != to)
+            change_cpu(simulator, here, process, to);
+        simulator->counts.wakeups++;
+    }
+    process->task.cpu = to;
+    struct run_queue *queue = queue_of(simulator, to);
+    queue_add(simulator, here, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);
+    announce(simulator, here, queue, process);
+}
+
+#endif

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Who waits for whom: a process of low priority that has a lock is not held up by one between it and
+the urgent one that wants the lock, under a policy that asks for owners; in the simulator and on our
+kernel alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from played import play, simulated
+from schedlab import trace
+from schedlab.trace import Kind
+from simulator_command import simulate
+
+INVERSION = """
+channel disk 1
+program root
+  group root
+  mark begin
+  fork lowly
+  sleep 20ms
+  fork urgent
+  fork middle
+  loop 3
+    wait
+  end
+  mark end
+program lowly
+  priority 10
+  run 5ms
+  lock disk ceiling 0
+  run 60ms
+  give disk
+program middle
+  group middle
+  priority 5
+  run 500ms
+program urgent
+  group urgent
+  priority 0
+  run 2ms
+  lock disk ceiling 0
+  run 4ms
+  give disk
+"""
+LOCKED_MS = 5 + 60 + 4 + 2
+"""What the urgent one ends after if it waits for the lock alone, from the root's first fork on."""
+ASKING = ("priority:inheritance", "priority:ceiling")
+Machine = Callable[[Path, str, str], trace.Trace]
+MACHINES = [simulated, pytest.param(play, marks=pytest.mark.spike)]
+
+
+def ended_ms(events: trace.Trace, group: str) -> float:
+    """When the group's one process ended, from the first fork in the window on."""
+    label = int.from_bytes(group.encode(), "little")
+    marks = events.events.filter(kind=Kind.MARK)
+    (pid,) = marks.filter(first=3, second=label)["process"]
+    (begin,) = marks.filter(first=1)["time_ns"]
+    exit_ = events.events.filter(pl.col("kind") == Kind.EXIT, pl.col("process") == pid)
+    return (int(exit_["time_ns"].item()) - int(begin)) / 1e6
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("policy", ASKING)
+def test_the_urgent_one_waits_for_the_lock_alone(
+    tmp_path: Path, policy: str, machine: Machine
+) -> None:
+    events = machine(tmp_path, INVERSION, policy)
+    assert ended_ms(events, "urgent") == pytest.approx(LOCKED_MS, abs=0.5)
+    assert ended_ms(events, "middle") > 500
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_without_that_it_waits_for_the_one_between(tmp_path: Path, machine: Machine) -> None:
+    """Until the lowly one has risen by waiting: above 5, so five times fifty ticks at least."""
+    events = machine(tmp_path, INVERSION, "priority")
+    assert ended_ms(events, "urgent") > 250
+
+
+def test_a_ceiling_that_is_no_priority_is_refused(tmp_path: Path) -> None:
+    done = simulate(tmp_path, "program root\n lock disk ceiling 11\n", "--no-trace")
+    assert done.returncode == 2
+    assert "11: expected a number from 0 to 10" in done.stderr
+    done = simulate(tmp_path, "program root\n lock disk floor 1\n", "--no-trace")
+    assert "floor: expected ceiling, or the end of the line" in done.stderr
