@@ -17,6 +17,7 @@ from schedlab.agreement.plan import draws, setting
 from schedlab.agreement.text import row, summary
 from schedlab.agreement.variants import Range
 from schedlab.errors import FileRefused, WrongUsage
+from schedlab.report import layout
 from schedlab.report.agreement import page
 from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
@@ -293,7 +294,7 @@ def test_rows_begin_with_the_largest(tmp_path: Path) -> None:
     found = judged(cells(collection.read([tmp_path])))
     assert row(found[0]) == (
         *(EXPERIMENT, "rr", "1", "turnaround of a"),
-        *("100.00 ms", "150.00 ms", "+50.00%", "+50.00", "–", "off"),
+        *("100.00 ms", "150.00 ms", "+50.00 %", "+50.00", "–", "off"),
     )
     assert [row(each)[3] for each in found] == ["turnaround of a", "turnaround of b", "completion"]
     assert summary(found) == "3 figures: 1 near; 2 off, for no known reason"
@@ -307,11 +308,14 @@ def test_the_page(tmp_path: Path) -> None:
     assert "Of 2 figures that both machines gave, 1 are within 2 %" in made.lead
     assert "**Of 1 the reason is not known.**" in made.lead
     tables = {block.name: block for block in made.blocks() if isinstance(block, Table)}
-    rows = tables["simulator-and-kernel-study-1"].rows
-    assert [(each[3].text, each[-1].text, each[-1].tone) for each in rows] == [
-        ("turnaround of a", "off", "bad"),
-        ("completion", "near", "good"),
+    found = tables["simulator-and-kernel-study-1"]
+    assert [
+        (*(cell.text for cell in each[1:3]), each[-1].text, each[-1].tone) for each in found.rows
+    ] == [
+        ("rr, 1 CPU", "turnaround of a", "off", "bad"),
+        ("rr, 1 CPU", "completion", "near", "good"),
     ]
+    assert len(layout.parts(found)) == 1, "in a part of it, a row would not be told from others"
 
 
 def test_no_page_without_both_machines(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def row(each: Judged) -> tuple[str, ...]:
         *who,
         amount(cell.kernel_mean, cell.is_share),
         amount(cell.simulator_mean, cell.is_share),
-        f"{cell.relative:+.2%}",
+        f"{100 * cell.relative:+.2f} %",
         f"{cell.ticks:+.2f}",
         NOTHING if width is None else f"{width / cell.tick:.2f}",
         verdict(each),
@@ -85,7 +85,7 @@ def by_policy(found: Sequence[Judged]) -> list[str]:
             mean = sum(cell.relative for cell in own) / len(own)
             size = sum(abs(cell.relative) for cell in own) / len(own)
             lines.append(
-                f"{policy}: {len(own):,} figures, {mean:+.2%} on average, {size:.2%} in size"
+                f"{policy}: {len(own):,} figures, {100 * mean:+.2f} % on average, {100 * size:.2f} % in size"
             )
     return lines
 

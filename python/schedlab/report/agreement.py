@@ -12,7 +12,7 @@ from schedlab.agreement.text import HEADINGS, LEFT, row, table
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.provenance import provenance
-from schedlab.report.wording import counted, prose
+from schedlab.report.wording import counted, cpus, prose
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 
@@ -123,6 +123,7 @@ def _policies(found: Sequence[Judged]) -> Table:
         table(found),
         caption="*Mean* of all relative differences: further from 0 than most single ones could"
         " tell, it would show a bias. *Size*: the same without their signs.",
+        meanings={"bad": "no reason is known"},
     )
 
 
@@ -141,8 +142,8 @@ def _policy(policy: str, own: Sequence[Judged]) -> Row:
         Cell(f"{_count(own, 'microseconds'):,}"),
         Cell(f"{_count(own, 'not told apart'):,}"),
         Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
-        Cell(f"{mean:+.2%}"),
-        Cell(f"{size:.2%}"),
+        Cell(f"{100 * mean:+.2f} %"),
+        Cell(f"{100 * size:.2f} %"),
     )
 
 
@@ -159,11 +160,16 @@ def _section(collection: Collection, study: int, found: Sequence[Judged]) -> Sec
     shown_table = Table(
         f"{NAME}-study-{study}",
         f"Study {study}, the largest differences first",
-        tuple(Column(title, align="left" if title in LEFT else "right") for title in HEADINGS),
+        tuple(
+            Column(title, align="left" if title in LEFT else "right")
+            for title in HEADINGS
+            if title != "CPUs"
+        ),
         tuple(_row(each) for each in shown),
         table(own),
         caption=caption,
         meanings=_MEANINGS,
+        is_list=True,
     )
     return Section(f"Study {study}", (shown_table,))
 
@@ -180,8 +186,10 @@ def _provenance(collection: Collection, own: Sequence[Judged]) -> str:
 
 
 def _row(each: Judged) -> Row:
-    *words, verdict = row(each)
+    experiment, policy, count, *words, verdict = row(each)
     if each.reason and each.judgement in ("known", "near after all"):
         verdict = each.judgement
     why = each.reason.text if each.reason and each.judgement == "known" else ""
-    return (*(Cell(word) for word in words), Cell(verdict, _TONES[each.judgement], why))
+    setup = f"{policy}, {cpus([int(count)])}"
+    told = (Cell(word) for word in (experiment, setup, *words))
+    return (*told, Cell(verdict, _TONES[each.judgement], why))
