@@ -44,8 +44,8 @@ PLAYED_BYTES = 64 << 20
 _PERFETTO = "https://ui.perfetto.dev"
 _CAPTION = (
     "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
-    " workload that is a link plays this run: the first of each setup, as far as 64 MiB of traces"
-    " reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it. A folder"
+    " workload that is a link plays this run: the first of each setup, then others, as far as 64 MiB of"
+    " traces reach. Any other is played by `schedlab.html`: drop the `trace.bin` of its folder on it. A folder"
     " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out"
     " again. Of a run that is played, *Perfetto* is its trace for that program: where these pages are"
     " served, a click opens it there; of pages that were opened as files, it saves the file, which"
@@ -224,16 +224,17 @@ def _title(run: Kept) -> str:
 
 
 def recordings(collection: Collection) -> dict[int, Recording]:
-    """Returns the first run of each setup that has a trace, by its number, as far as PLAYED_BYTES of
-    traces reach."""
+    """Returns runs that have a trace, by their numbers: the first of each setup, then the others, as far as
+    PLAYED_BYTES of traces reach."""
+    with_trace = {
+        number: run for number, run in enumerate(collection) if (run.folder / TRACE_FILE).is_file()
+    }
+    firsts = {run.setup: number for number, run in reversed(with_trace.items())}
     chosen: dict[int, Recording] = {}
-    seen: set[object] = set()
     left = PLAYED_BYTES
-    for number, run in enumerate(collection):
+    for number in dict.fromkeys((*sorted(firsts.values()), *with_trace)):
+        run = with_trace[number]
         trace = run.folder / TRACE_FILE
-        if run.setup in seen or not trace.is_file():
-            continue
-        seen.add(run.setup)
         if trace.stat().st_size <= left:
             left -= trace.stat().st_size
             title = f"{_title(run)}, recorded"
