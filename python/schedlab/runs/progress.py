@@ -32,7 +32,7 @@ _HEADER_BYTES, _RECORD_BYTES = 64, 32  # abi/trace_format.h
 _REMEMBERED_MAX = 10_000
 _REPORT = "report of a run - -"
 """The key of what a report takes for each of its runs."""
-_REPORT_S = 0.01
+_REPORT_S = 0.015
 """The same, in seconds, as long as none has been made here: docs/contributing.md has what one took."""
 _LINES_MAX = 40
 """Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
