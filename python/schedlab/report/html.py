@@ -116,6 +116,8 @@ class _PageWriter:
         """The address of a place of the report, as seen from this page; or of a trial of this page."""
         if target.startswith(markup.TRIAL):
             return playing.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
+        if self.report.missing and target.startswith(f"{playing.FOLDER}/"):
+            return playing.PERFETTO  # there are no traces yet
         if not target.startswith("#"):
             return target
         name = target[1:]

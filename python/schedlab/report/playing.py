@@ -20,12 +20,13 @@ from markupsafe import Markup
 
 from schedlab import trace as traces
 from schedlab.display.names import json_in_script
-from schedlab.errors import WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.report.markup import to_inline_html
 from schedlab.report.model import Recording, Report, Table, Trial
 from schedlab.toolchain.kept import PAGE
 
 FOLDER = "play"
+PERFETTO = "https://ui.perfetto.dev"
 _TEMPLATES = Path(__file__).parent / "templates"
 _PACE = 0.1
 """Seconds of a trial's machine in a second of its reader: ten ticks."""
@@ -90,8 +91,12 @@ def write(report: Report, folder: Path) -> None:
 
 
 def _write_for_perfetto(trace: Path, file: Path) -> None:
+    """Writes nothing of a trace that was damaged after its run."""
     plain = file.with_suffix("")
-    traces.export(traces.read(trace), plain, "perfetto")
+    try:
+        traces.export(traces.read(trace), plain, "perfetto")
+    except SchedlabError:
+        return
     file.write_bytes(gzip.compress(plain.read_bytes(), compresslevel=6, mtime=0))
     plain.unlink()
 

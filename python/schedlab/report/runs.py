@@ -41,7 +41,6 @@ from schedlab.workload.changes import workload_title
 
 PLAYED_BYTES = 64 << 20
 """Bytes of traces that a report takes in to be played; some 15 MB of them are written."""
-_PERFETTO = "https://ui.perfetto.dev"
 _CAPTION = (
     "*Took* is time of the host, which says nothing of the scheduler. On the pages in HTML, a"
     " workload that is a link plays this run: the first of each setup, then others, as far as 64 MiB of"
@@ -49,7 +48,7 @@ _CAPTION = (
     " opens the run's trace, and the commands that show it in the monitor or in Perfetto, or carry it out"
     " again. Of a run that is played, *Perfetto* is its trace for that program: where these pages are"
     " served, a click opens it there; of pages that were opened as files, it saves the file, which"
-    f" [ui.perfetto.dev]({_PERFETTO}) opens."
+    f" [ui.perfetto.dev]({playing.PERFETTO}) opens."
 )
 NAME = "runs"
 _DRAWN = 6
@@ -295,7 +294,7 @@ def _more(run: Kept, recording: Recording | None = None) -> tuple[tuple[str, str
     """What can be done with a run: each a word and a command, or where its trace is. A recording has its trace for
     Perfetto beside the page."""
     there = recording and recording.is_sound and playing.perfetto_of(recording)
-    perfetto = there or _PERFETTO
+    perfetto = there or playing.PERFETTO
     again = command_of(run.manifest)
     lines = [("run", again)] if again else []
     if (run.folder / TRACE_FILE).is_file():
