@@ -166,6 +166,22 @@ def test_forks() -> None:
     assert found["fork_return"].ns == FAULT
 
 
+def test_forks_by_two_and_beside_a_tick() -> None:
+    """Under some policies a child soon takes the CPU; and what a tick takes is no part of a fork."""
+    tape = Tape()
+    tape.visit()
+    for pair in range(9):
+        for _ in range(2):
+            tape.work(OWN)
+            tape.add(Kind.FORK, 3)
+        tape.work(2_000_000 if pair == 4 else FAULT)
+        tape.add(Kind.YIELD)
+        tape.visit()
+    gaps = calibration._gaps(tape.observed())
+    assert len(gaps) >= 7
+    assert gaps == pytest.approx([OWN] * len(gaps), abs=2 * STEP)
+
+
 def test_forks_where_no_process_has_been() -> None:
     tape = Tape()
     for note, cycles in ((NEW, 8500), (USED, 8164)):
