@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -10,9 +11,11 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from conftest import Programs
 from schedlab.errors import MachineUnfit, WrongUsage
@@ -23,6 +26,7 @@ from schedlab.machines.qemu import find_qemu
 from schedlab.machines.run import Run
 from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
 from schedlab.runs import carrying_out as running
+from schedlab.runs import progress
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds
 from schedlab.runs.results import find_run, new_folder
@@ -281,6 +285,24 @@ def test_the_board_estimates_what_is_left(tmp_path: Path) -> None:
     board.started(board.plan.runs[0], tmp_path / "none")
     board.ended(board.plan.runs[0], Outcome("panic"))
     assert board.left() == pytest.approx(15.0)
+
+
+def test_a_run_under_way_is_one_line_of_a_narrow_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr(progress, "messages", lambda: console)
+    board = Board(plan_in(tmp_path, 1, 2), 1, Durations(tmp_path / "durations.json"))
+    for run in board.plan.runs:
+        named = replace(
+            run, label="a workload whose name is longer than there is room beside its bar"
+        )
+        board.started(named, tmp_path / "none")
+    console.print(board.picture())
+    assert isinstance(console.file, io.StringIO)
+    first, second, whole = console.file.getvalue().splitlines()
+    assert first.startswith("a workload whose name") and first.rstrip().endswith("guest 0.00 s")
+    assert second.startswith("a workload whose name") and whole.startswith("0 of 2 runs")
 
 
 def test_lines_in_a_file_tell_what_is_left(

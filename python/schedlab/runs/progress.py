@@ -16,6 +16,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from schedlab.display.terminal import messages, say
 from schedlab.files.whole import written
@@ -37,8 +38,8 @@ _REPORT_S = 0.015
 _LINES_MAX = 40
 """Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
 _STEPS = 20
-_BAR = 16
-"""Characters."""
+_BAR, _BESIDE = 16, 48
+"""Characters of a bar, and of all that stands beside the name of a run."""
 _SURE_S = 5.0
 """So much of what earlier starts foresaw is taken to have come true, before any run tells how busy the host is."""
 _REPORT_RUNS = 100
@@ -229,7 +230,7 @@ class Board:
     def picture(self) -> RenderableType:
         """A line for each run under way, whose name is cut if there is no room, and one for all runs."""
         grid = Table.grid(padding=(0, 2))
-        grid.add_column(no_wrap=True, overflow="ellipsis")
+        room = max(messages().width - _BESIDE, _BAR)
         for run, (began, trace) in list(self.running.items()):
             elapsed = time.monotonic() - began
             whole = self.durations.of(run)
@@ -240,7 +241,9 @@ class Board:
                 pulse=whole is None,
             )
             guest = f"guest {guest_seconds(trace):.2f} s"
-            grid.add_row(f"{run.title}, seed {run.seed}", bar, format_duration(elapsed), guest)
+            name = Text(f"{run.title}, seed {run.seed}")
+            name.truncate(room, overflow="ellipsis")
+            grid.add_row(name, bar, format_duration(elapsed), guest)
         ahead = self.ahead().removeprefix(", ")
         done = self.whole.done + self.done
         bar = ProgressBar(total=self.all, completed=done, width=_BAR)
