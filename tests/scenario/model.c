@@ -235,19 +235,39 @@ static void work(uint64_t ns)
     model_advance(model, ns);
 }
 
-/* To the next tick, or to the next act if that is before it. */
+/* How long until the policy wants to be called for the CPU; UINT64_MAX: it does not. */
+static uint64_t call_left(uint32_t cpu)
+{
+    uint64_t turn_end = model->cpus[cpu].turn_end;
+    uint64_t alarm = cpu < model->scheduler.queues ? model->queues[cpu].alarm : 0;
+    uint64_t next = turn_end && (!alarm || turn_end < alarm) ? turn_end : alarm;
+    if (!next)
+        return UINT64_MAX;
+    return next > model->now ? next - model->now : 0;
+}
+
+static uint64_t left(uint32_t cpu)
+{
+    return work_left(cpu) < call_left(cpu) ? work_left(cpu) : call_left(cpu);
+}
+
+/* To the next tick, or to what a CPU does before it: the next act, or a call of the policy. */
 static void go_on(void)
 {
     uint64_t to_tick = MODEL_TICK_NS - model->now % MODEL_TICK_NS;
     uint32_t first = 0;
     for (uint32_t cpu = 1; cpu < model->scheduler.cpus; cpu++)
-        first = work_left(cpu) < work_left(first) ? cpu : first;
-    if (work_left(first) < to_tick) {
-        work(work_left(first));
-        act(first);
-    } else {
+        first = left(cpu) < left(first) ? cpu : first;
+    if (left(first) >= to_tick) {
         work(to_tick);
         model_tick_all(model);
+    } else if (call_left(first) <= work_left(first)) {
+        work(call_left(first));
+        model_policy_times(model, first);
+        model_settle(model);
+    } else {
+        work(work_left(first));
+        act(first);
     }
 }
 

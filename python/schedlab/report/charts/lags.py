@@ -39,7 +39,7 @@ def lag_over_time(
     title: str,
     caption: str,
     length_ns: int | None = None,
-    unit: Unit = "ticks",
+    unit: Unit = "ms",
 ) -> Chart:
     """The lag of each process of the workload (docs/metrics.md), from the window's beginning on.
 
