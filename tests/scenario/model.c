@@ -129,11 +129,26 @@ static void fork_role(uint32_t role, const struct model_task *parent)
     players[role] = model_fork(model, parent);
 }
 
+/* Returns the one child that lives, or null if there are several or none. */
+static struct model_task *only_child(const struct model_task *parent)
+{
+    struct model_task *found = NULL;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        struct model_task *task = model->tasks[i];
+        if (task->place == MODEL_ENDED || program_of(task)->parent != (uint32_t)model_pid(parent))
+            continue;
+        if (found)
+            return NULL;
+        found = task;
+    }
+    return found;
+}
+
 static void wait_for_child(struct program *program, uint32_t cpu)
 {
     program->waits = program->zombie_count == 0;
     if (program->waits) {
-        model_block(model, cpu);
+        model_block_for(model, cpu, only_child(model->cpus[cpu].current));
         return;
     }
     program->zombies[0]->unreaped = false;
