@@ -66,7 +66,7 @@ static bool compare(uint64_t counted, uint64_t found, const char *what, uint32_t
 /* Has the CPU something to do that it has not come to yet? */
 static bool is_called(const struct cpu *cpu)
 {
-    return cpu->reschedule || cpu->late_tick || cpu->due_first != NOBODY;
+    return cpu->reschedule || cpu->late || cpu->due_first != NOBODY;
 }
 
 /* No CPU that could run a process idles, unless another is on its way to it. */

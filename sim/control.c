@@ -8,6 +8,7 @@
 #include "policies/support/attributes.h"
 #include "sim/policies.h"
 #include "sim/process.h"
+#include "sim/ticking.h"
 
 /*
  * Nothing can be done to a run that is over. Ticks may have been left out because all
@@ -23,8 +24,7 @@ bool begin_act(struct simulator *simulator, struct simulator_error *error)
         set_error(error, "the run is finished, and nothing can be done to it");
     if (simulator->status != SIMULATOR_TIME || simulator->finished)
         return false;
-    uint64_t tick = simulator->scheduler.tick_ns;
-    simulator->next_tick = (simulator->now / tick + 1) * tick;
+    seek_tick(simulator, simulator->now + 1);
     recipe_note_touch(&simulator->recipe);
     return true;
 }

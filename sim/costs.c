@@ -18,6 +18,7 @@ static const struct {
     size_t offset;
 } all_costs[] = {
     {"boot", offsetof(struct simulator_costs, boot)},
+    {"stagger", offsetof(struct simulator_costs, stagger)},
     {"scheduler", offsetof(struct simulator_costs, scheduler)},
     {"crowd", offsetof(struct simulator_costs, crowd)},
     {"switch", offsetof(struct simulator_costs, context_switch)},
@@ -29,6 +30,7 @@ static const struct {
     {"sleep", offsetof(struct simulator_costs, sleep)},
     {"pipe", offsetof(struct simulator_costs, pipe)},
     {"fork", offsetof(struct simulator_costs, fork)},
+    {"fork_look", offsetof(struct simulator_costs, fork_look)},
     {"fork_new", offsetof(struct simulator_costs, fork_new)},
     {"fork_return", offsetof(struct simulator_costs, fork_return)},
     {"first_run", offsetof(struct simulator_costs, first_run)},

@@ -9,6 +9,7 @@
 #include "sim/policies.h"
 #include "sim/process.h"
 #include "sim/process_memory.h"
+#include "sim/ticking.h"
 #include "sim/tracing.h"
 
 #define PROCESSES_STANDARD 4096
@@ -282,7 +283,6 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
     struct policy_choice choice;
     *draft = (struct simulator){
         .all_costs = setup->costs,
-        .next_tick = setup->tick_ns,
         .counts = {.exit_status = -1},
         .scheduler = {.cpus = setup->cpus, .tick_ns = setup->tick_ns, .seed = setup->seed},
         .traces_queues = setup->trace_queues,
@@ -290,6 +290,9 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
     };
     if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
         return false;
+    uint64_t most = setup->tick_ns / 2 / setup->cpus;
+    draft->stagger = draft->costs.stagger < most ? draft->costs.stagger : most;
+    seek_tick(draft, 1);
     draft->engine = engines[policy_source(choice.policy)];
     draft->state_bytes = state_bytes_of(choice.policy);
     policy_set_defaults(&draft->scheduler, &choice);

@@ -15,26 +15,33 @@
 
 /* ---- what happens next ---- */
 
-/* All CPUs' ticks, one after the other, each with all that comes of it. */
-static void tick_all(struct simulator *simulator)
+/* The ticks of a moment: one CPU's, or, if they are not apart, those of all, one after the other,
+ * each with all that comes of it. */
+static void tick_next(struct simulator *simulator)
 {
     uint32_t cpus = simulator->scheduler.cpus;
     simulator->now = simulator->next_tick;
-    simulator->next_tick += simulator->scheduler.tick_ns;
-    for (uint32_t i = 0; i < cpus; i++) {
-        simulator->ticked = i + 1;
+    do {
+        uint32_t i = simulator->ticking;
+        set_next_tick(simulator, i + 1);
+        simulator->ticked = simulator->next_tick == simulator->now ? i + 1 : cpus;
         interrupt(simulator, &simulator->cpus[i], true);
         settle(simulator, i);
-    }
+    } while (simulator->next_tick == simulator->now);
 }
 
 /* Between ticks: the timers of one CPU. */
 static void expire(struct simulator *simulator)
 {
-    uint32_t cpu = timer_cpu(&simulator->timers.heap[0]);
+    struct cpu *cpu = &simulator->cpus[timer_cpu(&simulator->timers.heap[0])];
     simulator->now = simulator->timers.heap[0].when;
-    interrupt(simulator, &simulator->cpus[cpu], false);
-    settle(simulator, cpu);
+    if (timers_await_tick(simulator, cpu)) {
+        take_due(simulator, cpu);
+        plan(simulator, cpu);
+        return;
+    }
+    interrupt(simulator, cpu, false);
+    settle(simulator, cpu->id);
 }
 
 /* Between ticks: what one CPU does by itself. */
@@ -43,7 +50,7 @@ static void happen(struct simulator *simulator)
     uint32_t i = events_first_cpu(simulator);
     struct cpu *cpu = &simulator->cpus[i];
     simulator->now = events_next(simulator);
-    if ((is_kept(cpu) || policy_time(cpu, NEVER) <= simulator->now) && !cpu->calls)
+    if ((cpu->late || policy_time(cpu, NEVER) <= simulator->now) && !cpu->calls)
         interrupt(simulator, cpu, false);
     else if (cpu->calls || !cpu->reschedule || cpu->called > simulator->now)
         act_on(simulator, cpu);
@@ -55,12 +62,11 @@ static void happen(struct simulator *simulator)
  * Returns false if there is no timer. */
 static bool skip_idle_ticks(struct simulator *simulator)
 {
-    uint64_t tick = simulator->scheduler.tick_ns;
     uint64_t timer = timers_next(&simulator->timers);
     if (timer == NEVER)
         fail(simulator, "all processes wait, and nothing is left that could wake one");
     else if (timer > simulator->next_tick)
-        simulator->next_tick = (timer + tick - 1) / tick * tick;
+        seek_tick(simulator, timer);
     return timer != NEVER;
 }
 
@@ -77,7 +83,7 @@ static void run(struct simulator *simulator, uint64_t until)
         if (simulator->next_tick <= earliest) {
             if (simulator->next_tick > until)
                 return;
-            tick_all(simulator);
+            tick_next(simulator);
         } else if (earliest > until) {
             return;
         } else if (timer <= event) {

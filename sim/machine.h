@@ -43,7 +43,7 @@ enum process_wait {
     WAIT_NONE,
     WAIT_CHILD,
     WAIT_TIMER,   /* its timer is in the heap */
-    WAIT_DUE,     /* its timer is due, and its CPU in the kernel */
+    WAIT_DUE,     /* its timer is due, and its CPU in the kernel, or just before its tick */
     WAIT_CHANNEL, /* it is in the channel's line */
 };
 
@@ -79,10 +79,12 @@ struct cpu {
     uint64_t idle_since;
     uint64_t records; /* of the trace */
     uint32_t id;
-    uint32_t due_first; /* timers that are due, while it is in the kernel */
+    uint32_t
+        due_first; /* timers that are due, while it is in the kernel, or just before its tick */
     uint32_t due_last;
     bool reschedule; /* it should pick again, for the reason `why` */
-    bool late_tick;  /* its tick was while it was in the kernel */
+    bool late;       /* its timer interrupt came while it was in the kernel */
+    bool late_tick;  /* and that was its tick */
     bool calls;      /* its process has called the kernel, which does at `resumes` what it wants */
     enum preempt_reason why;
 };
@@ -127,7 +129,10 @@ struct simulator {
     uint32_t ticked;    /* CPUs below this have had the tick of this moment */
     bool traces_queues; /* where processes are queued goes into the trace, too */
     uint64_t now;
-    uint64_t next_tick;
+    uint64_t next_tick; /* of any CPU: see ticking.h */
+    uint64_t tick_round;
+    uint64_t stagger;
+    uint32_t ticking;
     uint32_t busy;         /* CPUs that run a process */
     uint32_t queued;       /* processes, on all queues */
     struct cpu_set idle;   /* and not called yet */
@@ -137,6 +142,7 @@ struct simulator {
     struct simulator_costs costs; /* under the policy that is in force */
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
+    uint64_t step_rest[STEPS_ALL]; /* what of it comes after the kernel has looked for interrupts */
 
     struct arena arena; /* holds all of this, except the engine, the trace's buffer and */
     struct recipe recipe;

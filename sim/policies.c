@@ -39,17 +39,20 @@ static bool read_tunable(const struct policy *policy, const char *text, size_t l
 
 static void set_step_costs(struct simulator *simulator)
 {
+    const struct simulator_costs *costs = &simulator->costs;
     for (int kind = 0; kind < STEPS_ALL; kind++)
-        simulator->step_cost[kind] = simulator->costs.call;
+        simulator->step_cost[kind] = costs->call;
     simulator->step_cost[STEP_RUN_UNTIL] = 0;
     for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
-        simulator->step_cost[kind] = simulator->costs.sleep;
-    simulator->step_cost[STEP_SHARED_TIMER] = simulator->costs.sleep;
-    simulator->step_cost[STEP_MEET] = simulator->costs.pipe;
-    simulator->step_cost[STEP_TAKE] = simulator->costs.pipe;
-    simulator->step_cost[STEP_GIVE] = simulator->costs.pipe;
-    simulator->step_cost[STEP_FORK] = simulator->costs.fork;
-    simulator->step_cost[STEP_EXIT] = simulator->costs.exit;
+        simulator->step_cost[kind] = costs->sleep;
+    simulator->step_cost[STEP_SHARED_TIMER] = costs->sleep;
+    simulator->step_cost[STEP_MEET] = costs->pipe;
+    simulator->step_cost[STEP_TAKE] = costs->pipe;
+    simulator->step_cost[STEP_GIVE] = costs->pipe;
+    simulator->step_cost[STEP_FORK] = costs->fork;
+    simulator->step_cost[STEP_EXIT] = costs->exit;
+    bool looks = costs->fork_look > 0 && costs->fork > costs->fork_look;
+    simulator->step_rest[STEP_FORK] = looks ? costs->fork - costs->fork_look : 0;
 }
 
 bool set_costs(struct simulator *simulator, const struct policy_choice *choice,

@@ -26,7 +26,7 @@
 #define SIMULATOR_ADDED_MAX     (1u << 24) /* steps */
 
 struct simulator_error {
-    char text[240]; /* the cause and, where there is one, the cure; no full stop, no new line */
+    char text[280]; /* the cause and, where there is one, the cure; no full stop, no new line */
 };
 
 /* ---- what processes do: the steps are those of abi/workload_steps.h ---- */
@@ -61,9 +61,10 @@ struct simulator_policy_cost {
 
 /* What things take; see docs/simulator.md. */
 struct simulator_costs {
-    uint64_t boot;           /* until the workload begins, from whose begin its times count */
-    uint64_t scheduler;      /* to come to a decision */
-    uint64_t crowd;          /* of a decision, for each 100 processes that wait, besides that */
+    uint64_t boot;      /* until the workload begins, from whose begin its times count */
+    uint64_t stagger;   /* from a CPU's tick to that of the next one; half a tick in all, at most */
+    uint64_t scheduler; /* to come to a decision */
+    uint64_t crowd;     /* of a decision, for each 100 processes that wait, besides that */
     uint64_t context_switch; /* to load another process, or idle, besides that */
     uint64_t tick;           /* of each tick */
     uint64_t wakeup;         /* of each process that a timer wakes */
@@ -73,6 +74,7 @@ struct simulator_costs {
     uint64_t sleep;          /* until the process sleeps */
     uint64_t pipe;           /* to put something into a channel, or take it out */
     uint64_t fork;           /* until the child is there */
+    uint64_t fork_look;      /* of that, until the kernel looks for interrupts */
     uint64_t fork_new;       /* besides that, if there were never so many processes before */
     uint64_t fork_return;    /* until its parent goes on */
     uint64_t first_run;      /* until a new process does its first step */

@@ -154,14 +154,19 @@ static void act(struct simulator *simulator, struct cpu *cpu)
     }
 }
 
-/* The CPU's process calls the kernel, which is not interrupted until it has done what is wanted. */
+/* The CPU's process calls the kernel, which is not interrupted until it has done what is wanted, or
+ * looks for interrupts on the way. */
 static inline void enter_call(struct simulator *simulator, struct cpu *cpu)
 {
-    cpu->resumes = simulator->now + cpu->current->left;
-    if (step_of(simulator, cpu->current)->kind == STEP_FORK &&
-        simulator->counts.processes == simulator->most_processes)
+    struct process *process = cpu->current;
+    uint8_t kind = step_of(simulator, process)->kind;
+    uint64_t rest = simulator->step_rest[kind];
+    bool begins = rest == 0 || process->left > rest;
+    cpu->resumes = simulator->now + process->left;
+    process->left = begins ? rest : 0;
+    cpu->resumes -= process->left;
+    if (begins && kind == STEP_FORK && simulator->counts.processes == simulator->most_processes)
         cpu->resumes += simulator->costs.fork_new;
-    cpu->current->left = 0;
     cpu->calls = true;
 }
 
@@ -189,12 +194,12 @@ static void act_on(struct simulator *simulator, struct cpu *cpu)
         act(simulator, cpu);
     if (is_computing(step_of(simulator, process)))
         return;
-    if (process->left > 0) {
-        enter_call(simulator, cpu);
-        return;
-    }
+    bool looks = cpu->calls && process->left > 0;
     cpu->calls = false;
-    act(simulator, cpu);
+    if (process->left == 0)
+        act(simulator, cpu);
+    else if (!looks)
+        enter_call(simulator, cpu);
 }
 
 #endif

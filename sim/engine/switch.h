@@ -6,6 +6,7 @@
 
 #include "abi/process_info.h"
 #include "sim/engine/runnable.h"
+#include "sim/ticking.h"
 
 static inline bool is_computing(const struct workload_step *step)
 {
@@ -20,12 +21,6 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
     uint64_t done = cpu->resumes + (is_computing(step) ? cpu->current->left : 0);
     bool waits = step->kind == STEP_RUN_UNTIL && step->value > done && !cpu->current->killed;
     return waits ? step->value : done;
-}
-
-/* Does an interrupt that came while the CPU was in the kernel wait? */
-static inline bool is_kept(const struct cpu *cpu)
-{
-    return cpu->late_tick || cpu->due_first != NOBODY;
 }
 
 /* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
@@ -46,15 +41,17 @@ static inline void plan(struct simulator *simulator, const struct cpu *cpu)
     uint64_t when = NEVER;
     if (cpu->current) {
         uint64_t done = completion(simulator, cpu);
-        when = done <= simulator->next_tick ? done : NEVER;
+        when = done <= next_tick_of(simulator, cpu) ? done : NEVER;
     }
     if (cpu->reschedule) {
         uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
         when = heard < when ? heard : when;
     }
     when = policy_time(cpu, when);
-    if (is_kept(cpu) || cpu->calls)
+    if (cpu->late || cpu->calls)
         when = cpu->resumes;
+    else if (cpu->due_first != NOBODY && next_tick_of(simulator, cpu) < when)
+        when = next_tick_of(simulator, cpu);
     events_set(simulator, cpu->id, when);
 }
 
@@ -196,8 +193,7 @@ static void settle(struct simulator *simulator, uint32_t here)
          i = cpu_set_next(&simulator->called, i + 1, ticked)) {
         struct cpu *cpu = &simulator->cpus[i];
         cpu_set_remove(&simulator->called, i);
-        if (cpu->reschedule &&
-            (i == here ? !is_kept(cpu) && !cpu->calls : has_heard(simulator, cpu)))
+        if (cpu->reschedule && (i == here ? !cpu->late && !cpu->calls : has_heard(simulator, cpu)))
             preempt(simulator, cpu);
         plan(simulator, cpu);
     }

@@ -138,6 +138,7 @@ static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool 
 {
     take_due(simulator, cpu);
     if (in_kernel(simulator, cpu)) {
+        cpu->late = true;
         cpu->late_tick |= with_tick;
     } else {
         enter_interrupt(simulator, cpu);
@@ -145,7 +146,7 @@ static inline void interrupt(struct simulator *simulator, struct cpu *cpu, bool 
         expire_policy_times(simulator, cpu);
         if (with_tick || cpu->late_tick)
             tick(simulator, cpu);
-        cpu->late_tick = false;
+        cpu->late = cpu->late_tick = false;
     }
 }
 

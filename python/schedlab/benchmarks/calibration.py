@@ -7,7 +7,7 @@ The programs are `calibrate`, which does one thing at a time and yields before a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +28,8 @@ CALLS = "calibrate"
 CREATION = "timingtests short -w 100"
 _CREATION_TICKS = 10
 """The tick of its run, in ticks of the others: one comes at most while the children are forked."""
+_CUT_TICK_NS = 100_000
+"""The tick of another one, so that many come while they are."""
 CROWD_SIZE = 100
 """Processes; bench/guest/calibrate.c, which also has the numbers of the notes and of the pages."""
 _PAGES = 8
@@ -176,6 +178,18 @@ def interrupt_cost(seen: Observed) -> Cost:
     )
 
 
+def stagger_cost(several: Trace) -> Cost:
+    """From CPU 0's tick to CPU 1's: when each wakes the first that sleeps until a tick."""
+    source = "the first process that an interrupt wakes in a tick: on CPU 1, less on CPU 0"
+    rows = several.rows(Kind.WAKEUP)
+    rows = rows[several.at("first", rows) == 0]
+    cpu, time = several.at("cpu", rows), several.at("time_ns", rows)
+    own, first = np.unique(np.stack((cpu, time // several.header.tick_ns)), True, axis=1)
+    late = time[first] % several.header.tick_ns
+    base = late[own[0] == 0]
+    return _measured(late[own[0] == 1] - np.median(base) if len(base) else [], source)
+
+
 def copy_cost(calls: Observed) -> Cost:
     """The cost of a page that parent and child share, when one of them writes to it."""
     touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
@@ -211,6 +225,33 @@ def _between_ticks(times: list[int], seen: Observed) -> list[list[int]]:
         else:
             rows.append([time])
     return rows
+
+
+def look_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
+    """What comes of `fork` before the last moment at which an interrupt is taken: less what comes after
+    it. `cut`: forks in a row, between which ticks come."""
+    source = "`fork`, less what of it comes after a tick that came before the call"
+    known_ns = costs["fork_return"].ns + costs["tick"].ns
+    rests = [
+        stay.time_of(Kind.FORK) - stay.begin_ns
+        for before, stay in _cut_forks(cut)
+        if before.end_ns - before.events[-1][1] > known_ns
+    ]
+    if not rests:
+        return Cost(0, 0, 0, "no tick came before a call")
+    return _measured([costs["fork"].ns - rest for rest in rests], source)
+
+
+def _cut_forks(cut: Observed) -> Iterator[tuple[Stay, Stay]]:
+    """Pairs of stays of a process that forks in a row: a tick has come after a fork, and the next one comes
+    when the process has a CPU again."""
+    last: dict[int, Stay] = {}
+    for stay in cut.stays:
+        before = last.get(stay.pid)
+        last[stay.pid] = stay
+        goes_on = before and before.cause == Kind.FORK and not stay.again
+        if before and goes_on and stay.events and stay.events[0][0] == Kind.FORK:
+            yield before, stay
 
 
 def new_cost(calls: Observed) -> Cost:
@@ -266,23 +307,29 @@ def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str,
     return {name: measure[name]() for name in OF_POLICY}
 
 
-def reference_costs(calls: Observed, creation: Observed, several: Observed) -> dict[str, Cost]:
-    """All of them, from the runs under REFERENCE: `several`: of `calibrate` on several CPUs."""
+def reference_costs(
+    calls: Observed, creation: Observed, cut: Observed, several: Trace
+) -> dict[str, Cost]:
+    """All of them, from the runs under REFERENCE: `cut`: of CREATION with ticks between its forks;
+    `several`: of `calibrate` on several CPUs."""
     call = call_cost(calls)
     switch = switch_cost(calls, scheduler_cost(calls))
     of_policy = policy_costs(calls, creation, switch)
+    forks = fork_costs(creation, calls)
     return {
+        "stagger": stagger_cost(several),
         "scheduler": of_policy["scheduler"],
         "crowd": of_policy["crowd"],
         "switch": switch,
         "tick": of_policy["tick"],
         "wakeup": of_policy["wakeup"],
-        "interrupt": interrupt_cost(several),
+        "interrupt": interrupt_cost(observe(several, calls.by_cycles)),
         "migration": Cost(0, 0, 0, "there are no caches"),
         "call": call,
         "sleep": sleep_cost(calls),
         "pipe": pipe_cost(calls, call),
-        **fork_costs(creation, calls),
+        **forks,
+        "fork_look": look_cost(cut, {**of_policy, **forks}),
         "fork_new": new_cost(calls),
         **child_costs(creation, calls, call),
         "reap": reap_cost(calls, call),
@@ -295,11 +342,11 @@ def profile_of_runs(runs: Sequence[Run], traces: Sequence[Trace], machine: str) 
     header = by_run["calls", REFERENCE, False].header
     by_cycles = machine_named(machine).repeatable
 
-    def seen(label: str, policy: PolicyChoice, parallel: bool = False) -> Observed:
-        return observe(by_run[label, policy, parallel], by_cycles)
+    def seen(label: str, policy: PolicyChoice) -> Observed:
+        return observe(by_run[label, policy, False], by_cycles)
 
-    calls, several = (seen("calls", REFERENCE, parallel) for parallel in (False, True))
-    costs = reference_costs(calls, seen("creation", REFERENCE), several)
+    calls, creation, cut = (seen(label, REFERENCE) for label in ("calls", "creation", "cut"))
+    costs = reference_costs(calls, creation, cut, by_run["calls", REFERENCE, True])
     for policy in dict.fromkeys(run.policy for run in runs if run.policy != REFERENCE):
         own = policy_costs(seen("calls", policy), seen("creation", policy), costs["switch"])
         costs.update({f"{name}.{policy}": cost for name, cost in own.items()})
@@ -316,10 +363,11 @@ def plan(
     several."""
     base = Run(CALLS, REFERENCE, (), 1, machine, 1, tick_ns, 60_000_000_000, 512, "calls")
     creation = replace(base, workload=CREATION, label="creation", tick_ns=_CREATION_TICKS * tick_ns)
+    cut = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
     several = replace(base, cpus=cpus)
     all_policies = dict.fromkeys((REFERENCE, *policies))
     runs = [replace(run, policy=each) for each in all_policies for run in (base, creation)]
-    return Plan(folder, (several, *runs))
+    return Plan(folder, (several, cut, *runs))
 
 
 # --- two profiles

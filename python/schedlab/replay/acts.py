@@ -228,7 +228,8 @@ class _Waits:
             return np.full(len(row), Deed.FOREVER), nothing, np.full(len(row), -1)
         end = time[self.wake_row[at]]
         by_interrupt = found & (self.waker[at] < 0)
-        ticks = self._ticks(begin, end, by_interrupt & (reason == BlockReason.SLEEP))
+        cpu = self.trace.column("cpu")[self.wake_row[at]].astype(np.int64)
+        ticks = self._ticks(begin, end, cpu, by_interrupt & (reason == BlockReason.SLEEP))
         deed = np.select(
             [~found, ticks > 0, by_interrupt, self._by_child(at)],
             [Deed.FOREVER, Deed.SLEEP_TICKS, Deed.SLEEP, Deed.WAIT],
@@ -239,17 +240,18 @@ class _Waits:
         waker = np.where(deed == Deed.WAIT, self.waker[at], -1)
         return deed, number.astype(np.uint64), waker
 
-    def _ticks(self, begin: Integers, end: Integers, asleep: Flags) -> Integers:
-        """How many ticks sleeps lasted that end with one; 0: it was a time. Where most sleeps end
+    def _ticks(self, begin: Integers, end: Integers, cpu: Integers, asleep: Flags) -> Integers:
+        """How many ticks sleeps lasted that end with one, of a CPU; 0: it was a time. Where most sleeps end
         with a tick, the machine's are counted in ticks."""
         tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns
         nothing = np.zeros(len(begin), np.int64)
         if tick == 0 or not asleep.any():
             return nothing
-        late = self.charges.latest
+        late: int | Integers = self.charges.latest
         if not is_exact(self.trace):
             late = max(late, _TICK_NEARNESS * step)
-        with_tick = asleep & (end % tick <= min(late, tick // 10))
+        late = np.minimum(late + cpu * self.charges.stagger, tick // 10)
+        with_tick = asleep & (end % tick <= late)
         if 2 * np.count_nonzero(with_tick) <= np.count_nonzero(asleep):
             return nothing
         return np.where(with_tick, end // tick - begin // tick, 0)

@@ -15,6 +15,7 @@ class Charges:
     """Nanoseconds; schedlab.workload.costs.COSTS says of what."""
 
     boot: int = 0
+    stagger: int = 0
     scheduler: int = 0
     crowd: int = 0
     switch: int = 0
@@ -26,6 +27,7 @@ class Charges:
     sleep: int = 0
     pipe: int = 0
     fork: int = 0
+    fork_look: int = 0
     fork_new: int = 0
     fork_return: int = 0
     first_run: int = 0

@@ -30,6 +30,7 @@ BUILT_IN = ("kernel", "none")
 
 COSTS = {
     "boot": "until the workload begins",
+    "stagger": "from a CPU's tick to that of the next one",
     "scheduler": "to come to a decision",
     "crowd": "to that, for each 100 processes that wait",
     "switch": "to load another process, or idle, besides that",
@@ -41,6 +42,7 @@ COSTS = {
     "sleep": "until the process sleeps",
     "pipe": "to put something into a channel, or take it out",
     "fork": "until the child is there",
+    "fork_look": "of that, until the kernel looks for interrupts",
     "fork_new": "of a fork, where no process has been yet",
     "fork_return": "until its parent goes on",
     "first_run": "until a new process does what it shall",

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_TICKING_H
+#define SIM_TICKING_H
+
+#include "sim/machine.h"
+
+/*
+ * When CPUs have their ticks, as kernel/time/timer.c: CPU 0 at every multiple of the
+ * tick, which begins a round, and each other CPU `stagger` after the one before it.
+ * CPU `ticking` has the next one, in the round that begins at `tick_round`.
+ */
+
+/* The next tick of this round is this CPU's; after the last CPU another round begins. */
+static inline void set_next_tick(struct simulator *simulator, uint32_t cpu)
+{
+    if (cpu >= simulator->scheduler.cpus) {
+        simulator->tick_round += simulator->scheduler.tick_ns;
+        cpu = 0;
+    }
+    simulator->ticking = cpu;
+    simulator->next_tick = simulator->tick_round + cpu * simulator->stagger;
+}
+
+/* The next tick is the first one that is not before `time`. */
+static inline void seek_tick(struct simulator *simulator, uint64_t time)
+{
+    uint64_t gone = time % simulator->scheduler.tick_ns;
+    uint64_t stagger = simulator->stagger;
+    uint64_t cpus = simulator->scheduler.cpus;
+    uint64_t cpu = stagger ? (gone + stagger - 1) / stagger : gone ? cpus : 0;
+    simulator->tick_round = time - gone;
+    set_next_tick(simulator, (uint32_t)(cpu < cpus ? cpu : cpus));
+}
+
+static inline uint64_t next_tick_of(const struct simulator *simulator, const struct cpu *cpu)
+{
+    uint64_t tick = simulator->tick_round + cpu->id * simulator->stagger;
+    return cpu->id < simulator->ticking ? tick + simulator->scheduler.tick_ns : tick;
+}
+
+/* A CPU has no ticks any more if it idled at the last one and no process waited; CPU 0 always has
+ * them. */
+static inline bool has_ticks(const struct simulator *simulator, const struct cpu *cpu)
+{
+    return cpu->id == 0 || cpu->current || simulator->queued > 0 ||
+           cpu->idle_since + simulator->scheduler.tick_ns >= next_tick_of(simulator, cpu);
+}
+
+/* Do timers of the CPU that are due now wait for its tick? They do between the round's begin and
+ * that. */
+static inline bool timers_await_tick(const struct simulator *simulator, const struct cpu *cpu)
+{
+    return simulator->ticking > 0 && cpu->id >= simulator->ticking && has_ticks(simulator, cpu);
+}
+
+#endif
