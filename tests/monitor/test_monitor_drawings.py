@@ -53,7 +53,7 @@ FRAME_PAGE = """<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <link rel="icon" href="icon.svg"><link rel="stylesheet" href="theme.css">
 <link rel="stylesheet" id="dark" href="dark.css">
 STYLES
-<body data-enlarged=""><main id="content"></main>
+<body data-enlarged=""><main><section class="system shown" id="content"></section></main>
 <p class="unseen" id="announcements"></p><script type="module" src="made-up.js"></script>"""
 STYLES = re.findall(r'<link rel="stylesheet" href="styles/.*>', (PAGE / "index.html").read_text())
 
