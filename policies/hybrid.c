@@ -118,9 +118,9 @@ POLICY_FUNCTION void hybrid_scheduler_init(scheduler_t *scheduler)
 POLICY_FUNCTION bool hybrid_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     level_counts_t *counts = level_counts_of(queue);
-    inherit_priority(owner, queue->scheduler->tunable[HYBRID_INHERIT]);
-    if (owner != queue->current)
-        return false;
+    bool changed = inherit_priority(owner, queue->scheduler->tunable[HYBRID_INHERIT]);
+    if (!changed || owner != queue->current)
+        return changed;
     owner->level = (uint64_t)inherited_priority(owner);
     counts->running = (uint32_t)owner->level;
     return level_first(counts) < counts->running;

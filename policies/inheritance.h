@@ -41,10 +41,13 @@ POLICY_FUNCTION uint64_t lent_by_waiters(const task_t *owner)
     return best > PRIORITY_LOWEST ? 0 : (uint64_t)best + 1;
 }
 
-/* Counts anew what the owner gets: for waiters_changed(). */
-POLICY_FUNCTION void inherit_priority(task_t *owner, int64_t how)
+/* Counts anew what the owner gets: for waiters_changed(). Returns true if it is served by another
+ * priority from now on. */
+POLICY_FUNCTION bool inherit_priority(task_t *owner, int64_t how)
 {
+    int32_t before = inherited_priority(owner);
     owner->lent = how == INHERIT_CEILINGS ? owner->ceiling : lent_by_waiters(owner);
+    return inherited_priority(owner) != before;
 }
 
 #endif

@@ -305,10 +305,10 @@ struct policy {
      * policy: what stopped() kept of it in this queue goes. Null: nothing was kept. */
     void (*leave)(run_queue_t *queue, task_t *task);
     /* Locked (the queue of `owner`). Other tasks wait for `owner` than before, or one of them has
-     * changed, or it has locks of another ceiling. A queued owner is taken out by dequeue() before,
-     * and enqueued again (ENQUEUE_MOVED) after. Returns true if the CPU of one that runs should
-     * pick again. Then the same is told of the task for which `owner` waits itself, if it does.
-     * Null hook: no policy without it sets follows_waits. */
+     * changed, or it has locks of another ceiling. Returns true if a queued owner is to be queued
+     * anew (dequeue(), which still finds all but `lent` as it was, then enqueue(ENQUEUE_MOVED)), or
+     * if the CPU of one that runs is to pick again. Then the same is told of the task for which
+     * `owner` waits itself, if it does. Null hook: no policy without it sets follows_waits. */
     bool (*waiters_changed)(run_queue_t *queue, task_t *owner);
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
      * several tasks that run from a shared queue, the one that the others would preempt gives

@@ -183,9 +183,9 @@ POLICY_FUNCTION bool priority_waiters_changed(run_queue_t *queue, task_t *owner)
 {
     priority_task_t *own = priority_task_of(owner);
     level_counts_t *counts = level_counts_of(queue);
-    inherit_priority(owner, queue->scheduler->tunable[PRIORITY_INHERIT]);
-    if (owner != queue->current)
-        return false;
+    bool changed = inherit_priority(owner, queue->scheduler->tunable[PRIORITY_INHERIT]);
+    if (!changed || owner != queue->current)
+        return changed;
     own->priority = inherited_priority(owner);
     own->aging.level = (uint32_t)own->priority;
     owner->level = own->aging.level;

@@ -254,14 +254,13 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
 void scheduler_tell_waiters_changed(struct process *owner)
 {
     struct queue *queue = queue_lock_of_process(owner);
-    bool queued = owner->queued && !owner->urgent;
-    if (queued)
-        queue_remove(queue, owner);
     bool again = run_queue_waiters_changed(policy, &queue->view, &owner->task);
-    if (queued)
+    if (again && owner->queued && !owner->urgent) {
+        queue_remove(queue, owner);
         put_back(queue, owner);
-    else if (again && owner->on_cpu)
+    } else if (again && owner->on_cpu) {
         scheduler_request(&cpus[owner->task.cpu], PREEMPT_POLICY);
+    }
     queue_unlock(queue);
 }
 

@@ -179,8 +179,8 @@ MECHANISM_FUNCTION void run_queue_changed(const struct policy *policy, run_queue
         policy->changed(queue, task);
 }
 
-/* Other tasks wait for `owner` than before; it is not queued. Returns true if its CPU should pick
- * again, if it has one. */
+/* Other tasks wait for `owner` than before. Returns true if it is to be queued anew, or its CPU to
+ * pick again. */
 MECHANISM_FUNCTION bool run_queue_waiters_changed(const struct policy *policy, run_queue_t *queue,
                                                   task_t *owner)
 {

@@ -19,8 +19,8 @@
 /* ---- what the host defines ---- */
 
 /* Locks the owner's queue, and there calls run_queue_waiters_changed() on behalf of CPU `here`. If
- * it was queued, it is taken out before, and afterwards queued again and announced; if it runs, its
- * CPU picks again if that is what the policy says. */
+ * that returns true, an owner that is queued is queued anew and announced, and the CPU of one that
+ * runs picks again. */
 MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here);
 
 /* ---- the links ---- */

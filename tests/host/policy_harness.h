@@ -538,19 +538,17 @@ MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32
         (struct model *)(void *)((char *)scheduler - offsetof(struct model, scheduler));
     struct model_task *task = model_task_of(owner);
     struct run_queue *queue = model_queue(model, owner->cpu);
-    bool queued = task->place == MODEL_QUEUED;
     (void)here;
     if (!model->policy->waiters_changed || !model_knows(model, task))
         return;
-    if (queued)
-        model_dequeue(model, task);
     model_remember(&before, model, queue, owner);
     bool again = model->policy->waiters_changed(queue, owner);
     model_compare(&before, model, queue, owner);
     if (again && task->place == MODEL_RUNNING)
         model_request(model, owner->cpu, PREEMPT_POLICY);
-    if (!queued)
+    if (!again || task->place != MODEL_QUEUED)
         return;
+    model_dequeue(model, task);
     model_enqueue(model, queue, task, ENQUEUE_MOVED, NULL);
     model_announce(model, queue, task);
 }

@@ -624,7 +624,7 @@ static void test_memory(void)
         struct simulator_setup setup = setup_of(name, 1);
         struct simulator *simulator = create(&setup, "program a\n run 1ms\n");
         simulator_count(simulator, &counts);
-        check(counts.process_bytes <= 376);
+        check(counts.process_bytes <= 384);
         check(policies[i]->task_bytes <= POLICY_TASK_BYTES);
         simulator_destroy(simulator);
     }
