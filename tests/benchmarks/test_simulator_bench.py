@@ -44,8 +44,8 @@ def test_a_program_that_prints_nothing_is_an_error() -> None:
 
 def test_memory_is_that_of_the_greediest_policy() -> None:
     build("simulator")
-    assert process_bytes(["rr"]) == 176
-    assert process_bytes(["rr", "lottery"]) == process_bytes(["lottery"]) == 296
+    assert process_bytes(["rr"]) == 232
+    assert process_bytes(["rr", "lottery"]) == process_bytes(["lottery"]) == 352
 
 
 def test_our_answers_to_the_two_cases() -> None:

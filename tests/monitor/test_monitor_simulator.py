@@ -105,7 +105,7 @@ def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: 
     ("wrong", "words"),
     [
         (setup("none"), "no such policy"),
-        (setup(cpus=300), "300 CPUs"),
+        (setup(cpus=2000), "2000 CPUs"),
         (setup(settings=(("slice", 0),)), "slice=0"),
         (setup(costs="free"), "free"),
         (setup(workloads=("none",)), "no workload is called none"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from schedlab.metrics.shares import NICE_FIRST, NICE_LAST, NICE_WEIGHTS
 from schedlab.trace import AttributeKind, Kind, MarkKind, ProcessState
 from trace_simulator import Record
 
@@ -39,6 +40,7 @@ class Life:
     label: str | None
     tickets: int
     weight: int
+    nice: int = 0
     first_run_row: int | None = None
     first_run: int | None = None
     exit_row: int | None = None
@@ -71,6 +73,12 @@ COUNTED = {
 def since_fork(life: Life, time: int | None) -> int | None:
     """How long after the fork; None: it has none, or this never was."""
     return None if life.fork is None or time is None else time - life.fork
+
+
+def nice_weight(nice: int) -> int:
+    """As metrics has them, which are held against the policies' own elsewhere."""
+    within = min(max(nice, NICE_FIRST), NICE_LAST)
+    return int(NICE_WEIGHTS[within - NICE_FIRST])
 
 
 class Naive:
@@ -183,6 +191,8 @@ class Naive:
                 life.tickets = record.second
             elif record.first == AttributeKind.WEIGHT:
                 life.weight = record.second
+            elif record.first == AttributeKind.NICE:
+                life.nice = record.second - ((1 << 64) if record.second >> 63 else 0)
         column = COUNTED.get(Kind(kind))
         if column and process and self.in_window(row):
             counts = self.now[process].counts
@@ -197,6 +207,7 @@ class Naive:
             record.first, parent, row, record.time,
             parent.name if parent else None, parent.label if parent else None,
             parent.tickets if parent else 1, parent.weight if parent else 5,
+            parent.nice if parent else 0,
         )  # fmt: skip
         self.lives.append(life)
         self.now[record.first] = life
@@ -327,9 +338,13 @@ class Naive:
         weight = AttributeKind.WEIGHT in self.attributes_used
         if self.shares_by == AttributeKind.TICKETS:
             return max(life.tickets, 1)
+        if self.shares_by == AttributeKind.NICE:
+            return nice_weight(life.nice)
         if self.shares_by == AttributeKind.WEIGHT or weight:
             return max(life.weight, 1)
-        return max(life.tickets, 1) if tickets else 1
+        if tickets:
+            return max(life.tickets, 1)
+        return nice_weight(life.nice) if AttributeKind.NICE in self.attributes_used else 1
 
     def cpu_rows(self) -> list[dict[str, Any]]:
         """The table of CPUs."""

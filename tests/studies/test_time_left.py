@@ -19,7 +19,7 @@ from schedlab.runs.progress import Board, Durations, Whole
 from schedlab.studies.planning import in_turns
 
 SLOTS = 2
-REPORT_S = 14.0
+REPORT_S = 21.0
 
 
 class Host:

@@ -345,7 +345,7 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
         ("workloads: MIXED", "nothing to sweep: no policies in the file, and no --policy"),
         ("- rr", "sweep.yaml:1: an array: expected an object"),
         (RIGHT + "cpu: 2", "sweep.yaml:3: cpu: unknown: expected description, workloads"),
-        (RIGHT + "cpus: 257", "sweep.yaml:3: cpus: 257: expected 1 to 256 CPUs, which sim can have"),
+        (RIGHT + "cpus: 1025", "sweep.yaml:3: cpus: 1025: expected 1 to 1024 CPUs, which sim can have"),
         (RIGHT + "cpus: 4-1", "sweep.yaml:3: cpus: \"4-1\": expected numbers of CPUs"),
         (RIGHT + "seeds: -1", "sweep.yaml:3: seeds: -1: expected numbers from 0"),
         (RIGHT + "tick: 1", "sweep.yaml:3: tick: 1: expected a time from 100us to 1s"),
