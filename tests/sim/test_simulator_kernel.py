@@ -7,6 +7,7 @@ make the same decisions."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from chessboard import chessboard
 from guest_machine import TICK_NS, traced
 from played import play, simulated
 from schedlab import metrics, trace
-from schedlab.machines.spike import TURN_VARIABLE
+from schedlab.machines.spike import TURN_VARIABLE, find_spike
 from schedlab.paths import ROOT
 from schedlab.trace import Kind
 from schedlab.workload.delays import delayed_costs
@@ -198,18 +199,25 @@ def forks_of(policy: str, change_ns: int) -> str:
     return f"kernel,{name}={built_in[name]['ns'] + change_ns}"
 
 
+@pytest.fixture
+def shortest_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Of the machine's CPUs: which Spike there is, is found anew."""
+    monkeypatch.setenv(TURN_VARIABLE, "100")
+    find_spike.cache_clear()
+    yield
+    find_spike.cache_clear()
+
+
+@pytest.mark.usefixtures("shortest_turns")
 @pytest.mark.parametrize("cpus", [1, 5])
 @pytest.mark.parametrize("policy", ["rr", "mlfq", "lottery"])
 @pytest.mark.parametrize("test", ["switch", "creation", "io-bound"])
-def test_processes_that_are_forked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: str, policy: str, cpus: int
-) -> None:
+def test_processes_that_are_forked(tmp_path: Path, test: str, policy: str, cpus: int) -> None:
     """The kernel lies between two simulations whose forks differ by what a cost is known to, with
     an eighth of a tick to either side: there are 50 to 200 forks in it. Where a few instructions
     decide whether a fork fits into a turn, the two are far apart, and the kernel has some forks of
     either kind; elsewhere they are the same. The machine's own turns are the shortest: with those of
     500 instructions what goes from CPU to CPU is rounded to 0.5 us, 200 times."""
-    monkeypatch.setenv(TURN_VARIABLE, "100")
     there = traced(tmp_path, f"timingtests {test}", cpus, f"policy={policy}")
     kernel = metrics.compute(there).summary["completion_ns"][0]
     found = []
