@@ -115,9 +115,8 @@ struct task {
     task_t *first_waiter; /* of those that wait for this one, the last to come first; each has */
     task_t *next_waiter;  /* the next one here */
     task_t *previous_waiter;
-    uint32_t
-        ceiling;   /* 1 more than the highest ceiling of the locks that it has; 0: none has one */
-    int32_t waker; /* PID of the task that woke it last; 0: an interrupt did, or none yet */
+    uint32_t ceiling;   /* 1 more than the highest ceiling of its locks; 0: none has one */
+    int32_t waker;      /* PID of the task that woke it last; 0: an interrupt did, or none yet */
     uint32_t waker_cpu; /* where that was */
 };
 

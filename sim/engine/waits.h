@@ -134,7 +134,8 @@ static void act_meet(struct simulator *simulator, struct cpu *cpu, const struct 
         return;
     }
     advance(simulator, cpu->current);
-    give(simulator, cpu->id, channel, 0, false, cpu->current);
+    give_waiting(simulator, cpu->id, channel, UINT64_MAX,
+                 cpu->current); /* it owns nothing by that */
 }
 
 static void act_give(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)

@@ -81,6 +81,20 @@ def test_without_that_it_waits_for_the_one_between(tmp_path: Path, machine: Mach
     assert ended_ms(events, "urgent") > 250
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_who_waits_at_a_barrier_waits_for_no_process(tmp_path: Path, machine: Machine) -> None:
+    """Not for the one that came last before, which is of low priority, and computes then."""
+    text = (
+        "program root\n group root\n mark begin\n fork low\n fork high\n fork middle\n"
+        " loop 3\n wait\n end\n mark end\n"
+        "program low\n priority 9\n meet all 2\n run 30ms\n meet all 2\n"
+        "program high\n priority 0\n meet all 2\n meet all 2\n"
+        "program middle\n group middle\n sleep 5ms\n run 20ms\n"
+    )
+    events = machine(tmp_path, text, "priority:inheritance")
+    assert ended_ms(events, "middle") == pytest.approx(25, abs=0.5)
+
+
 def test_a_ceiling_that_is_no_priority_is_refused(tmp_path: Path) -> None:
     done = simulate(tmp_path, "program root\n lock disk ceiling 11\n", "--no-trace")
     assert done.returncode == 2
