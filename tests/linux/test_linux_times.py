@@ -123,7 +123,8 @@ def test_cpus_idle_beside_held_threads(
 
 def test_turns_end_between_ticks(stays: pl.DataFrame, hogs: list[int], left: Path) -> None:
     """All that begin while others wait: after the policy's 1.5 ms, where a tick comes each 4 ms. Between two SWITCH
-    they take 15 µs more; an interrupt that is under way when a turn is over, up to 90 µs, ends first."""
+    they take 15 µs more; interrupts that are under way when a turn is over end first. How long these
+    are is Linux's own, some 0.1 ms. Turns that only ticks ended would take 4 ms."""
     ((begin, end),) = spans(left / "shared")
     within = (pl.col("begin_ns") > begin) & (pl.col("end_ns") < end)
     among_hogs = pl.all_horizontal(pl.col("before", "process", "after").is_in(hogs))
@@ -131,5 +132,6 @@ def test_turns_end_between_ticks(stays: pl.DataFrame, hogs: list[int], left: Pat
     lengths = (turns["end_ns"] - turns["begin_ns"]).to_numpy() / 1e6
     assert lengths.sum() > 0.8 * (end - begin) / 1e6
     assert lengths.min() >= 1.5
-    assert lengths.max() < 1.65
+    assert lengths.max() < 2
+    assert (lengths < 1.65).mean() > 0.99
     assert (lengths < 1.52).mean() > 0.9
