@@ -9,10 +9,11 @@
 #include "abi/trace_format.h"
 
 static const char *const attribute_names[] = {
-    [ATTRIBUTE_PRIORITY] = "priority", [ATTRIBUTE_TICKETS] = "tickets",
-    [ATTRIBUTE_WEIGHT] = "weight",     [ATTRIBUTE_NICE] = "nice",
-    [ATTRIBUTE_SLICE] = "slice",       [ATTRIBUTE_RUNTIME] = "runtime",
-    [ATTRIBUTE_DEADLINE] = "deadline", [ATTRIBUTE_PERIOD] = "period",
+    [ATTRIBUTE_PRIORITY] = "priority",   [ATTRIBUTE_TICKETS] = "tickets",
+    [ATTRIBUTE_WEIGHT] = "weight",       [ATTRIBUTE_NICE] = "nice",
+    [ATTRIBUTE_SLICE] = "slice",         [ATTRIBUTE_RUNTIME] = "runtime",
+    [ATTRIBUTE_DEADLINE] = "deadline",   [ATTRIBUTE_PERIOD] = "period",
+    [ATTRIBUTE_TASKGROUP] = "taskgroup",
 };
 
 #define ATTRIBUTE_KINDS (sizeof(attribute_names) / sizeof(attribute_names[0])) /* 0 is none */

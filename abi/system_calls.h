@@ -65,6 +65,7 @@ enum system_call_number {
     SYSTEM_CALL_GETCPUSTATS = 92,        /* int getcpustats(int cpu, struct cpu_stats *) */
     SYSTEM_CALL_SETATTRIBUTE = 93,       /* int setattribute(int pid, int kind, int64_t value) */
     SYSTEM_CALL_GETATTRIBUTE = 94,       /* int getattribute(int pid, int kind, int64_t *value) */
+    SYSTEM_CALL_SETGROUP = 95,           /* int setgroup(int group, int field, int64_t value) */
 };
 
 #define CHANNELS_MAX 128 /* of a family */

@@ -66,6 +66,8 @@ enum trace_kind {
     TRACE_QUEUED = 22,   /* process: queued. first: the CPU whose run queue it waits in now; 0: the
                             one of all CPUs. second: its task's level. Only in traces of which
                             that was asked */
+    TRACE_TASK_GROUP = 23, /* process: number of a group of tasks. first: enum group_field. second:
+                              value */
 };
 
 enum preempt_reason {
@@ -89,6 +91,15 @@ enum attribute_kind {
     ATTRIBUTE_RUNTIME = 6,
     ATTRIBUTE_DEADLINE = 7,
     ATTRIBUTE_PERIOD = 8,
+    ATTRIBUTE_TASKGROUP = 9, /* the number of a group of tasks */
+};
+
+/* What a group of tasks has, beside its number. */
+enum group_field {
+    GROUP_PARENT = 1, /* the number of another group; 0: the root */
+    GROUP_WEIGHT = 2,
+    GROUP_QUOTA = 3, /* nanoseconds in each period; 0: no limit */
+    GROUP_PERIOD = 4,
 };
 
 _Static_assert(sizeof(struct trace_header) == 64, "the header's layout is fixed");

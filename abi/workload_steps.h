@@ -40,6 +40,7 @@ enum workload_step_kind {
     STEP_SHARED_TIMER, /* as STEP_TIMER, with the timer `target`, which all processes share: at
                         * first it counts from the fork of its first user. `detail`: 1 as
                         * `target` there */
+    STEP_SETGROUP, /* `detail` (enum group_field) of the group of tasks `target` becomes `value` */
     STEP_COUNT
 };
 

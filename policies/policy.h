@@ -69,6 +69,14 @@
 #define NICE_DEFAULT     0
 #define TASK_TIME_MAX    1000000000000 /* ns, of `slice` and what follows it; 0: the task has none */
 
+/* Groups of tasks: a tree, of which group 0 is the root. */
+#define GROUPS_MAX           32
+#define GROUP_WEIGHT_MAX     10000 /* as control groups of Linux have it: cpu.weight */
+#define GROUP_WEIGHT_DEFAULT 100
+#define GROUP_TIME_LEAST     1000000    /* ns, of a quota and of a period */
+#define GROUP_PERIOD_MOST    1000000000 /* ns */
+#define GROUP_PERIOD_DEFAULT 100000000
+
 #define NO_CPU UINT32_MAX
 
 typedef struct task SHARED_MEMORY task_t;
@@ -93,6 +101,7 @@ struct task {
     uint32_t weight;  /* 1 to WEIGHT_MAX */
     int32_t nice;     /* NICE_FIRST to NICE_LAST, as on Unix */
     uint32_t cpu;     /* where it runs, is queued, or ran last */
+    uint32_t group;   /* 0 to GROUPS_MAX - 1: scheduler->group */
     uint64_t run_time;     /* nanoseconds on a CPU, until `counted`: see run_time_now() */
     uint64_t counted;      /* while it runs: when its run_time was counted last; 0: not now */
     uint64_t queued_since; /* when it was enqueued last */
@@ -137,6 +146,19 @@ struct run_queue {
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
 
+/*
+ * A group of tasks and of other groups. Users may change it at any time: no hook is called, and a
+ * value that a hook reads may be a moment old. State of a group is the policy's: an array of
+ * GROUPS_MAX in a queue's state, or in the scheduler's.
+ */
+struct task_group {
+    uint32_t parent; /* a group with a lower number; of the root: 0 */
+    uint32_t weight; /* beside its siblings: 1 to GROUP_WEIGHT_MAX */
+    uint64_t
+        quota; /* nanoseconds on all CPUs that its tasks may have in each period; 0: no limit */
+    uint64_t period; /* nanoseconds; it begins whenever the time is a multiple of it */
+};
+
 /* One system of CPUs under one policy. */
 struct scheduler {
     uint32_t cpus;
@@ -148,6 +170,9 @@ struct scheduler {
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
     run_queue_t *queue[POLICY_CPUS_MAX];
+    uint32_t groups; /* 1 more than the highest number of a group that users have set; 0: none */
+    struct task_group
+        group[GROUPS_MAX]; /* a task in a group that is not set is one of the root's */
 };
 
 enum enqueue_reason {

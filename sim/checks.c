@@ -3,6 +3,7 @@
 #include "sim/checks.h"
 
 #include "policies/support/attributes.h"
+#include "policies/support/groups.h"
 #include "sim/costs.h"
 #include "sim/machine.h"
 
@@ -41,6 +42,9 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such text";
     if (step->kind == STEP_ATTRIBUTE && !attribute_allowed(step->detail, (int64_t)step->value))
         return "there is no such attribute, or its value is out of its range";
+    if (step->kind == STEP_SETGROUP &&
+        !group_value_allowed(step->target, step->detail, (int64_t)step->value))
+        return "there is no such group of tasks, or its value is out of its range";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_VALUE))
         return "there is no such mark";
     if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)

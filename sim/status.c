@@ -50,6 +50,8 @@ static struct scheduler_view view_of(const struct simulator *simulator)
         .tunable = simulator->scheduler.tunable,
         .shares_by = policy_shares_by(simulator->engine->policy, &simulator->scheduler),
         .tick_ns = simulator->scheduler.tick_ns,
+        .group = simulator->scheduler.group,
+        .groups = simulator->scheduler.groups,
     };
     policy_choose(view.name, strlen(view.name), &view.choice);
     return view;

@@ -9,6 +9,7 @@
 #include "abi/attribute_names.h"
 #include "abi/trace_format.h"
 #include "policies/support/attributes.h"
+#include "policies/support/groups.h"
 #include "sim/machine.h"
 
 /* Has the line a program that it belongs to? */
@@ -157,6 +158,11 @@ static void read_meet(struct reader *reader)
     add_step(reader, step);
 }
 
+static bool word_is_zero(const struct reader *reader, uint32_t place)
+{
+    return reader->word_count > place && word_is(&reader->words[place], "0");
+}
+
 /* What begins with a digit and is a time has its unit; 0 needs none. */
 static uint64_t read_attribute_value(struct reader *reader, uint32_t kind)
 {
@@ -166,7 +172,7 @@ static uint64_t read_attribute_value(struct reader *reader, uint32_t kind)
     if (lowest < 0)
         return (uint64_t)read_signed(reader, 1, lowest, highest);
     bool is_time = highest == TASK_TIME_MAX;
-    if (!is_time || (reader->word_count > 1 && word_is(&reader->words[1], "0")))
+    if (!is_time || word_is_zero(reader, 1))
         return read_number(reader, 1, (uint64_t)lowest, (uint64_t)highest);
     uint64_t time = read_time(reader, 1, &ticks);
     if (time > TASK_TIME_MAX)
@@ -302,6 +308,24 @@ static void read_window(struct reader *reader)
              (struct workload_step){.kind = STEP_MARK, .detail = MARK_VALUE, .value = length});
 }
 
+/* `setgroup NUMBER FIELD VALUE`, which is a time of a quota and a period */
+static void read_set_group(struct reader *reader)
+{
+    struct workload_step step = {.kind = STEP_SETGROUP};
+    step.target = (uint32_t)read_number(reader, 1, 0, GROUPS_MAX - 1);
+    const struct word *field = word_at(reader, 2, "parent, weight, quota or period");
+    for (uint8_t i = 1; field && i < GROUP_FIELDS; i++)
+        step.detail = word_is(field, group_field_names[i]) ? i : step.detail;
+    if (field && step.detail == 0)
+        complain(reader, "parent, weight, quota or period", field);
+    bool is_number = step.detail <= GROUP_WEIGHT || word_is_zero(reader, 3);
+    bool ticks;
+    step.value = is_number ? read_number(reader, 3, 0, UINT32_MAX) : read_time(reader, 3, &ticks);
+    if (!reader->failed && !group_value_allowed(step.target, step.detail, (int64_t)step.value))
+        complain(reader, group_ranges, &reader->words[3]);
+    add_step(reader, step);
+}
+
 static void read_policy(struct reader *reader)
 {
     read_text_step(reader, STEP_SET_POLICY, "a policy: NAME or NAME:PRESET");
@@ -318,13 +342,17 @@ static const struct line {
     void (*read)(struct reader *reader);
     uint32_t words;
 } lines[] = {
-    {"meet", read_meet, 3},   {"program", read_program, 2}, {"channel", read_channel, 3},
-    {"run", read_run, 3},     {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
-    {"fork", read_fork, 2},   {"wait", read_wait, 1},       {"take", read_take, 4},
-    {"give", read_give, 3},   {"loop", read_loop, 2},       {"end", read_end, 1},
-    {"mark", read_mark, 3},   {"group", read_group, 2},     {"policy", read_policy, 2},
-    {"set", read_tunable, 2}, {"timer", read_timer, 4},     {"kill", read_kill, 2},
-    {"exit", read_exit, 2},   {"window", read_window, 2},   {"lock", read_lock, 4},
+    {"meet", read_meet, 3},       {"program", read_program, 2},
+    {"channel", read_channel, 3}, {"run", read_run, 3},
+    {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
+    {"fork", read_fork, 2},       {"wait", read_wait, 1},
+    {"take", read_take, 4},       {"give", read_give, 3},
+    {"loop", read_loop, 2},       {"end", read_end, 1},
+    {"mark", read_mark, 3},       {"group", read_group, 2},
+    {"policy", read_policy, 2},   {"set", read_tunable, 2},
+    {"timer", read_timer, 4},     {"kill", read_kill, 2},
+    {"exit", read_exit, 2},       {"window", read_window, 2},
+    {"lock", read_lock, 4},       {"setgroup", read_set_group, 4},
 };
 
 static uint32_t attribute_of_word(const struct word *word)
@@ -353,10 +381,11 @@ static void read_line(struct reader *reader)
             read_attribute(reader, attribute);
         return;
     }
-    complain(reader,
-             "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
-             "mark, group, window, policy, set, kill, exit, priority or another attribute",
-             &reader->words[0]);
+    complain(
+        reader,
+        "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
+        "mark, group, window, policy, set, setgroup, kill, exit, priority or another attribute",
+        &reader->words[0]);
 }
 
 void read_lines(struct reader *reader, const char *text)

@@ -282,6 +282,10 @@ static void act(const struct workload_step *step)
     case STEP_ATTRIBUTE:
         set_attribute(step);
         break;
+    case STEP_SETGROUP:
+        if (!host_set_group(step->target, step->detail, step->value))
+            fail("setgroup");
+        break;
     case STEP_KILL:
         end_player(step->target);
         break;

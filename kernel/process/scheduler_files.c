@@ -18,6 +18,7 @@
 #include "time/clock.h"
 
 #include "abi/attribute_names.h"
+#include "policies/support/groups.h"
 
 #include "policies/support/scheduler_text.h"
 
@@ -34,6 +35,8 @@ static void view_scheduler(struct scheduler_view *view, struct policy_in_use *us
         .tunable = use->tunable,
         .shares_by = use->shares_by,
         .tick_ns = clock_tick_ns(),
+        .group = use->group,
+        .groups = use->groups,
     };
     policy_choose(use->text, strlen(use->text), &view->choice);
 }
@@ -115,16 +118,30 @@ static int set_seed(const char *text)
     return 0;
 }
 
-/* "POLICY[:PRESET]", "seed VALUE", "PID VALUE" or "PID ATTRIBUTE VALUE" */
+static int set_group(const char *group_text, const char *name, const char *value_text)
+{
+    int64_t group;
+    int64_t value;
+    if (!text_to_number(group_text, &group) || !text_to_number(value_text, &value))
+        return -EINVAL;
+    return group < 0 ? -ERANGE
+                     : scheduler_set_group((uint64_t)group, group_field_named(name), value);
+}
+
+/* "POLICY[:PRESET]", "seed VALUE", "PID VALUE", "PID ATTRIBUTE VALUE" or "group NUMBER FIELD VALUE"
+ */
 static int obey_status(char *line)
 {
-    const char *word[3];
+    const char *word[4];
     for (size_t i = 0; i < sizeof(word) / sizeof(word[0]); i++)
         word[i] = text_take_word(&line, " \t");
-    if (text_take_word(&line, " \t"))
+    bool is_group = word[0] && strcmp(word[0], "group") == 0;
+    if (text_take_word(&line, " \t") || (word[3] && !is_group))
         return -EINVAL;
     if (!word[1])
         return scheduler_set_policy(word[0]);
+    if (is_group)
+        return word[3] ? set_group(word[1], word[2], word[3]) : -EINVAL;
     if (word[2])
         return set_attribute(word[0], word[1], word[2]);
     return strcmp(word[0], "seed") == 0 ? set_seed(word[1]) : set_attribute(word[0], NULL, word[1]);

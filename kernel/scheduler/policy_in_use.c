@@ -8,6 +8,7 @@
 #include "lib/print.h"
 #include "lib/string.h"
 #include "policies/registry.h"
+#include "policies/support/groups.h"
 #include "process/owners.h"
 #include "scheduler/events.h"
 #include "scheduler/run_queue.h"
@@ -159,6 +160,17 @@ int scheduler_set_tunable(const char *name, int64_t value)
     return error;
 }
 
+int scheduler_set_group(uint64_t group, uint32_t field, int64_t value)
+{
+    if (!group_value_allowed(group, field, value))
+        return -ERANGE;
+    lock_all();
+    group_set(&scheduler, (uint32_t)group, field, value);
+    trace_record(TRACE_TASK_GROUP, (uint32_t)group, field, (uint64_t)value);
+    unlock_all();
+    return 0;
+}
+
 /* As if the policy had been chosen, and then its tunables. All queues are locked. */
 static void record_setting(const struct setting *setting)
 {
@@ -197,6 +209,8 @@ void scheduler_describe(struct policy_in_use *use)
     struct queue *queue = queue_lock(0);
     *use = (struct policy_in_use){.policy = policy, .shares_by = scheduler_shares_by()};
     memcpy(use->tunable, scheduler.tunable, sizeof(use->tunable));
+    use->groups = scheduler.groups;
+    use->group = scheduler.group;
     text_copy(use->text, policy_text, sizeof(use->text));
     queue_unlock(queue);
 }

@@ -42,6 +42,9 @@ bool scheduler_tick(void);
  * changed. */
 int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value);
 
+/* Sets what a group of tasks has (enum group_field). Returns 0 or -ERANGE, and nothing changed. */
+int scheduler_set_group(uint64_t group, uint32_t field, int64_t value);
+
 /* Does the policy in force ask who waits for whom? It does so until it is switched, and that takes
  * owners_lock. */
 bool scheduler_asks_for_owners(void);
@@ -72,6 +75,8 @@ struct policy_in_use {
     char text[POLICY_TEXT_BYTES]; /* "name" or "name:preset" */
     enum share_attribute shares_by;
     int64_t tunable[POLICY_TUNABLES_MAX];
+    uint32_t groups;                /* of tasks, with the root; 0: none was set */
+    const struct task_group *group; /* they may change meanwhile */
 };
 void scheduler_describe(struct policy_in_use *use);
 /* By which attribute the policy shares the CPU out. With a run queue locked, or at boot. */

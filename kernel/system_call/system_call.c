@@ -273,6 +273,11 @@ static int64_t call_getattribute(const uint64_t argument[])
     return error ? error : copy_to_user(argument[2], &value, sizeof(value));
 }
 
+static int64_t call_setgroup(const uint64_t argument[])
+{
+    return scheduler_set_group(argument[0], (uint32_t)argument[1], (int64_t)argument[2]);
+}
+
 static int64_t call_getpinfo(const uint64_t argument[])
 {
     return process_get_info(argument[0], (int)argument[1]);
@@ -437,6 +442,7 @@ static struct system_call calls[] = {
     [SYSTEM_CALL_SETWEIGHT] = {"setweight", call_setweight},
     [SYSTEM_CALL_SETATTRIBUTE] = {"setattribute", call_setattribute},
     [SYSTEM_CALL_GETATTRIBUTE] = {"getattribute", call_getattribute},
+    [SYSTEM_CALL_SETGROUP] = {"setgroup", call_setgroup},
     [SYSTEM_CALL_GETPINFO] = {"getpinfo", call_getpinfo},
     [SYSTEM_CALL_GETCONTEXTSWITCHES] = {"getcontextswitches", call_getcontextswitches},
     [SYSTEM_CALL_GETSTATS] = {"getstats", call_getstats},

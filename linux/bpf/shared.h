@@ -23,7 +23,7 @@ struct task_attributes {
     uint64_t deadline;
     uint64_t period;
     uint32_t set; /* 1; 0 in fresh memory */
-    uint32_t reserved;
+    uint32_t group;
 };
 
 /* What a policy is begun with; the loader writes it before it attaches the policy. */

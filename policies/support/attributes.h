@@ -19,7 +19,8 @@
     EACH(SLICE, slice, uint64_t, 0, 0, TASK_TIME_MAX, true)                                        \
     EACH(RUNTIME, runtime, uint64_t, 0, 0, TASK_TIME_MAX, false)                                   \
     EACH(DEADLINE, deadline, uint64_t, 0, 0, TASK_TIME_MAX, false)                                 \
-    EACH(PERIOD, period, uint64_t, 0, 0, TASK_TIME_MAX, false)
+    EACH(PERIOD, period, uint64_t, 0, 0, TASK_TIME_MAX, false)                                     \
+    EACH(TASKGROUP, group, uint32_t, 0, 0, GROUPS_MAX - 1, true)
 
 ATTRIBUTE_FUNCTION int64_t attribute_lowest(uint32_t kind)
 {

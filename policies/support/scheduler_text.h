@@ -29,6 +29,8 @@ struct scheduler_view {
     const int64_t *tunable;      /* values now */
     enum share_attribute shares_by;
     uint64_t tick_ns;
+    const struct task_group *group; /* those that were set, from the root on */
+    uint32_t groups;
 };
 
 struct task_view {
@@ -101,12 +103,26 @@ TEXT_FUNCTION void add_changes(struct text *text, const struct scheduler_view *v
         text_add(text, "\n");
 }
 
+TEXT_FUNCTION void add_groups(struct text *text, const struct scheduler_view *view)
+{
+    for (uint32_t i = 0; i < view->groups; i++) {
+        const struct task_group *group = &view->group[i];
+        text_add(text, "Group %u: parent %u, weight %u, ", i, group->parent, group->weight);
+        if (group->quota)
+            text_add(text, "quota %" UNSIGNED " of %" UNSIGNED " us\n", group->quota / 1000,
+                     group->period / 1000);
+        else
+            text_add(text, "no quota\n");
+    }
+}
+
 /* The lines before the tasks. `remark`: one more line; null: none. */
 TEXT_FUNCTION void add_status_head(struct text *text, const struct scheduler_view *view,
                                    const char *remark)
 {
     text_add(text, "Scheduler status\nPolicy: %s\n", view->name);
     add_changes(text, view);
+    add_groups(text, view);
     if (remark)
         text_add(text, "%s\n", remark);
     if (scheduler_shows_weight(view))

@@ -46,31 +46,19 @@ struct field {
     {#member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member)}
 
 static const struct field task_fields[] = {
-    FIELD(task, pid),
-    FIELD(task, slot),
-    FIELD(task, priority),
-    FIELD(task, tickets),
-    FIELD(task, weight),
-    FIELD(task, nice),
-    FIELD(task, cpu),
-    FIELD(task, run_time),
-    FIELD(task, counted),
-    FIELD(task, queued_since),
-    FIELD(task, picked_since),
-    FIELD(task, selections),
-    FIELD(task, state),
-    FIELD(task, slice),
-    FIELD(task, runtime),
-    FIELD(task, deadline),
-    FIELD(task, period),
-    FIELD(task, waits_for),
-    FIELD(task, first_waiter),
-    FIELD(task, next_waiter),
-    FIELD(task, previous_waiter),
-    FIELD(task, ceiling),
-    FIELD(task, waker),
-    FIELD(task, waker_cpu),
-    {NULL, 0, 0},
+    FIELD(task, pid),          FIELD(task, slot),
+    FIELD(task, priority),     FIELD(task, tickets),
+    FIELD(task, weight),       FIELD(task, nice),
+    FIELD(task, cpu),          FIELD(task, group),
+    FIELD(task, run_time),     FIELD(task, counted),
+    FIELD(task, queued_since), FIELD(task, picked_since),
+    FIELD(task, selections),   FIELD(task, state),
+    FIELD(task, slice),        FIELD(task, runtime),
+    FIELD(task, deadline),     FIELD(task, period),
+    FIELD(task, waits_for),    FIELD(task, first_waiter),
+    FIELD(task, next_waiter),  FIELD(task, previous_waiter),
+    FIELD(task, ceiling),      FIELD(task, waker),
+    FIELD(task, waker_cpu),    {NULL, 0, 0},
 };
 
 static const struct field queue_fields[] = {
@@ -81,9 +69,17 @@ static const struct field queue_fields[] = {
 };
 
 static const struct field scheduler_fields[] = {
-    FIELD(scheduler, cpus),    FIELD(scheduler, queues), FIELD(scheduler, tick_ns),
-    FIELD(scheduler, seed),    FIELD(scheduler, ending), FIELD(scheduler, queue),
-    FIELD(scheduler, tunable), FIELD(scheduler, state),  {NULL, 0, 0},
+    FIELD(scheduler, cpus),
+    FIELD(scheduler, queues),
+    FIELD(scheduler, tick_ns),
+    FIELD(scheduler, seed),
+    FIELD(scheduler, ending),
+    FIELD(scheduler, queue),
+    FIELD(scheduler, tunable),
+    FIELD(scheduler, state),
+    FIELD(scheduler, groups),
+    FIELD(scheduler, group),
+    {NULL, 0, 0},
 };
 
 /* As they were before the hook. */

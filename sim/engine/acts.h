@@ -5,6 +5,7 @@
 /* What processes do, step by step. */
 
 #include "policies/support/attributes.h"
+#include "policies/support/groups.h"
 #include "sim/engine/family.h"
 #include "sim/policies.h"
 
@@ -61,6 +62,16 @@ static void act_attribute(struct simulator *simulator, struct cpu *cpu,
     advance(simulator, cpu->current);
     if (process)
         set_attribute(simulator, cpu->id, process, step->detail, step->value);
+}
+
+/* A policy sees it at its next decision. */
+static void act_set_group(struct simulator *simulator, struct cpu *cpu,
+                          const struct workload_step *step)
+{
+    advance(simulator, cpu->current);
+    group_set(&simulator->scheduler, step->target, step->detail, (int64_t)step->value);
+    record_at(simulator, simulator->now, cpu->id, TRACE_TASK_GROUP, step->target, step->detail,
+              step->value);
 }
 
 static void act_kill(struct simulator *simulator, struct cpu *cpu, uint32_t program)
@@ -147,6 +158,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         break;
     case STEP_EXIT:
         end_process(simulator, cpu, (int32_t)step->value);
+        break;
+    case STEP_SETGROUP:
+        act_set_group(simulator, cpu, step);
         break;
     case STEP_KILL:
         act_kill(simulator, cpu, step->target);

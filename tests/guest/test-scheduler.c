@@ -2,6 +2,7 @@
 
 /* The system calls of the scheduler: attributes, tables, policies, tunables, under load. */
 
+#include "abi/trace_format.h"
 #include "policies/policy.h"
 #include "tests/guest/check.h"
 
@@ -121,6 +122,40 @@ static void attributes_of_running_ones_can_be_set(void)
         check(row_of(pid).tickets == 50);
         end_child(pid);
     }
+}
+
+/* A group keeps what it has; what it may not have changes nothing. */
+static void groups_have_parents_weights_and_limits(void)
+{
+    static const struct {
+        int group, field;
+        int64_t value;
+    } bad[] = {
+        {0, GROUP_PARENT, 0},
+        {0, GROUP_WEIGHT, 1},
+        {2, GROUP_PARENT, 2},
+        {2, GROUP_PARENT, -1},
+        {2, GROUP_WEIGHT, 0},
+        {2, GROUP_WEIGHT, 10001},
+        {2, GROUP_QUOTA, 999999},
+        {2, GROUP_QUOTA, -1},
+        {2, GROUP_PERIOD, 0},
+        {2, GROUP_PERIOD, 1000000001},
+        {GROUPS_MAX, GROUP_WEIGHT, 1},
+        {-1, GROUP_WEIGHT, 1},
+        {2, 0, 1},
+        {2, GROUP_PERIOD + 1, 1},
+    };
+    int64_t value;
+    check(setgroup(1, GROUP_WEIGHT, 300) == 0 && setgroup(2, GROUP_PARENT, 1) == 0);
+    check(setgroup(2, GROUP_QUOTA, 5000000) == 0 && setgroup(2, GROUP_PERIOD, 20000000) == 0);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        check_error(setgroup(bad[i].group, bad[i].field, bad[i].value), ERANGE);
+    check(setattribute(0, ATTRIBUTE_TASKGROUP, 2) == 0);
+    int pid = start_sleeper();
+    check(getattribute(pid, ATTRIBUTE_TASKGROUP, &value) == 0 && value == 2);
+    check_error(setattribute(pid, ATTRIBUTE_TASKGROUP, GROUPS_MAX), ERANGE);
+    end_child(pid);
 }
 
 static void children_inherit_attributes(void)
@@ -610,6 +645,7 @@ int main(int argc, char *argv[])
         TEST(who_has_ended_has_no_attributes),
         TEST(attributes_of_oneself_can_be_set),
         TEST(attributes_of_running_ones_can_be_set),
+        TEST(groups_have_parents_weights_and_limits),
         TEST(children_inherit_attributes),
         TEST(the_own_row_is_right),
         TEST(blocked_rows_say_why),

@@ -116,6 +116,14 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
         step.target = draw(source, 2) ? draw(source, RANDOM_PROGRAMS) : WORKLOAD_SELF;
         step.value = 1 + draw(source, 10);
         break;
+    case STEP_SETGROUP:
+        step.target = 1 + draw(source, 3);
+        step.detail = (uint8_t)(GROUP_PARENT + draw(source, 4));
+        step.value = step.detail == GROUP_PARENT ? draw(source, step.target)
+                                                 : (1 + draw(source, 20)) * 1000000ull;
+        if (step.detail == GROUP_WEIGHT)
+            step.value = 1 + draw(source, GROUP_WEIGHT_MAX);
+        break;
     case STEP_MARK:
         step.detail = MARK_NOTE;
         step.value = draw(source, 256);

@@ -508,6 +508,13 @@ static void test_wrong_workloads(void)
     check_no_workload("program a\n loop 2\n end\n", "test:3: end: expected a step within");
     check_no_workload("program a\n priority 11\n", "11: expected a number from 0 to 10");
     check_no_workload("program a\n tickets 0\n", "0: expected a number from 1 to 1000000");
+    check_no_workload("program a\n taskgroup 32\n", "32: expected a number from 0 to 31");
+    check_no_workload("program a\n setgroup 1 size 2\n", "size: expected parent, weight, quota");
+    check_no_workload("program a\n setgroup 32 weight 2\n", "32: expected a number from 0 to 31");
+    check_no_workload("program a\n setgroup 1 parent 1\n", "1: expected as parent a lower number");
+    check_no_workload("program a\n setgroup 1 quota 9\n", "9: expected a time");
+    check_no_workload("program a\n setgroup 1 period 2s\n", "2s: expected as parent a lower");
+    check_no_workload("program a\n setgroup 1 weight\n", "expected a number from 0 to");
     check_no_workload("program a\n mark middle\n", "middle: expected begin, end or note");
     check_no_workload("program a\n group longer-than-8\n", "expected a name of at most 8");
     check_no_workload("program a\n loop 0\n", "0: expected a number from 1 to 4294967295");
@@ -526,7 +533,8 @@ static void test_wrong_steps(void)
         {.kind = STEP_SET_POLICY},
         {.kind = STEP_LOOP, .target = 0},
         {.kind = STEP_RUN, .value = UINT64_MAX},
-        {.kind = STEP_ATTRIBUTE, .detail = 9, .target = WORKLOAD_SELF},
+        {.kind = STEP_ATTRIBUTE, .detail = ATTRIBUTE_TASKGROUP + 1, .target = WORKLOAD_SELF},
+        {.kind = STEP_SETGROUP, .detail = GROUP_PARENT, .target = 1, .value = 1},
         {.kind = STEP_ATTRIBUTE, .detail = ATTRIBUTE_WEIGHT, .target = 1, .value = 1},
         {.kind = STEP_MARK},
         {.kind = STEP_KILL, .target = WORKLOAD_SELF},

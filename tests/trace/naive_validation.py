@@ -6,13 +6,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, PreemptReason, ProcessState
+from schedlab.trace import (
+    AttributeKind,
+    BlockReason,
+    GroupField,
+    Kind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+)
 from trace_simulator import Record
 
 NUMBERS = {
     Kind.BLOCK: len(BlockReason) - 1,
     Kind.PREEMPT: len(PreemptReason),
     Kind.ATTRIBUTE: len(AttributeKind),
+    Kind.TASK_GROUP: len(GroupField),
     Kind.MARK: len(MarkKind),
 }
 OF_THE_RUNNING = (Kind.EXIT, Kind.BLOCK, Kind.YIELD, Kind.PREEMPT, Kind.FORK, Kind.MARK,

@@ -160,6 +160,53 @@ def test_the_root_has_the_best_of_what_is_given_and_its_children_what_is_theirs(
     assert root[3:7] == ["fork a", "tickets 30 a", "fork b", "tickets 1 b"]
 
 
+GROUPS = {"/": {"quota": "90ms"}, "/users/ann": {"weight": 300, "quota": 5000, "period": "20ms"}}
+
+
+def test_groups_of_tasks_have_numbers_parents_before_their_children(tmp_path: Path) -> None:
+    tasks = {
+        "a": {"taskgroup": "/users/ann", "phases": {"p": {"taskgroup": "/x/y", "run": 1}}},
+        "b": {"run": 1},
+    }
+    file = read(tmp_path, {"groups": GROUPS, "tasks": tasks})
+    root = program(file, "root")
+    assert root[:9] == [
+        *("group root", "setgroup 0 quota 90000000ns", "setgroup 1 parent 0"),
+        *("setgroup 2 parent 1", "setgroup 2 weight 300"),
+        *("setgroup 2 period 20000000ns", "setgroup 2 quota 5000000ns"),
+        *("setgroup 3 parent 0", "setgroup 4 parent 3"),
+    ]
+    assert root[9:14] == ["mark begin", "fork a", "taskgroup 2 a", "fork b", "taskgroup 0 b"]
+    assert program(file, "a")[1:4] == ["loop", "taskgroup 4", "run 1000ns"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([], ["groups: an array: expected an object whose keys are the paths of groups"]),
+        ({"users": {}}, ['groups.users: expected the path of a group, such as "/users/ann"']),
+        ({"/a/": {}}, ["groups./a/: expected the path of a group"]),
+        ({"/": {"weight": 3}}, ["groups./.weight: 3: expected none: the root has no siblings"]),
+        ({"/a": {"weight": 0}}, ["groups./a.weight: 0: expected a whole number from 1 to 10000"]),
+        ({"/a": {"period": "5ms"}}, ["groups./a.period", "expected a `quota` beside it"]),
+        ({"/a": {"quota": 999}}, ["groups./a.quota: 999: expected a time of 1 ms to 1000 s"]),
+        (
+            {"/a": {"quota": 1000, "period": "2s"}},
+            ["groups./a.period", "expected a time of 1 ms to 1 s, and not in ticks"],
+        ),
+        ({f"/a{i}": {} for i in range(32)}, ["groups./a31", "at most 31 groups beside the root"]),
+        ({"/a": {"shares": 3}}, ["groups./a.shares: unknown: expected weight, quota, period"]),
+    ],
+    ids=str,
+)
+def test_wrong_groups_of_tasks_are_refused(
+    tmp_path: Path, groups: object, words: list[str]
+) -> None:
+    said = complaint(tmp_path, {"groups": groups, "tasks": {"a": {"run": 1}}})
+    for word in words:
+        assert word in said
+
+
 def test_the_run_lasts_until_forked_tasks_have_ended(tmp_path: Path) -> None:
     file = read(
         tmp_path,
@@ -255,13 +302,14 @@ def test_attributes_are_those_of_the_policies() -> None:
     header = (ROOT / "policies" / "policy.h").read_text()
     numbers = dict(re.findall(r"#define ([A-Z_]+) +\(?(-?\d+)\)?(?: |$)", header, re.MULTILINE))
     rows = re.findall(
-        r"EACH\([A-Z]+, (\w+), \w+, (\w+), (\w+), (\w+), \w+\)",
+        r"EACH\([A-Z]+, (\w+), \w+, (\w+), (\w+), (\w+)(?: - 1)?, \w+\)",
         (ROOT / "policies" / "support" / "attributes.h").read_text(),
     )
     said = {
         name: [int(numbers.get(word, word)) for word in (lowest, first, highest)]
         for name, lowest, first, highest in rows
     }
+    said["taskgroup"] = [0, 0, said.pop("group")[-1] - 1]
     assert said == {
         name: [each.least, each.standard, each.most] for name, each in ATTRIBUTES.items()
     }
@@ -304,6 +352,7 @@ def test_the_documentation_names_every_key() -> None:
             {"run": 1, "priority": 11},
             ["tasks.a.priority: 11: expected a whole number from 0 to 10"],
         ),
+        ({"run": 1, "taskgroup": 3}, ["tasks.a.taskgroup: expected the path of a group"]),
         ({"run": 1, "tickets": 0}, ["tasks.a.tickets: 0", "from 1 to 1000000"]),
         ({"run": 1, "weight": "x"}, ['tasks.a.weight: "x"', "from 1 to 10"]),
         ({"run": 1, "group": "longer than8"}, ["tasks.a.group", "at most 8 characters"]),

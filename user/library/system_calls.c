@@ -56,6 +56,7 @@ SYSTEM_CALL(int, settickets_pid, SYSTEM_CALL_SETTICKETS_PID, int pid, int ticket
 SYSTEM_CALL(int, setweight, SYSTEM_CALL_SETWEIGHT, int pid, int weight)
 SYSTEM_CALL(int, setattribute, SYSTEM_CALL_SETATTRIBUTE, int pid, int kind, int64_t value)
 SYSTEM_CALL(int, getattribute, SYSTEM_CALL_GETATTRIBUTE, int pid, int kind, int64_t *value)
+SYSTEM_CALL(int, setgroup, SYSTEM_CALL_SETGROUP, int group, int field, int64_t value)
 SYSTEM_CALL(int, getpinfo, SYSTEM_CALL_GETPINFO, struct process_info *rows, int capacity)
 SYSTEM_CALL(int64_t, getcontextswitches, SYSTEM_CALL_GETCONTEXTSWITCHES, void)
 SYSTEM_CALL(int, getstats, SYSTEM_CALL_GETSTATS, struct system_stats *stats)

@@ -8,7 +8,7 @@
 
 #define USAGE                                                                                      \
     "setattr PID ATTRIBUTE VALUE: priority, tickets, weight or nice; or in nanoseconds slice, "    \
-    "runtime, deadline or period"
+    "runtime, deadline or period; or taskgroup"
 
 int main(int argc, char *argv[])
 {

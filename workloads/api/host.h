@@ -65,6 +65,8 @@ void host_set_name(const char *name);
 /* Sets it of a process, which may have ended, or of the caller if that is 0. Returns false if it
  * failed. */
 bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value);
+/* Sets what a group of tasks has. Returns false if it failed. */
+bool host_set_group(uint32_t group, enum group_field field, uint64_t value);
 /* Sets the machine's: "name" or "name:preset"; "name=value". Returns false if it failed. */
 bool host_set_policy(const char *text);
 bool host_set_tunable(const char *text);

@@ -25,6 +25,7 @@
 #include "workloads/api/workload.h"
 
 #include "abi/attribute_names.h"
+#include "abi/group_names.h"
 
 /* One write is one command. Returns false, with errno, if it failed; ENOSYS: no server is there to
  * obey. */
@@ -75,6 +76,14 @@ bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
     snprintf(command, sizeof(command), "%d %s %" PRId64, process ? process : gettid(),
              attribute_names[kind], (int64_t)value);
     return tell_scheduler("sched_status", command) || errno == ENOSYS || errno == ESRCH;
+}
+
+bool host_set_group(uint32_t group, enum group_field field, uint64_t value)
+{
+    char command[64];
+    snprintf(command, sizeof(command), "group %u %s %" PRId64, group, group_field_names[field],
+             (int64_t)value);
+    return tell_scheduler("sched_status", command);
 }
 
 bool host_set_policy(const char *text)

@@ -6,6 +6,7 @@
 #include "workloads/api/workload.h"
 
 #include "abi/attribute_names.h"
+#include "abi/group_names.h"
 
 #define PIECE_BYTES (1u << 20)
 
@@ -70,6 +71,8 @@ static bool step_is_sound(const struct workload_file_header *header,
     case STEP_SET_POLICY:
     case STEP_SET_TUNABLE:
         return step->target < header->text_count;
+    case STEP_SETGROUP:
+        return step->detail > 0 && step->detail < GROUP_FIELDS;
     case STEP_LOOP:
         return step->target < place && step->detail < WORKLOAD_LOOPS_MAX;
     default:

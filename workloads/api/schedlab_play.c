@@ -81,6 +81,11 @@ bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
     return setattribute(process, (int)kind, (int64_t)value) == 0 || last_error() == ESRCH;
 }
 
+bool host_set_group(uint32_t group, enum group_field field, uint64_t value)
+{
+    return setgroup((int)group, (int)field, (int64_t)value) == 0;
+}
+
 bool host_set_policy(const char *text)
 {
     return setpolicy(text) == 0;

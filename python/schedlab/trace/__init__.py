@@ -6,6 +6,7 @@ from schedlab.trace.exports import FORMATS, event_table, export
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
+    GroupField,
     Kind,
     MarkKind,
     PreemptReason,
@@ -25,6 +26,7 @@ __all__ = [
     "AttributeKind",
     "BlockReason",
     "Facts",
+    "GroupField",
     "Header",
     "Kind",
     "MarkKind",

@@ -13,6 +13,7 @@ from schedlab.display.names import write_csv
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,
+    GroupField,
     Kind,
     MarkKind,
     PreemptReason,
@@ -69,6 +70,7 @@ def _detail() -> pl.Expr:
         Kind.BLOCK: (first, BlockReason),
         Kind.PREEMPT: (first, PreemptReason),
         Kind.ATTRIBUTE: (first, AttributeKind),
+        Kind.TASK_GROUP: (first, GroupField),
         Kind.POLICY: (pl.col("process"), AttributeKind),
         Kind.TUNABLE: (pl.col("process"), AttributeKind),
         Kind.MARK: (first, MarkKind),

@@ -71,6 +71,7 @@ class Kind(IntEnum):
     MARK = 20
     FOUND = 21
     QUEUED = 22
+    TASK_GROUP = 23
 
 
 TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND)
@@ -124,6 +125,18 @@ class AttributeKind(IntEnum):
     RUNTIME = 6
     DEADLINE = 7
     PERIOD = 8
+    TASKGROUP = 9
+    """The number of a group of tasks."""
+
+
+class GroupField(IntEnum):
+    """What a group of tasks has, beside its number (enum group_field)."""
+
+    PARENT = 1
+    WEIGHT = 2
+    QUOTA = 3
+    """Nanoseconds in each period."""
+    PERIOD = 4
 
 
 SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT, AttributeKind.NICE)

@@ -22,6 +22,7 @@ from schedlab.trace.format import (
     SHARE_ATTRIBUTES,
     AttributeKind,
     BlockReason,
+    GroupField,
     Kind,
     MarkKind,
     PreemptReason,
@@ -60,6 +61,7 @@ def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
         (Kind.PREEMPT, PreemptReason, "reason to preempt"),
         (Kind.ATTRIBUTE, AttributeKind, "attribute"),
         (Kind.MARK, MarkKind, "kind of mark"),
+        (Kind.TASK_GROUP, GroupField, "field of a group of tasks"),
     ):
         yield from _number_check(columns, begin, of_kind, enumeration, called)
     for of_policy in (Kind.POLICY, Kind.TUNABLE):

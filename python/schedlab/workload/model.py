@@ -40,6 +40,9 @@ class Attribute:
 
 
 _TIME_MAX = 10**12
+TASKGROUP = "taskgroup"
+GROUPS_MAX = 32
+"""Groups of tasks for the policy, with the root; policies/policy.h."""
 
 ATTRIBUTES = {
     "priority": Attribute(0, 10, 5, 0),
@@ -50,6 +53,7 @@ ATTRIBUTES = {
     "runtime": Attribute(0, _TIME_MAX, 0, key="dl-runtime", is_time=True),
     "deadline": Attribute(0, _TIME_MAX, 0, key="dl-deadline", is_time=True),
     "period": Attribute(0, _TIME_MAX, 0, key="dl-period", is_time=True),
+    TASKGROUP: Attribute(0, GROUPS_MAX - 1, 0),
 }
 """By their names, as in files of the scheduler and in traces."""
 ATTRIBUTE_KEYS = tuple(attribute.key or name for name, attribute in ATTRIBUTES.items())
@@ -207,6 +211,33 @@ def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
     return Loop(loop.rounds, body), left
 
 
+# --- groups of tasks
+
+
+@dataclass(frozen=True)
+class TaskGroup:
+    """A group for the policy (struct task_group), which is known to it by a number."""
+
+    number: int
+    parent: int
+    weight: int | None = None
+    quota_ns: int | None = None
+    """None: no limit."""
+    period_ns: int | None = None
+    """None: as it is at first."""
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the simulator's text form that make it."""
+        if self.number:
+            yield f"setgroup {self.number} parent {self.parent}"
+        if self.weight is not None:
+            yield f"setgroup {self.number} weight {self.weight}"
+        if self.period_ns is not None:
+            yield f"setgroup {self.number} period {self.period_ns}ns"
+        if self.quota_ns is not None:
+            yield f"setgroup {self.number} quota {self.quota_ns}ns"
+
+
 # --- tasks
 
 
@@ -275,6 +306,7 @@ class WorkloadFile:
     tasks: tuple[Task, ...]
     starter: Starter | None
     channels: Mapping[str, int]
+    groups: tuple[TaskGroup, ...]
     notes: tuple[str, ...]
     """What in it has no effect."""
     source: str = field(default="", compare=False, repr=False)

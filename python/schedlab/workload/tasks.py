@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schedlab.files.json_lines import JsonError, Node, Object
+from schedlab.workload.groups import Groups
 from schedlab.workload.model import (
     ATTRIBUTE_KEYS,
     ATTRIBUTES,
+    TASKGROUP,
     Arrivals,
     AwaitAll,
     Fork,
@@ -57,7 +59,6 @@ REFUSED = {
     "cpus": "processes have no affinity",
     **dict.fromkeys(("util_min", "util_max"), "CPUs have one speed"),
     "membind_nodes": "memory is not modelled",
-    "taskgroup": "there are no groups of processes for the policy",
 }
 """rt-app's keys that would change what happens and cannot be had."""
 
@@ -82,6 +83,7 @@ class Shared:
     has_starter: bool
     channels: dict[str, int] = field(default_factory=dict)
     """How much each holds at first, by its name."""
+    groups: Groups = field(default_factory=Groups)
     barriers: dict[str, Node] = field(default_factory=dict)
     """A place of each task at which it meets others."""
 
@@ -147,14 +149,14 @@ class TaskReader:
             instances=self.instances(properties.get("instance")),
             delay=time(properties["delay"]) if "delay" in properties else Time(0),
             arrivals=self.arrivals(properties.get("arrivals"), properties.get("instance")),
-            attributes=attributes(properties),
+            attributes=self.attributes(properties),
             body=body,
         )
 
     def starter(self) -> Starter:
         properties, body = self.whole(STARTER_KEYS, standard=1)
         delay = time(properties["delay"]) if "delay" in properties else Time(0)
-        return Starter(delay, attributes(properties), body)
+        return Starter(delay, self.attributes(properties), body)
 
     def whole(
         self, keys: tuple[str, ...], standard: int
@@ -200,7 +202,7 @@ class TaskReader:
             properties, events = self.split(phase, PHASE_KEYS)
             items += [
                 Step(ATTRIBUTES[key].line(key, value))
-                for key, value in attributes(properties).items()
+                for key, value in self.attributes(properties).items()
             ]
             items += looped(rounds(properties.get("loop"), 1), self.sequence(phase, events))
         return tuple(items)
@@ -211,6 +213,12 @@ class TaskReader:
         return tuple(item for event, value in events for item in self.events[event](value))
 
     # --- properties
+
+    def attributes(self, properties: dict[str, Node]) -> dict[str, int]:
+        found = attributes(properties)
+        if TASKGROUP in properties:
+            found[TASKGROUP] = self.shared.groups.number(properties[TASKGROUP])
+        return found
 
     def instances(self, node: Node | None) -> int:
         return 1 if node is None else whole(node, 0, INSTANCES_MAX)

@@ -145,6 +145,7 @@ class _Writer:
         """Starts all, and waits. It has the best of what tasks are given: they do not delay it."""
         numbers = Numbers(self.seed)
         yield f"group {ROOT}"
+        yield from self.groups()
         for name in self.file.attributes:
             best = ATTRIBUTES[name].best
             if best is not None:
@@ -164,6 +165,11 @@ class _Writer:
             yield from repeated(sum(task.instances for task in self.file.tasks), ["wait"])
             yield from self.others_ended()
         yield "mark end"
+
+    def groups(self) -> Iterator[str]:
+        """Makes the groups of tasks, parents before their children."""
+        for group in self.file.groups:
+            yield from group.lines()
 
     def starts(self) -> Iterator[tuple[int, Task, int]]:
         """Time, task, and how many of it; in order of time, then of the file."""
@@ -191,6 +197,7 @@ class _Writer:
     def starter(self, starter: Starter) -> Iterator[str]:
         """Does what the file says, and at its end waits for all."""
         yield f"group {ROOT}"
+        yield from self.groups()
         yield from (ATTRIBUTES[key].line(key, value) for key, value in starter.attributes.items())
         if delay := starter.delay.nanoseconds(self.tick_ns):
             yield f"sleep until {delay}ns"

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from schedlab.files.json_lines import JsonError, Node, Object, Value
-from schedlab.workload.model import ATTRIBUTES, Attribute, Drawn, Time
+from schedlab.workload.model import ATTRIBUTES, TASKGROUP, Attribute, Drawn, Time
 
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
@@ -140,10 +140,11 @@ def rounds(node: Node | None, standard: int) -> float:
 
 
 def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
+    """Of those that are numbers: a group has a path."""
     return {
         name: _attribute(properties[key], attribute)
         for name, attribute in ATTRIBUTES.items()
-        if (key := attribute.key or name) in properties
+        if name != TASKGROUP and (key := attribute.key or name) in properties
     }
 
 

@@ -93,7 +93,7 @@ class _Reader:
         self.top = by_key(
             node,
             "an object with `tasks`",
-            ("description", "global", "starter", "tasks", "resources"),
+            ("description", "global", "starter", "tasks", "groups", "resources"),
         )
         if "tasks" not in self.top:
             raise wrong(node, "an object with `tasks`")
@@ -106,6 +106,8 @@ class _Reader:
         if "resources" in self.top:
             self.note(self.top["resources"], "what is named in events is there")
         duration = self.duration()
+        if "groups" in self.top:
+            self.shared.groups.declare(self.top["groups"])
         found = members(self.top["tasks"], "an object whose keys are the names of tasks")
         if not found:
             raise wrong(self.top["tasks"], "at least one task in it")
@@ -122,6 +124,7 @@ class _Reader:
             tasks,
             starter,
             self.shared.channels,
+            self.shared.groups.all(),
             tuple(self.notes),
         )
         self.check_size(file)

@@ -50,6 +50,7 @@ class Attribute(IntEnum):
     RUNTIME = 6
     DEADLINE = 7
     PERIOD = 8
+    TASKGROUP = 9
 
 
 class Counts(NamedTuple):

@@ -116,6 +116,11 @@ class Linux(Machine):
                 f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
                 f" `play` has {CHANNELS_MAX}; --machine sim has more"
             )
+        if run.file and run.file.groups:
+            raise WrongUsage(
+                f"--workload {run.workload}: it has groups of tasks, of which Linux is not told: run"
+                " it on spike, qemu or sim"
+            )
 
     def commands(self) -> frozenset[str] | None:
         """Returns what workloads may begin with besides our programs, or None if that is not known."""

@@ -16,8 +16,8 @@ from schedlab.monitor.system import Refused, Status, StatusRow, TunableNow
 
 _POLICY = "Policy: "
 _CHANGED = "Changed: "
-_LEGENDS = ("Scheduler status", "PRIORITY: ", "TIMESLICE: ")
-"""Lines of the head that say to people what is always the same."""
+_LEGENDS = ("Scheduler status", "PRIORITY: ", "TIMESLICE: ", "Group ")
+"""Lines of the head that are for people alone."""
 _STATUS_COLUMNS = ["NAME", "PID", "STATE", "PRIORITY", "TIMESLICE", "TICKETS"]
 _TUNABLES_COLUMNS = ["NAME", "VALUE", "MINIMUM", "MAXIMUM", "DEFAULT", "MEANING"]
 _BLANKS = re.compile(" +")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The groups of tasks that a workload file has for the policy: paths in the file, numbers for the machine."""
+
+from __future__ import annotations
+
+import re
+
+from schedlab.files.json_lines import JsonError, Node
+from schedlab.workload.model import GROUPS_MAX, TaskGroup
+from schedlab.workload.values import by_key, members, time, whole, wrong
+
+_PATH = re.compile(r"(?:/[A-Za-z0-9_+:-][A-Za-z0-9_.+:-]*)+")
+_PATH_MAX = 64
+"""Characters."""
+_PATH_WORDS = f'the path of a group, such as "/users/ann", with at most {_PATH_MAX} characters'
+_KEYS = ("weight", "quota", "period")
+_WEIGHT_MAX = 10_000
+_TIME_LEAST, _PERIOD_MOST, _QUOTA_MOST = 10**6, 10**9, 10**12
+"""Nanoseconds: policies/policy.h."""
+
+
+class Groups:
+    """Gives each path a number: its parent has a lower one."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, TaskGroup] = {}
+
+    def all(self) -> tuple[TaskGroup, ...]:
+        """Returns all groups, parents before their children."""
+        return tuple(sorted(self._found.values(), key=lambda group: group.number))
+
+    def declare(self, node: Node) -> None:
+        """Reads the section `groups`."""
+        for path, each in members(node, "an object whose keys are the paths of groups"):
+            number = 0 if path == "/" else self._number(path, each)
+            given = by_key(each, "an object, which may be empty", _KEYS)
+            if "weight" in given and not number:
+                raise wrong(given["weight"], "none: the root has no siblings")
+            if "period" in given and "quota" not in given:
+                raise wrong(given["period"], "a `quota` beside it")
+            self._found[path] = TaskGroup(
+                number,
+                self._found[path].parent if number else 0,
+                whole(given["weight"], 1, _WEIGHT_MAX) if "weight" in given else None,
+                _length(given.get("quota"), _QUOTA_MOST),
+                _length(given.get("period"), _PERIOD_MOST),
+            )
+
+    def number(self, node: Node) -> int:
+        """Returns the number of the group that a task or a phase names."""
+        return 0 if node.value == "/" else self._number(node.value, node)
+
+    def _number(self, path: object, node: Node) -> int:
+        if not isinstance(path, str) or len(path) > _PATH_MAX or not _PATH.fullmatch(path):
+            raise JsonError(node.line, f"{node.path}: expected {_PATH_WORDS}")
+        if path in self._found:
+            return self._found[path].number
+        above = path.rpartition("/")[0]
+        parent = self._number(above, node) if above else 0
+        number = sum(1 for each in self._found if each != "/") + 1
+        if number >= GROUPS_MAX:
+            raise wrong(node, f"at most {GROUPS_MAX - 1} groups beside the root")
+        self._found[path] = TaskGroup(number, parent)
+        return number
+
+
+def _length(node: Node | None, most: int) -> int | None:
+    if node is None:
+        return None
+    value = time(node)
+    if value.in_ticks or not _TIME_LEAST <= value.number <= most:
+        raise wrong(node, f"a time of 1 ms to {most // 10**9} s, and not in ticks")
+    return int(value.number)
