@@ -151,7 +151,7 @@ struct run_queue {
  * value that a hook reads may be a moment old. State of a group is the policy's: an array of
  * GROUPS_MAX in a queue's state, or in the scheduler's.
  */
-struct task_group {
+struct share_group {
     uint32_t parent; /* a group with a lower number; of the root: 0 */
     uint32_t weight; /* beside its siblings: 1 to GROUP_WEIGHT_MAX */
     uint64_t
@@ -171,7 +171,7 @@ struct scheduler {
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
     run_queue_t *queue[POLICY_CPUS_MAX];
     uint32_t groups; /* 1 more than the highest number of a group that users have set; 0: none */
-    struct task_group
+    struct share_group
         group[GROUPS_MAX]; /* a task in a group that is not set is one of the root's */
 };
 

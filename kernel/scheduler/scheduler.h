@@ -75,8 +75,8 @@ struct policy_in_use {
     char text[POLICY_TEXT_BYTES]; /* "name" or "name:preset" */
     enum share_attribute shares_by;
     int64_t tunable[POLICY_TUNABLES_MAX];
-    uint32_t groups;                /* of tasks, with the root; 0: none was set */
-    const struct task_group *group; /* they may change meanwhile */
+    uint32_t groups;                 /* of tasks, with the root; 0: none was set */
+    const struct share_group *group; /* they may change meanwhile */
 };
 void scheduler_describe(struct policy_in_use *use);
 /* By which attribute the policy shares the CPU out. With a run queue locked, or at boot. */

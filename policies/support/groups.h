@@ -36,7 +36,7 @@ GROUP_FUNCTION bool group_value_allowed(uint64_t group, uint64_t field, int64_t 
 GROUP_FUNCTION void group_define(scheduler_t *scheduler, uint32_t group)
 {
     for (uint32_t i = scheduler->groups; i <= group; i++) {
-        struct task_group SHARED_MEMORY *own = &scheduler->group[i];
+        struct share_group SHARED_MEMORY *own = &scheduler->group[i];
         own->parent = 0;
         own->weight = GROUP_WEIGHT_DEFAULT;
         own->quota = 0;
@@ -51,7 +51,7 @@ GROUP_FUNCTION void group_set(scheduler_t *scheduler, uint32_t group, enum group
                               int64_t value)
 {
     group_define(scheduler, group);
-    struct task_group SHARED_MEMORY *own = &scheduler->group[group];
+    struct share_group SHARED_MEMORY *own = &scheduler->group[group];
     switch (field) {
     case GROUP_PARENT:
         own->parent = (uint32_t)value;

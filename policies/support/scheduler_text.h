@@ -29,7 +29,7 @@ struct scheduler_view {
     const int64_t *tunable;      /* values now */
     enum share_attribute shares_by;
     uint64_t tick_ns;
-    const struct task_group *group; /* those that were set, from the root on */
+    const struct share_group *group; /* those that were set, from the root on */
     uint32_t groups;
 };
 
@@ -106,7 +106,7 @@ TEXT_FUNCTION void add_changes(struct text *text, const struct scheduler_view *v
 TEXT_FUNCTION void add_groups(struct text *text, const struct scheduler_view *view)
 {
     for (uint32_t i = 0; i < view->groups; i++) {
-        const struct task_group *group = &view->group[i];
+        const struct share_group *group = &view->group[i];
         text_add(text, "Group %u: parent %u, weight %u, ", i, group->parent, group->weight);
         if (group->quota)
             text_add(text, "quota %" UNSIGNED " of %" UNSIGNED " us\n", group->quota / 1000,

@@ -6,10 +6,13 @@
 
 control=/run/schedlab
 
+# By the shell alone: programs would take longer to start than the policies have.
 look() {
-    cat /sys/kernel/sched_ext/state /sys/kernel/sched_ext/root/ops 2>/dev/null | tr '\n' ' '
-    sed -n 2,3p "$control/sched_status" | tr '\n' ' '
-    echo
+    ops=
+    read -r state </sys/kernel/sched_ext/state
+    [ ! -e /sys/kernel/sched_ext/root/ops ] || read -r ops </sys/kernel/sched_ext/root/ops
+    { read -r _; read -r policy; read -r since; } <"$control/sched_status"
+    echo "$state ${ops:+$ops }$policy $since"
 }
 
 hog() {

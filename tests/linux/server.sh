@@ -22,14 +22,13 @@ look() {
     } >"/result/$1" 2>&1
 }
 
-# Waits until the kernel is back in the fair class, which it goes to by itself: three seconds at most.
+# Waits until the kernel is back in the fair class, which it goes to by itself: so many tenths of a second at most.
 settle() {
     rounds=0
-    while [ "$rounds" -lt 30 ] && ! grep -q disabled /sys/kernel/sched_ext/state; do
+    while [ "$rounds" -lt "$1" ] && ! grep -q disabled /sys/kernel/sched_ext/state; do
         rounds=$((rounds + 1))
         sleep 0.1
     done
-    echo "$rounds" >>/result/rounds
 }
 
 obey() {
@@ -102,11 +101,11 @@ step rejected schedlab-linux policy rejected
 look after-rejected
 step complains schedlab-linux policy complains
 chrt --other 0 sleep 0.1
-settle
+settle 30
 look after-complains
 step never-picks schedlab-linux policy never-picks
 chrt --other 0 sleep 0.1
-settle
+settle 30
 look after-never-picks
 
 step starves schedlab-linux policy starves
@@ -116,15 +115,16 @@ chrt --other 0 sh -c 'while :; do :; done' &
 two=$!
 chrt --other 0 sh -c 'while :; do :; done' &
 three=$!
-sleep 10
+settle 100
 look after-starves
 
 step again schedlab-linux policy rr
 server=$(sed -n 's/^schedlab-linux *\([0-9]*\) .*/\1/p' "$control/sched_status" | head -n 1)
 kill -KILL "$server"
-settle
+settle 30
 look after-kill
 kill -0 "$one" "$two" "$three" "$sleeper" && echo alive >/result/alive
+kill "$one" "$two" "$three"
 step nobody schedlab-linux status
 step serve-again schedlab-linux serve --policy rr --background
 look begun-again
@@ -137,7 +137,7 @@ step trial timeout 60 schedlab-linux serve --policy rr --for 2s
 echo $(($(cut -d . -f 1 /proc/uptime) - begun)) >/result/trial-seconds
 look after-trial
 ls -A /run >>/result/left
-kill "$one" "$two" "$three" "$sleeper"
+kill "$sleeper"
 
 # --- the Debian package: installed, used, upgraded and removed while it serves
 

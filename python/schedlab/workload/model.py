@@ -216,7 +216,7 @@ def _awaiting_loop(loop: Loop, pending: float) -> tuple[Loop, float]:
 
 @dataclass(frozen=True)
 class TaskGroup:
-    """A group for the policy (struct task_group), which is known to it by a number."""
+    """A group for the policy (struct share_group), which is known to it by a number."""
 
     number: int
     parent: int
