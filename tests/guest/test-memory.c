@@ -585,7 +585,7 @@ static void buffers_that_end_too_early_are_refused(void)
 
 static void unknown_system_calls_fail(void)
 {
-    static const int64_t numbers[] = {0, 22, 63, 95, 1000, -1, INT64_MAX, INT64_MIN};
+    static const int64_t numbers[] = {0, 22, 63, 1000, -1, INT64_MAX, INT64_MIN};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         register int64_t number __asm__("a7") = numbers[i];
         register int64_t result __asm__("a0") = 0;
