@@ -97,6 +97,8 @@ enum mark_kind {
     MARK_NOTE = 4,  /* value: anything; shown on the time line */
     MARK_NAME = 5,  /* value: up to 8 characters, the name of what the caller tells next */
     MARK_VALUE = 6, /* value: signed; what the caller tells by the name that it gave last */
+    MARK_JOB = 7,   /* the caller's job is done. value: nanoseconds since boot, the release of its
+                     * next one; 0: that, told before, does not come */
 };
 
 #endif

@@ -41,12 +41,17 @@ enum workload_step_kind {
                         * first it counts from the fork of its first user. `detail`: 1 as
                         * `target` there */
     STEP_SETGROUP, /* `detail` (enum group_field) of the group of tasks `target` becomes `value` */
+    STEP_JOB, /* marks that a job is done, and that the next one is released when the step TIMER of
+               * the same `detail`, `target` and `value` would go on, which does not count here */
     STEP_COUNT
 };
 
 /* Of STEP_ATTRIBUTE: the process that does it. Else `target` is a program, and meant is the living
  * process that was forked last to play it; if there is none, nothing happens. */
 #define WORKLOAD_SELF UINT32_MAX
+
+/* `target` of STEP_JOB: the job that was marked before does not come. */
+#define JOB_NONE 2
 
 #define WORKLOAD_LOOPS_MAX         8 /* within each other */
 #define WORKLOAD_TIMERS_MAX        8 /* of a process */

@@ -17,7 +17,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
     bool to_program =
         step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
     bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
-    bool has_time = step->kind <= STEP_TIMER || step->kind == STEP_SHARED_TIMER;
+    bool own_timer = step->kind == STEP_TIMER || step->kind == STEP_JOB;
+    bool has_time = step->kind <= STEP_SLEEP_UNTIL || own_timer || step->kind == STEP_SHARED_TIMER;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
     bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)
@@ -32,7 +33,7 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such channel to give to";
     if (step->kind == STEP_TAKE && step->detail > TAKE_LAST)
         return "there is no such way to take a thing";
-    if (step->kind == STEP_TIMER && step->detail >= WORKLOAD_TIMERS_MAX)
+    if (own_timer && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
     if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
         return "there may be at most 65536 shared timers";

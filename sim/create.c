@@ -84,7 +84,7 @@ static void measure_processes(struct simulator *simulator,
             const struct workload_step *step = &program->steps[j];
             if (step->kind == STEP_LOOP)
                 simulator->loop_depth = maximum(simulator->loop_depth, step->detail + 1u);
-            if (step->kind == STEP_TIMER)
+            if (step->kind == STEP_TIMER || step->kind == STEP_JOB)
                 simulator->timer_count = maximum(simulator->timer_count, step->detail + 1u);
         }
     }

@@ -151,6 +151,24 @@ static void read_timer(struct reader *reader)
     add_step(reader, step);
 }
 
+/* `job 0 TIME`, with the words of a timer of its own, or `job none`. */
+static void read_job(struct reader *reader)
+{
+    bool ticks;
+    if (reader->word_count > 1 && word_is(&reader->words[1], "none")) {
+        expect_end(reader, 2);
+        add_step(reader, (struct workload_step){.kind = STEP_JOB, .target = JOB_NONE});
+        return;
+    }
+    bool absolute = reader->word_count > 3;
+    struct workload_step step = {.kind = STEP_JOB, .target = absolute};
+    if (absolute && !word_is(&reader->words[3], "absolute"))
+        complain(reader, "absolute, or the end of the line", &reader->words[3]);
+    step.detail = (uint8_t)read_number(reader, 1, 0, WORKLOAD_TIMERS_MAX - 1);
+    step.value = read_time(reader, 2, &ticks);
+    add_step(reader, step);
+}
+
 static void read_meet(struct reader *reader)
 {
     struct workload_step step = {.kind = STEP_MEET, .target = find_channel(reader, 1)};
@@ -353,6 +371,7 @@ static const struct line {
     {"timer", read_timer, 4},     {"kill", read_kill, 2},
     {"exit", read_exit, 2},       {"window", read_window, 2},
     {"lock", read_lock, 4},       {"setgroup", read_set_group, 4},
+    {"job", read_job, 4},
 };
 
 static uint32_t attribute_of_word(const struct word *word)
@@ -381,11 +400,11 @@ static void read_line(struct reader *reader)
             read_attribute(reader, attribute);
         return;
     }
-    complain(
-        reader,
-        "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
-        "mark, group, window, policy, set, setgroup, kill, exit, priority or another attribute",
-        &reader->words[0]);
+    complain(reader,
+             "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
+             "mark, job, group, window, policy, set, setgroup, kill, exit, priority or another "
+             "attribute",
+             &reader->words[0]);
 }
 
 void read_lines(struct reader *reader, const char *text)

@@ -133,6 +133,17 @@ static int64_t later(int64_t last, uint64_t period)
     return period < (uint64_t)(TIME_MAX - last) ? last + (int64_t)period : TIME_MAX;
 }
 
+static void mark_job(const struct workload_step *step)
+{
+    int64_t release = later(timers[step->detail], step->value);
+    int64_t now = step->target == 0 ? workload_nanoseconds() : 0;
+    if (release < now)
+        release = now;
+    if (step->target == JOB_NONE)
+        release = 0;
+    host_mark(MARK_JOB, (uint64_t)release);
+}
+
 static void await_timer(const struct workload_step *step)
 {
     int64_t *due = &timers[step->detail];
@@ -168,7 +179,8 @@ static void begin_timers(int64_t now)
 
 static void fork_player(uint32_t which)
 {
-    bool timed = program_has(which, STEP_TIMER) || program_has(which, STEP_SHARED_TIMER);
+    bool timed = program_has(which, STEP_TIMER) || program_has(which, STEP_SHARED_TIMER) ||
+                 program_has(which, STEP_JOB);
     int64_t now = timed ? workload_nanoseconds() : 0;
     int pid = host_fork();
     if (pid < 0)
@@ -260,6 +272,9 @@ static void act(const struct workload_step *step)
         break;
     case STEP_SHARED_TIMER:
         await_shared_timer(step);
+        break;
+    case STEP_JOB:
+        mark_job(step);
         break;
     case STEP_YIELD:
         workload_yield();

@@ -377,7 +377,7 @@ static int64_t call_gettunable(const uint64_t argument[])
 static int64_t call_mark(const uint64_t argument[])
 {
     int kind = (int)argument[0];
-    if (kind < MARK_BEGIN || kind > MARK_VALUE)
+    if (kind < MARK_BEGIN || kind > MARK_JOB)
         return -EINVAL;
     trace_record(TRACE_MARK, (uint32_t)current_process()->pid, (uint32_t)kind, argument[1]);
     return 0;

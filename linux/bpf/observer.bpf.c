@@ -258,7 +258,7 @@ int BPF_PROG(observe_mark, int operation, unsigned long kind, unsigned long valu
 {
     unsigned long flags;
     struct trace_state *state = trace_recording();
-    if (!state || operation != TRACE_MARK_PRCTL || kind < MARK_BEGIN || kind > MARK_VALUE)
+    if (!state || operation != TRACE_MARK_PRCTL || kind < MARK_BEGIN || kind > MARK_JOB)
         return 0;
     bpf_local_irq_save(&flags);
     struct observed_cpu *cpu = started_cpu(state);

@@ -94,6 +94,18 @@ static void act_mark(struct simulator *simulator, struct cpu *cpu, const struct 
     advance(simulator, process);
 }
 
+/* A job is done, and the next one is released when its timer is due. */
+static void act_job(struct simulator *simulator, struct cpu *cpu, const struct workload_step *step)
+{
+    struct process *process = cpu->current;
+    uint64_t release = *own_timer(simulator, process, step->detail);
+    timer_next(simulator, &release, step->value, step->target == 1);
+    if (step->target == JOB_NONE)
+        release = 0;
+    record(simulator, cpu->id, TRACE_MARK, process, MARK_JOB, release);
+    advance(simulator, process);
+}
+
 /* The CPU's process does what it was about to do. */
 static void act(struct simulator *simulator, struct cpu *cpu)
 {
@@ -145,6 +157,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         break;
     case STEP_MARK:
         act_mark(simulator, cpu, step);
+        break;
+    case STEP_JOB:
+        act_job(simulator, cpu, step);
         break;
     case STEP_SET_POLICY:
         advance(simulator, process);

@@ -47,11 +47,17 @@ static uint64_t timer_next(const struct simulator *simulator, uint64_t *due, uin
     return *due;
 }
 
+static uint64_t *own_timer(struct simulator *simulator, const struct process *process,
+                           uint32_t timer)
+{
+    return &simulator->timer_times[process->task.slot * simulator->timer_count + timer];
+}
+
 static uint64_t own_timer_next(struct simulator *simulator, const struct process *process,
                                const struct workload_step *step)
 {
-    uint64_t *times = &simulator->timer_times[process->task.slot * simulator->timer_count];
-    return timer_next(simulator, &times[step->detail], step->value, step->target == 1);
+    uint64_t *due = own_timer(simulator, process, step->detail);
+    return timer_next(simulator, due, step->value, step->target == 1);
 }
 
 static uint64_t shared_timer_next(struct simulator *simulator, const struct process *process,

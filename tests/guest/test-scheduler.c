@@ -618,7 +618,7 @@ static void urgent_ones_are_above_the_policy(void)
 
 static void marks_have_kinds(void)
 {
-    static const int bad[] = {0, MARK_VALUE + 1, -1, INT32_MAX, INT32_MIN};
+    static const int bad[] = {0, MARK_JOB + 1, -1, INT32_MAX, INT32_MIN};
     check(mark(MARK_NOTE, 7) == 0 && mark(MARK_NAME, 'n') == 0 && mark(MARK_VALUE, 7) == 0);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_error(mark(bad[i], 0), EINVAL);

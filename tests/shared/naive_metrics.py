@@ -49,6 +49,12 @@ class Life:
     spans: list[Span] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     tells: str | None = None
+    reserved: dict[int, int] = field(default_factory=dict)
+    """Its runtime, deadline and period."""
+    job: int | None = None
+    """The release of the job that it has to do."""
+    jobs: list[tuple[int, int | None, int]] = field(default_factory=list)
+    """Release, end and deadline of those that count."""
 
     def descends_from(self, root: Life | None) -> bool:
         """Is `root` its parent, or its parent's parent …?"""
@@ -100,6 +106,8 @@ class Naive:
         self.told: list[tuple[Life, int, str | None, int]] = []
         for row, record in enumerate(records):
             self.take(row, record)
+        for life in self.lives:
+            self.job_done(life, len(records), 0)
         for life in self.lives:
             for span in life.spans:
                 if span.end_row is None:
@@ -165,6 +173,7 @@ class Naive:
         elif kind == Kind.EXIT:
             assert life
             life.exit_row, life.exit = row, time
+            self.job_done(life, row, time)
             life.status = record.first - (1 << 32) if record.first >> 31 else record.first
         elif kind == Kind.EXEC:
             assert life
@@ -184,9 +193,15 @@ class Naive:
             assert life
             value = record.second - (1 << 64) if record.second >> 63 else record.second
             self.told.append((life, time, life.tells, value))
+        elif kind == Kind.MARK and record.first == MarkKind.JOB:
+            assert life
+            if record.second:
+                self.job_done(life, row, time)
+            life.job = record.second or None
         elif kind == Kind.ATTRIBUTE and row <= self.end_row:
             self.attributes_used.add(record.first)
             assert life
+            life.reserved[record.first] = record.second
             if record.first == AttributeKind.TICKETS:
                 life.tickets = record.second
             elif record.first == AttributeKind.WEIGHT:
@@ -197,6 +212,18 @@ class Naive:
         if column and process and self.in_window(row):
             counts = self.now[process].counts
             counts[column] = counts.get(column, 0) + 1
+
+    def job_done(self, life: Life, row: int, time: int) -> None:
+        """The job that a process had is over, or the window is."""
+        if life.job is None or row < 0:
+            return
+        runtime, deadline, period = (life.reserved.get(kind, 0) for kind in (6, 7, 8))
+        within = min(deadline or period, period) if runtime else 0
+        late = life.job + within < self.end
+        done = time if row <= self.end_row else None
+        if within and self.begin <= life.job <= self.end and (done is not None or late):
+            life.jobs.append((life.job, done, life.job + within))
+        life.job = None
 
     def fork(self, row: int, record: Record) -> None:
         """A new life, like its parent."""
@@ -306,6 +333,7 @@ class Naive:
                 "blocked_ns": spent["blocked"],
                 **{column: life.counts.get(column, 0) for column in COUNTED.values()},
                 **latency_columns(self.latencies(life)),
+                **self.job_columns([life]),
                 "life": life,
             }
             rows.append(row)
@@ -424,7 +452,24 @@ class Naive:
         for column in ("running_ns", "blocked_ns", *COUNTED.values()):
             result[column] = sum(row[column] for row in rows)
         waits = [wait for row in rows for wait in self.latencies(row["life"])]
-        return {**result, **latency_columns(waits)}
+        jobs = self.job_columns([row["life"] for row in rows])
+        return {**result, **latency_columns(waits), **jobs}
+
+    def job_columns(self, lives: list[Life]) -> dict[str, Any]:
+        """How many jobs there were, and how late they were."""
+        jobs = [job for life in lives for job in life.jobs]
+        late = [(self.end if done is None else done) - deadline for _, done, deadline in jobs]
+        missed = [each for each in late if each > 0]
+        responses = [done - release for release, done, _ in jobs if done is not None]
+        return {
+            "jobs": len(jobs),
+            "misses": len(missed),
+            "miss_share": len(missed) / len(jobs) if jobs else None,
+            "job_response_max_ns": max(responses, default=None),
+            "lateness_mean_ns": sum(late) / len(late) if late else None,
+            "lateness_max_ns": max(late, default=None),
+            "tardiness_mean_ns": sum(missed) / len(late) if late else None,
+        }
 
     def groups(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The table of groups."""

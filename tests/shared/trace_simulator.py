@@ -257,7 +257,10 @@ class Simulator:
             self.text(cpu, Kind.EXEC, pid, name)
         elif choice == 1:
             kind = self.random.choice(list(AttributeKind))
-            self.emit(cpu, Kind.ATTRIBUTE, anybody, kind, self.random.randrange(1, 9))
+            value = self.random.randrange(1, 9)
+            if kind >= AttributeKind.SLICE:
+                value *= self.random.choice((0, 100, 1000))
+            self.emit(cpu, Kind.ATTRIBUTE, anybody, kind, value)
         elif choice == 2:
             self.emit(cpu, Kind.TUNABLE, self.shares_by(), 0, self.random.randrange(100))
             self.text(cpu, Kind.TEXT, 0, "boost_ticks")
@@ -272,6 +275,7 @@ class Simulator:
                 (MarkKind.NOTE, 7),
                 (MarkKind.NAME, int.from_bytes(told, "little")),
                 (MarkKind.VALUE, self.random.choice((0, 7, 2**63, 2**64 - 1))),
+                (MarkKind.JOB, self.random.choice((0, self.time, self.time + 4000))),
             )
             self.emit(cpu, Kind.MARK, pid, *self.random.choice(choices))
         elif self.script.marks and not self.begun_by:

@@ -80,6 +80,7 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
         step.value = draw(source, 5);
         break;
     case STEP_TIMER:
+    case STEP_JOB:
         step.detail = (uint8_t)draw(source, 2);
         step.target = draw(source, 2);
         step.value = draw_time(source);

@@ -516,6 +516,9 @@ static void test_wrong_workloads(void)
     check_no_workload("program a\n setgroup 1 period 2s\n", "2s: expected as parent a lower");
     check_no_workload("program a\n setgroup 1 weight\n", "expected a number from 0 to");
     check_no_workload("program a\n mark middle\n", "middle: expected begin, end or note");
+    check_no_workload("program a\n job x 1ms\n", "x: expected a number from 0 to 7");
+    check_no_workload("program a\n job 0 1ms late\n", "late: expected absolute, or the end of");
+    check_no_workload("program a\n job none 1ms\n", "1ms: expected the end of the line");
     check_no_workload("program a\n group longer-than-8\n", "expected a name of at most 8");
     check_no_workload("program a\n loop 0\n", "0: expected a number from 1 to 4294967295");
     check_no_workload("channel c -1\n", "-1: expected a number from 0 to 4294967295");
@@ -540,6 +543,7 @@ static void test_wrong_steps(void)
         {.kind = STEP_KILL, .target = WORKLOAD_SELF},
         {.kind = STEP_MEET},
         {.kind = STEP_SHARED_TIMER, .target = WORKLOAD_SHARED_TIMERS_MAX},
+        {.kind = STEP_JOB, .detail = WORKLOAD_TIMERS_MAX},
         {.kind = STEP_RUN}, /* and no exit after it */
     };
     struct simulator_setup setup = setup_of("rr", 1);

@@ -538,6 +538,67 @@ def test_times_are_those_of_the_file(tmp_path: Path) -> None:
         assert at[6] == pytest.approx(20_500_000, abs=near)
 
 
+JOBS = """
+program root
+  mark begin
+  fork last
+  fork first
+  fork once
+  loop 3
+    wait
+  end
+  mark end
+program last
+  runtime 1ms
+  period 5ms
+  job 0 0ns absolute
+  loop 3
+    run 800us
+    job 0 5ms absolute
+    timer 0 5ms absolute
+  end
+  job none
+program first
+  runtime 1ms
+  deadline 1ms
+  period 7ms
+  loop 2
+    job 1 7ms
+    timer 1 7ms
+    run 2ms
+  end
+program once
+  runtime 1ms
+  period 500us
+  job 0 0ns absolute
+  run 1ms
+"""
+
+
+@on_spike
+def test_jobs_are_those_of_the_file(tmp_path: Path) -> None:
+    """To 50 us, and in microseconds that a period has more or less: with the same misses."""
+    here, there = (metrics.jobs(made(tmp_path, JOBS, "edf")) for made in (simulated, play))
+    times = ("release_ns", "done_ns", "deadline_ns", "response_ns", "lateness_ns")
+    for found in (here, there):
+        begin = found["release_ns"].min()
+        assert isinstance(begin, int)
+        assert found["pid"].to_list() == [3, 3, 3, 4, 4, 5]
+        released = [round((each - begin) / 1e6) for each in found["release_ns"].to_list()]
+        assert released == [0, 5, 10, 7, 14, 0]
+        assert (found["lateness_ns"] > 0).to_list() == [False] * 3 + [True] * 3
+    for name in times[3:]:
+        assert here[name].to_list() == pytest.approx(there[name].to_list(), abs=50_000)
+
+
+def test_jobs_on_linux_are_released_a_period_apart(tmp_path: Path) -> None:
+    done = played_on_linux(tmp_path, JOBS.replace("  fork first\n  fork once\n", ""))
+    marks = [line.split() for line in done.stderr.splitlines()]
+    released = [int(words[3]) for words in marks if words[2] == "job"]
+    assert [each - released[0] for each in released[:4]] == [0, 5_000_000, 10_000_000, 15_000_000]
+    assert released[4:] == [0]
+
+
 @on_spike
 @pytest.mark.parametrize(
     ("text", "status", "message"),

@@ -51,6 +51,8 @@ def complaint(folder: Path, content: object) -> str:
 
 # --- what is translated
 
+RESERVED = {"dl-runtime": 3, "dl-period": 5}
+
 
 @pytest.mark.parametrize(
     ("task", "steps"),
@@ -90,6 +92,23 @@ def complaint(folder: Path, content: object) -> str:
                 "timer2": {"ref": "unique0", "period": 30},
             },
             ["timer 0 10000ns absolute", "timer time:mine 20000ns", "timer 0 30000ns"],
+        ),
+        (
+            {**RESERVED, "loop": 2, "run": 1, "timer": {"ref": "unique", "period": 10}},
+            [
+                *("job 0 0ns absolute", "loop 2", "run 1000ns", "job 0 10000ns"),
+                *("timer 0 10000ns", "end", "job none"),
+            ],
+        ),
+        (
+            {**RESERVED, "timer": {"ref": "unique", "period": 9, "mode": "absolute"}, "run": 1},
+            ["loop", "job 0 9000ns absolute", "timer 0 9000ns absolute", "run 1000ns", "end"],
+        ),
+        ({**RESERVED, "loop": 1, "run": 1}, ["job 0 0ns absolute", "run 1000ns"]),
+        ({"dl-period": 5, "loop": 1, "run": 1}, ["run 1000ns"]),
+        (
+            {"dl-period": 5, "loop": 1, "phases": {"a": {"dl-runtime": 3, "run": 1}}},
+            ["job 0 0ns absolute", "runtime 3000ns", "run 1000ns"],
         ),
         ({"loop": 2, "instance": 3, "barrier": "x"}, ["loop 2", "meet meet:x 3", "end"]),
     ],

@@ -86,15 +86,16 @@ void host_mark(enum mark_kind kind, uint64_t value)
 {
     /* A tracer of this machine sees the call; its failure does not matter to anything else. */
     prctl(TRACE_MARK_PRCTL, (unsigned long)kind, (unsigned long)value, 0ul, 0ul);
-    static const char *const names[] = {"?", "begin", "end", "group", "note", "name", "value"};
+    static const char *const names[] = {"?",    "begin", "end",   "group",
+                                        "note", "name",  "value", "job"};
     if (environment_number("WORKLOAD_MARKS", 0) == 0)
         return;
     char text[24] = {0};
     if (kind == MARK_GROUP || kind == MARK_NAME)
         memcpy(text, &value, 8);
-    else if (kind == MARK_VALUE || kind == MARK_NOTE)
+    else if (kind == MARK_VALUE || kind == MARK_NOTE || kind == MARK_JOB)
         snprintf(text, sizeof(text), "%" PRId64, (int64_t)value);
-    host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_VALUE ? kind : 0], text);
+    host_print(true, "mark %d %s %s\n", getpid(), names[kind <= MARK_JOB ? kind : 0], text);
 }
 
 uint64_t host_seed(void)
@@ -134,7 +135,7 @@ void workload_sleep(int64_t ticks)
 int64_t workload_nanoseconds(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_BOOTTIME, &time); /* as the trace */
     return time.tv_sec * 1000000000 + time.tv_nsec;
 }
 

@@ -166,7 +166,7 @@ bool host_sleep_until(int64_t time)
     struct timespec until = {time / 1000000000, time % 1000000000};
     if (time <= workload_nanoseconds())
         return false;
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+    while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &until, NULL) == EINTR)
         ;
     return true;
 }

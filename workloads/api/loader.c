@@ -67,6 +67,7 @@ static bool step_is_sound(const struct workload_file_header *header,
     case STEP_SHARED_TIMER:
         return step->target < WORKLOAD_SHARED_TIMERS_MAX;
     case STEP_TIMER:
+    case STEP_JOB:
         return step->detail < WORKLOAD_TIMERS_MAX;
     case STEP_SET_POLICY:
     case STEP_SET_TUNABLE:

@@ -10,6 +10,7 @@ from schedlab.metrics.intervals import (
     state_intervals,
     wakeup_latencies,
 )
+from schedlab.metrics.jobs import jobs
 from schedlab.metrics.lag import lags
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.predictability import predictability
@@ -29,6 +30,7 @@ __all__ = [
     "ideal_shares",
     "interquartile_range",
     "jain_index",
+    "jobs",
     "lags",
     "load",
     "measure",

@@ -10,6 +10,7 @@ import polars as pl
 
 from schedlab.metrics.accounts import Accounts
 from schedlab.metrics.cpus import CpuAccounts
+from schedlab.metrics.jobs import job_statistics, jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.people import called_by, people_called
 from schedlab.metrics.shares import Weights, with_shares
@@ -75,28 +76,31 @@ class _Books:
         called = called_by(trace, who)
         processes = people_called(trace, who, window, called)
         waited = latencies.group_by("life").agg(latency_statistics())
-        for table in (did, waited):
+        jobs = jobs_of(trace, who, window)
+        kept = jobs.group_by("life").agg(job_statistics())
+        for table in (did, waited, kept):
             processes = processes.join(table, on="life", how="left", maintain_order="left")
+        processes = processes.with_columns(without_jobs())
         processes = with_shares(processes, trace, who, window, weights)
         workload = processes.filter(pl.col("role") == "workload")
-        waits = _of_workload(latencies, workload, len(who))
+        waits, jobs = (_of_workload(each, workload, len(who)) for each in (latencies, jobs))
         cpus = self._cpus.table()
         return Metrics(
-            summary=summary_of(trace, window, processes, cpus, waits),
+            summary=summary_of(trace, window, processes, cpus, waits, jobs),
             processes=processes.drop("life"),
-            groups=groups_of(window, workload, waits),
+            groups=groups_of(window, workload, waits, jobs),
             cpus=cpus,
             values=told_values(trace, who, called["group"].to_list()),
         )
 
 
-def _of_workload(latencies: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
-    """The latencies of the workload's processes, with their groups; much faster than by a join."""
+def _of_workload(found: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:
+    """What was found of the workload's processes, with their groups; much faster than by a join."""
     place = np.full(lives, -1)
     place[workload["life"].to_numpy()] = np.arange(len(workload))
-    place = place[latencies["life"].to_numpy()]
+    place = place[found["life"].to_numpy()]
     group = workload["group"].cast(pl.Enum(workload["group"].unique().drop_nulls()))
     held = place >= 0
     if not held.all():
-        latencies, place = latencies.filter(held), place[held]
-    return pl.DataFrame({"group": group.gather(place), "latency_ns": latencies["latency_ns"]})
+        found, place = found.filter(held), place[held]
+    return found.drop("life").insert_column(0, group.gather(place).alias("group"))

@@ -152,15 +152,19 @@ def attribute_at(
     life: Integers,
     row: Integers,
     otherwise: int,
+    *,
+    inherited: bool = True,
 ) -> Integers:
     """The value of an attribute that each of some lives has at a row of the events: the last that was set by
-    then, else its parent's at its fork, and so on; else `otherwise`."""
+    then, else, if it is `inherited`, its parent's at its fork, and so on; else `otherwise`."""
     rows = trace.rows(Kind.ATTRIBUTE)
     rows = rows[trace.at("first", rows) == kind]
     of = who.life_at(trace.at("process", rows).astype(np.int64), rows)
     own = last_before(of, rows, life, row + 1)
-    at_fork = _resolve(last_before(of, rows, who.parent, who.fork_row), who.parent)
-    index = np.where(own >= 0, own, at_fork[life])
+    index = own
+    if inherited:
+        at_fork = _resolve(last_before(of, rows, who.parent, who.fork_row), who.parent)
+        index = np.where(own >= 0, own, at_fork[life])
     values = np.append(trace.at("second", rows).astype(np.int64), otherwise)
     return values[index]
 

@@ -11,6 +11,7 @@ import polars as pl
 from schedlab.metrics.accounts import COUNTS
 from schedlab.metrics.cpus import SECOND_NS, elapsed_cycles
 from schedlab.metrics.fairness import jain_index
+from schedlab.metrics.jobs import job_statistics, without_jobs
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind
 
@@ -56,16 +57,22 @@ def _completion() -> pl.Expr:
     )
 
 
-def groups_of(window: Window, workload: pl.DataFrame, waits: pl.DataFrame) -> pl.DataFrame:
+def groups_of(
+    window: Window, workload: pl.DataFrame, waits: pl.DataFrame, jobs: pl.DataFrame
+) -> pl.DataFrame:
     """Per group the same as for all, and its share of the CPUs."""
     shares = pl.col("share", "ideal_share")
     # A sum of nulls would be 0, but a share of nothing is no share.
     groups = workload.group_by("group").agg(
         *_population(), pl.when(shares.count() > 0).then(shares.sum())
     )
-    waited = waits.group_by("group").agg(latency_statistics())
+    for found, statistics in ((waits, latency_statistics()), (jobs, job_statistics())):
+        of_each = found.group_by("group").agg(statistics)
+        groups = groups.join(
+            of_each.with_columns(pl.col("group").cast(pl.String)), on="group", how="left"
+        )
     return (
-        groups.join(waited.with_columns(pl.col("group").cast(pl.String)), on="group", how="left")
+        groups.with_columns(without_jobs())
         .with_columns(
             share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100,
             throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / SECOND_NS),
@@ -121,7 +128,12 @@ def _policy(trace: Facts, window: Window) -> str:
 
 
 def summary_of(
-    trace: Facts, window: Window, processes: pl.DataFrame, cpus: pl.DataFrame, waits: pl.DataFrame
+    trace: Facts,
+    window: Window,
+    processes: pl.DataFrame,
+    cpus: pl.DataFrame,
+    waits: pl.DataFrame,
+    jobs: pl.DataFrame,
 ) -> pl.DataFrame:
     workload = processes.filter(pl.col("role") == "workload")
     running = {
@@ -146,6 +158,7 @@ def summary_of(
             workload.select(_population()),
             workload.select(_completion()),
             waits.select(latency_statistics()),
+            jobs.select(job_statistics()),
             pl.DataFrame(running),
             machine,
             pl.DataFrame(

@@ -169,10 +169,30 @@ _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
 ]
 
 
+def _missed(row: Row) -> Text:
+    if not row["jobs"]:
+        return Text(_NOTHING)
+    missed, jobs = row["misses"], row["jobs"]
+    return Text(f"{missed:,} of {jobs:,}", "yellow" if missed else "green")
+
+
+_DEADLINES: tuple[str, list[tuple[str, Format]]] = (
+    "deadlines",
+    [
+        ("missed, of jobs", _missed),
+        ("lateness, mean", _time("lateness_mean_ns")),
+        ("lateness, maximum", _time("lateness_max_ns")),
+        ("tardiness, mean", _time("tardiness_mean_ns")),
+    ],
+)
+"""Shown where a run has jobs."""
+
+
 def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     table = _table("Workload", "metric", (heading for heading, _ in runs), narrow)
     rows = [metrics.summary.row(0, named=True) for _, metrics in runs]
-    for metric, lines in _WORKLOAD:
+    deadlines = [_DEADLINES] if any(row["jobs"] for row in rows) else []
+    for metric, lines in (*_WORKLOAD, *deadlines):
         _add_section(table, metric, lines, rows, narrow)
     table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None
     return table
@@ -219,6 +239,12 @@ _GROUP: list[tuple[str, Format]] = [
 ]
 
 
+_GROUP_DEADLINES: list[tuple[str, Format]] = [
+    ("missed, of jobs", _missed),
+    ("lateness, maximum", _time("lateness_max_ns")),
+]
+
+
 def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     table = _table("Groups", "group", (heading for heading, _ in runs), narrow)
     running: Counter[str] = Counter()
@@ -228,8 +254,10 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     if len(running) > len(names):
         table.caption = f"{len(running) - len(names)} groups that ran less are not shown."
     by_name = [{row["group"]: row for row in metrics.groups.to_dicts()} for _, metrics in runs]
+    any_jobs = any(row["jobs"] for rows in by_name for row in rows.values())
+    shown = [*_GROUP, *_GROUP_DEADLINES] if any_jobs else _GROUP
     for name in names:
-        _add_section(table, name, _GROUP, [rows.get(name) for rows in by_name], narrow)
+        _add_section(table, name, shown, [rows.get(name) for rows in by_name], narrow)
     return table
 
 

@@ -153,6 +153,7 @@ class MarkKind(IntEnum):
     NOTE = 4
     NAME = 5
     VALUE = 6
+    JOB = 7
 
 
 def mark_text(value: int) -> str:

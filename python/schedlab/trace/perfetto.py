@@ -241,6 +241,8 @@ class _Converter:
         elif first == MarkKind.VALUE:
             what = f"{self.told_as.get(process, '')} = {signed(second)}"
             self.instant(time, f"{self.name(process, cpu)} ({process}) tells {what}")
+        elif first == MarkKind.JOB:
+            self.instant(time, f"job of {self.name(process, cpu)} ({process}) done")
         else:
             self.instant(time, f"note {second} of {self.name(process, cpu)} ({process})")
 

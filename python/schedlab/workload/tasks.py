@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.workload.groups import Groups
+from schedlab.workload.jobs import with_jobs
 from schedlab.workload.model import (
     ATTRIBUTE_KEYS,
     ATTRIBUTES,
@@ -143,14 +144,15 @@ class TaskReader:
                     properties[key].line,
                     f"{properties[key].path}: expected none: it is the `starter` that starts it",
                 )
+        given = self.attributes(properties)
         return Task(
             name=self.name,
             group=self.group(properties.get("group")),
             instances=self.instances(properties.get("instance")),
             delay=time(properties["delay"]) if "delay" in properties else Time(0),
             arrivals=self.arrivals(properties.get("arrivals"), properties.get("instance")),
-            attributes=self.attributes(properties),
-            body=body,
+            attributes=given,
+            body=with_jobs(given, body),
         )
 
     def starter(self) -> Starter:
