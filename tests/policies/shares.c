@@ -21,7 +21,7 @@
 #include "../host/policy_harness.h"
 
 #define TASKS_MAX  64
-#define GROUPS_MAX 20
+#define SHARING_GROUPS 20
 
 enum behaviour { COMPUTES, READS, ENDS, MIXES };
 
@@ -34,7 +34,7 @@ struct group {
 struct test {
     const char *name;
     uint32_t groups;
-    struct group group[GROUPS_MAX];
+    struct group group[SHARING_GROUPS];
 };
 
 static const struct test studies[] = {
@@ -66,8 +66,8 @@ struct run {
 
 /* Means over seeds. */
 struct result {
-    double share[GROUPS_MAX];
-    double ideal[GROUPS_MAX];
+    double share[SHARING_GROUPS];
+    double ideal[SHARING_GROUPS];
     double moves;
 };
 

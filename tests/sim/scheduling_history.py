@@ -51,6 +51,7 @@ class Attributes:
     runtime: int = 0
     deadline: int = 0
     period: int = 0
+    taskgroup: int = 0
 
     def changed(self, kind: int, value: int) -> Attributes:
         name = AttributeKind(kind).name.lower()

@@ -144,6 +144,7 @@ VALUES = {
     Attribute.RUNTIME: st.integers(0, 4 * MS),
     Attribute.DEADLINE: st.integers(0, 20 * MS),
     Attribute.PERIOD: st.integers(0, 20 * MS),
+    Attribute.TASKGROUP: st.integers(0, 31),
 }
 ATTRIBUTES = st.sampled_from(tuple(Attribute)).flatmap(
     lambda kind: st.tuples(st.just(kind), VALUES[kind])
@@ -162,7 +163,8 @@ DECISIVE = {
 
 def attribute_line(kind: Attribute, value: int) -> str:
     """Returns the line of a program that sets it."""
-    return f"{kind.name.lower()} {value}{'ns' if kind >= Attribute.SLICE else ''}"
+    is_time = Attribute.SLICE <= kind <= Attribute.PERIOD
+    return f"{kind.name.lower()} {value}{'ns' if is_time else ''}"
 
 
 @cache
