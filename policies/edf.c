@@ -31,7 +31,10 @@ static const struct tunable edf_tunables[] = {
                       "1: a task that has used its runtime waits for its next period; 0: it goes "
                       "on with a later deadline",
                       0, 1, 1},
-    [EDF_LIMIT] = {"limit", "percent of the CPUs' time that can be reserved", 1, 95, 100},
+    [EDF_LIMIT] = {"limit",
+                   "percent of the CPUs' time that can be reserved; above 100, deadlines may be "
+                   "missed",
+                   1, 95, 1000},
     [EDF_SLICE] = {"slice", "ticks that a task without a reservation runs before the next's turn",
                    1, 1, 1000},
 };

@@ -37,7 +37,7 @@ def test_each_experiment_has_a_file_or_a_reason_why_not() -> None:
 
 
 def test_each_file_of_the_studies_is_somebodys() -> None:
-    others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix"}
+    others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix", "deadlines"}
     there = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
     assert {each.name for each in FILES.values()} | others == there
 

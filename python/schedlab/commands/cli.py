@@ -19,6 +19,7 @@ from schedlab.errors import SchedlabError, refusal
 
 COMMANDS: Any = Modules(
     "schedlab.commands",
+    "analyse",
     "bench",
     "boot",
     "branch",

@@ -15,6 +15,7 @@ COMMANDS: Any = Modules(
     "agreement",
     "conformance",
     "contention",
+    "deadlines",
     "monitor",
     "monitor-model",
     "shares",

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab analyse`: what theory says of tasks with deadlines, beside what was measured."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schedlab.commands.options import echo_json
+from schedlab.display.terminal import new_table, print_whole, results
+from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
+
+if TYPE_CHECKING:
+    from schedlab.runs.asked import Request
+    from schedlab.runs.carrying_out import Finished
+    from schedlab.schedulability.verdict import Verdict
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("file")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def analyse(file: str, options: tuple[str, ...]) -> None:
+    """Hold tasks with deadlines against theory: which deadlines must be met, and which were.
+
+    FILE is a workload file whose tasks have dl-runtime and dl-period. Printed are the demand of jobs under the
+    earliest deadline first (Baruah, Rosier and Howell 1990), the utilisation bound (Liu and Layland 1973) and
+    response times under fixed priorities (Joseph and Pandya 1986), and for each policy the longest
+    response and the misses of each task.
+
+    OPTIONS are those of `./schedlab run`: --policy, --cpus, --machine, --with, --set, --costs, --json and so on.
+    Here the machine is sim and the number of CPUs 1 unless told otherwise; runs are kept with --out alone.
+    """
+    from schedlab.commands.run import request_of
+    from schedlab.schedulability.task_set import task_set
+    from schedlab.schedulability.verdict import judge
+
+    words = [word for word in options if word != "--json"]
+    standard = ["--workload", file, "--machine", SIMULATOR, "--cpus", "1"]
+    request = request_of([*standard, *words])
+    if len(request.cpus) > 1 or request.repeats > 1:
+        raise WrongUsage("analyse: theory is of one number of CPUs, and one run each; name one")
+    read = request.base().file
+    if not read:
+        raise WrongUsage(
+            f"{file}: there is no such workload file, whose name ends in .json; see ./schedlab workloads"
+        )
+    tasks = task_set(read)
+    if not tasks:
+        raise WrongUsage(
+            f"{file}: no task has dl-runtime and dl-period; see docs/workload-files.md, Jobs"
+        )
+    verdict = judge(tasks, request.cpus[0])
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        finished = _measured(request, Path(folder))
+    if len(words) < len(options):
+        echo_json({**asdict(verdict), "runs": [_told(verdict, each) for each in finished]})
+        return
+    for line in verdict.lines():
+        results().print(line, soft_wrap=True)
+    print_whole(_table(verdict, finished))
+
+
+def _measured(request: Request, place: Path) -> list[Finished]:
+    """Runs the workload under each policy."""
+    from schedlab.commands.carrying_out import check_finished, perform
+
+    wanted = replace(request, out=request.out or place).plan()
+    done = perform(wanted, request.machine, kept=request.out is not None)
+    check_finished(done, measured=True)
+    return done
+
+
+def _groups(each: Finished) -> dict[str, dict[str, Any]]:
+    """What was measured, by group."""
+    assert each.metrics
+    return {row["group"]: row for row in each.metrics.groups.to_dicts()}
+
+
+def _told(verdict: Verdict, each: Finished) -> dict[str, Any]:
+    """Of a run, for programs."""
+    names = ("jobs", "misses", "job_response_max_ns", "lateness_max_ns")
+    rows = _groups(each)
+    groups = dict.fromkeys(task.group for task in verdict.tasks)
+    return {
+        "policy": str(each.run.policy),
+        "tasks": [{"group": name, **{key: rows[name][key] for key in names}} for name in groups],
+    }
+
+
+def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
+    """A row for each task, and for each policy what was measured of it."""
+    from schedlab.metrics.tables import duration, percent
+
+    titles = [str(each.run.policy) for each in finished]
+    measured = [f">{title}\n{what}" for title in titles for what in ("response", "missed")]
+    bound = () if verdict.cpus > 1 else (">by fixed\npriorities",)
+    headings = ("task", ">runtime", ">deadline", ">period", ">of a CPU", *bound)
+    table = new_table("", *headings, *measured)
+    rows = [_groups(each) for each in finished]
+    shown = dict(zip(verdict.tasks, verdict.responses, strict=True))
+    for task, response in shown.items():
+        times = (duration(each) for each in (task.runtime, task.deadline, task.period))
+        least = () if verdict.cpus > 1 else (duration(response) if response else "too late",)
+        cells = [
+            cell
+            for row in rows
+            for cell in (
+                duration(row[task.group]["job_response_max_ns"]),
+                f"{row[task.group]['misses']:,} of {row[task.group]['jobs']:,}",
+            )
+        ]
+        table.add_row(task.name, *times, percent(float(task.utilisation)), *least, *cells)
+    return table

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What theory says of tasks with deadlines, before they run."""

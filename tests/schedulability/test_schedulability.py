@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Tests of schedulability against cases of the literature, against slow ways, and against the simulator."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from schedlab import metrics
+from schedlab.benchmarks.deadlines import horizon, our_ends, random_set, simulated
+from schedlab.commands.cli import cli
+from schedlab.schedulability.earliest_deadline import (
+    Overload,
+    busy_period,
+    demand,
+    fits_several,
+    overload,
+)
+from schedlab.schedulability.fixed_priority import (
+    deadline_monotonic,
+    response_times,
+    utilisation_bound,
+)
+from schedlab.schedulability.task_set import Reserved, task_set, utilisation, uunifast
+from schedlab.schedulability.verdict import judge
+from schedlab.toolchain.build import build
+from schedlab.workload import workload_files
+
+ADMITS_ALL = ("--policy", "edf", "--set", "limit=1000")
+
+
+def tasks_of(*times: tuple[int, int, int]) -> tuple[Reserved, ...]:
+    """Of runtime, deadline and period, each of a higher priority than the next."""
+    return tuple(Reserved(str(at), *each, priority=at) for at, each in enumerate(times))
+
+
+def test_responses_are_those_of_joseph_and_pandya() -> None:
+    assert response_times(tasks_of((3, 7, 7), (3, 12, 12), (5, 20, 20))) == (3, 6, 20)
+    assert response_times(tasks_of((5, 10, 10), (6, 14, 14))) == (5, None)
+
+
+def test_tasks_of_one_priority_wait_for_each_other() -> None:
+    alike = tuple(Reserved(name, 2, 10, 10) for name in "ab")
+    assert response_times(alike) == (4, 4)
+
+
+def test_the_bound_of_liu_and_layland() -> None:
+    assert [utilisation_bound(count) for count in (0, 1)] == [1, 1]
+    assert utilisation_bound(2) == pytest.approx(0.8284, abs=1e-4)
+    assert utilisation_bound(10**6) == pytest.approx(math.log(2), abs=1e-5)
+
+
+def test_priorities_by_deadlines() -> None:
+    order = deadline_monotonic(tasks_of((1, 9, 9), (1, 3, 20), (1, 9, 9)))
+    assert [task.priority for task in order] == [1, 0, 2]
+
+
+def test_demand_counts_jobs_that_are_due() -> None:
+    tasks = tasks_of((2, 4, 5), (3, 7, 10))
+    assert [demand(tasks, at) for at in (3, 4, 7, 9, 17)] == [0, 2, 5, 7, 12]
+    assert busy_period(tasks) == 5
+    assert overload(tasks) is None
+    assert overload(tasks_of((2, 3, 5), (3, 4, 10))) == Overload(4, 5)
+
+
+def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None:
+    """Until both all periods and all deadlines have come round."""
+    source = random.Random(1)
+    seen = set()
+    for _ in range(400):
+        periods = [source.choice((4, 5, 6, 8, 10, 12)) for _ in range(3)]
+        runtimes = [source.randint(1, period // 2) for period in periods]
+        deadlines = [source.randint(*each) for each in zip(runtimes, periods, strict=True)]
+        tasks = tasks_of(*zip(runtimes, deadlines, periods, strict=True))
+        if utilisation(tasks) > 1:
+            continue
+        all_of_it = 2 * math.lcm(*periods)
+        bad = [at for at in range(1, all_of_it) if demand(tasks, at) > at]
+        found = overload(tasks)
+        assert (found is not None) == bool(bad)
+        assert found is None or (
+            found.interval in bad and demand(tasks, found.interval) == found.demand
+        )
+        seen.add(found is None)
+    assert seen == {True, False}
+
+
+def test_several_cpus_serve_tasks_that_are_not_too_dense() -> None:
+    assert fits_several(tasks_of(*[(5, 10, 10)] * 3), 2)
+    assert not fits_several(tasks_of((1, 10, 10), (1, 10, 10), (10, 10, 10)), 2)
+
+
+@pytest.mark.parametrize("total", [0.3, 0.95, 2.5])
+def test_drawn_utilisations_have_their_sum(total: float) -> None:
+    drawn = list(uunifast(random.Random(3), 7, total))
+    assert len(drawn) == 7
+    assert min(drawn) >= 0
+    assert sum(drawn) == pytest.approx(total)
+
+
+def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
+    """And the longest response is what jobs take that are released at once, or less."""
+    build("simulator")
+    admitted = 0
+    for seed in range(30):
+        tasks = random_set(seed, random.Random(seed).uniform(0.4, 0.98))
+        if overload(tasks):
+            continue
+        admitted += 1
+        trace = simulated(tasks, ADMITS_ALL)
+        jobs = metrics.jobs(trace)
+        assert (jobs["lateness_ns"] <= 0).all(), seed
+        assert len(jobs) == sum(-(-horizon(tasks) // task.period) for task in tasks)
+        assert len(our_ends(tasks, trace)) == len(jobs)
+    assert admitted >= 10
+
+
+def test_what_needs_more_than_a_cpu_misses_in_the_simulator() -> None:
+    build("simulator")
+    for seed in range(12):
+        tasks = random_set(seed, random.Random(seed).uniform(1.05, 1.6))
+        assert (metrics.jobs(simulated(tasks, ADMITS_ALL))["lateness_ns"] > 0).any(), seed
+
+
+def test_fixed_priorities_respond_as_computed() -> None:
+    """The first jobs, released at once, are those that take longest."""
+    build("simulator")
+    tasks = tasks_of((2_000_000, 9_000_000, 9_000_000), (5_000_000, 14_000_000, 14_000_000))
+    named = [
+        Reserved(f"task{each.name}", *_times(each), each.priority, f"task{each.name}")
+        for each in tasks
+    ]
+    trace = simulated(named, ("--policy", "priority", "--set", "aging_interval=0"))
+    longest = metrics.jobs(trace).group_by("group", maintain_order=True).agg(longest="response_ns")
+    found = [max(each) for each in longest.sort("group")["longest"].to_list()]
+    assert found == pytest.approx(list(response_times(tasks)), abs=10)
+
+
+def _times(task: Reserved) -> tuple[int, int, int]:
+    return task.runtime, task.deadline, task.period
+
+
+def test_a_workload_file_says_what_tasks_need(tmp_path: Path) -> None:
+    path = tmp_path / "w.json"
+    reserved = {"dl-runtime": 2000, "dl-period": 10_000, "dl-deadline": 50_000, "run": 1000}
+    tasks = {"a": {**reserved, "instance": 2, "priority": 1}, "b": {"run": 1}}
+    path.write_text(json.dumps({"tasks": tasks}))
+    own = Reserved("a", 2_000_000, 10_000_000, 10_000_000, 1, "a")
+    assert task_set(workload_files.read(path)) == (own, own)
+
+
+def test_verdicts_in_words() -> None:
+    def said(*times: tuple[int, int, int], cpus: int = 1) -> str:
+        return " ".join(judge(tasks_of(*times), cpus).lines())
+
+    late = said((5, 10, 10), (6, 14, 14))
+    assert "2 tasks need 0.929 of 1 CPU." in late
+    assert "first meets all deadlines" in late
+    assert "as given: deadlines of 1 may be missed. Up to 0.828" in late
+    assert "misses deadlines: jobs within 4ns need 5ns" in said((2, 3, 5), (3, 4, 10))
+    assert "That is more than there is" in said((6, 10, 10), (6, 10, 10))
+    assert "from one queue, meets" in said((6, 10, 10), (6, 10, 10), cpus=2)
+    assert "not known" in said((9, 10, 10), (9, 10, 10), (1, 10, 10), cpus=2)
+    assert Fraction(9, 10) == tasks_of((9, 10, 10))[0].density
+
+
+def test_analyse_prints_bounds_beside_what_was_measured() -> None:
+    done = CliRunner().invoke(cli, ["analyse", "deadlines", "--policy", "edf,rr", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["meets"] is True
+    assert told["responses"] == [5_000_000, None]
+    by_policy = {run["policy"]: run["tasks"] for run in told["runs"]}
+    assert [task["misses"] for task in by_policy["edf"]] == [0, 0]
+    assert all(task["jobs"] >= 50 for task in by_policy["rr"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["workloads/files/cpu-bound.json"], "no task has dl-runtime and dl-period"),
+        (["nothing"], "there is no such workload file"),
+        (["deadlines", "--cpus", "1,2"], "one number of CPUs"),
+        (["deadlines", "--runs", "3"], "one number of CPUs"),
+        (["deadlines", "--polcy", "rr"], "No such option"),
+    ],
+)
+def test_analyse_says_what_is_wrong(words: list[str], message: str) -> None:
+    done = CliRunner().invoke(cli, ["analyse", *words])
+    assert done.exit_code == 2 or message in str(done.exception)
+    assert message in done.output + str(done.exception)
