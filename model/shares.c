@@ -183,5 +183,6 @@ void shares_compute(struct model *model)
                                              .wish = wish_of(model, process),
                                              .process = process};
     }
-    allot(model, claims, count);
+    if (model->policy.shares_by != SHARES_BY_GROUPS) /* then what is ideal is not defined here */
+        allot(model, claims, count);
 }

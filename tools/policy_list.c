@@ -62,6 +62,8 @@ static const char *shares_by(const struct policy_choice *choice)
         return "weight";
     case SHARES_BY_NICE:
         return "nice";
+    case SHARES_BY_GROUPS:
+        return "groups";
     }
     return "unknown";
 }

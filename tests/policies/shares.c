@@ -20,7 +20,7 @@
 
 #include "../host/policy_harness.h"
 
-#define TASKS_MAX  64
+#define TASKS_MAX      64
 #define SHARING_GROUPS 20
 
 enum behaviour { COMPUTES, READS, ENDS, MIXES };

@@ -429,7 +429,9 @@ def less_goes_first(regime: Regime, meetings: Meetings) -> Iterator[str]:
 
 
 def base_slice(regime: Regime) -> int:
-    """Nanoseconds of a request under `eevdf`, of a process that has no slice of its own."""
+    """Nanoseconds of a request under `eevdf`, of a turn under `hsfq`, of a process that has no slice of its own."""
+    if regime.name == "hsfq":
+        return regime.tunables["slice_us"] * 1000
     times = 1 + sum(regime.cpus >= each for each in (2, 4, 8)) if regime.tunables["scaling"] else 1
     return regime.tunables["base_slice_us"] * 1000 * times
 
@@ -602,6 +604,10 @@ def of_eevdf(tunables: Mapping[str, int]) -> Iterator[Law]:
         yield requests_end_in_time
 
 
+def of_hsfq(_: Mapping[str, int]) -> Iterator[Law]:
+    yield nobody_gets_far_ahead
+
+
 def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
     yield slices_are_exact
     others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit")
@@ -618,6 +624,7 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
     "stride": of_stride,
     "cfs": of_cfs,
     "eevdf": of_eevdf,
+    "hsfq": of_hsfq,
     "lottery": of_lottery,
 }
 """What each policy promises, with its tunables as they are. Others promise what all do."""

@@ -85,6 +85,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
         Choice("eevdf", {"base_slice_us": (700, 300, 3000)}),
         Choice("eevdf", {"exact": (1, 0), "parity": (1, 0), "delay": (1, 0), "scaling": (1, 0)}),
     ),
+    "hsfq": (Choice("hsfq", {"slice_us": (3000, 700), "wakeup_us": (1000, 0), "exact": (1, 0)}),),
     "lottery": (
         Choice("lottery", {"compensation": (1,), "slice": (1, 2)}),
         Choice("lottery", {"slice": (1, 3)}),
@@ -156,6 +157,7 @@ DECISIVE = {
     "cfs": Attribute.WEIGHT,
     "cfs:nice": Attribute.PRIORITY,
     "eevdf": Attribute.NICE,
+    "hsfq": Attribute.NICE,
     "lottery:linux": Attribute.WEIGHT,
 }
 """The attribute that a policy goes by; others go by tickets, if by any."""

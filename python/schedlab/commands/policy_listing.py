@@ -20,6 +20,7 @@ SHARES = {
     "tickets": "by tickets",
     "weight": "by weight",
     "nice": "by nice value",
+    "groups": "by weights of groups, and by nice value within them",
 }
 
 

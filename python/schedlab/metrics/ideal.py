@@ -21,8 +21,13 @@ def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) ->
     Raises ValueError for a weight that is not above 0, a demand below 0, no CPUs,
     or arrays of different length.
     """
+    return max_min(weights, np.minimum(np.asarray(demands, np.float64), 1.0), cpus)
+
+
+def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Floats:
+    """The same, where a wish may be more than one CPU: that of a group of processes."""
     weight = np.asarray(weights, np.float64)
-    wish = np.minimum(np.asarray(demands, np.float64), 1.0)
+    wish = np.asarray(wishes, np.float64)
     if weight.ndim != 1 or weight.shape != wish.shape:
         raise ValueError("weights and demands must be lists of the same length")
     if not (np.isfinite(weight) & (weight > 0)).all():

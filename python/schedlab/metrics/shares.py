@@ -11,19 +11,27 @@ import polars as pl
 from schedlab.metrics.fairness import steady_sum
 from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.lives import LifeTable, attribute
+from schedlab.metrics.task_groups import groups_at, ideal_in_groups
 from schedlab.metrics.window import Window
 from schedlab.trace import AttributeKind, Facts, Kind
 from schedlab.trace.model import Integers
 
-Weights = Literal["tickets", "weight", "nice", "equal"]
+Weights = Literal["tickets", "weight", "nice", "groups", "equal"]
+"""`groups`: a process's own weight is that of its nice value, within its group."""
 
-ATTRIBUTE_DEFAULTS = {AttributeKind.TICKETS: 1, AttributeKind.WEIGHT: 5, AttributeKind.NICE: 0}
-"""TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of policies/policy.h."""
+ATTRIBUTE_DEFAULTS = {
+    AttributeKind.TICKETS: 1,
+    AttributeKind.WEIGHT: 5,
+    AttributeKind.NICE: 0,
+    AttributeKind.TASKGROUP: 0,
+}
+"""TICKETS_DEFAULT, WEIGHT_DEFAULT and NICE_DEFAULT of policies/policy.h, and the root."""
 
 KINDS: dict[Weights, AttributeKind] = {
     "tickets": AttributeKind.TICKETS,
     "weight": AttributeKind.WEIGHT,
     "nice": AttributeKind.NICE,
+    "groups": AttributeKind.TASKGROUP,
 }
 
 NICE_FIRST, NICE_LAST = -20, 19
@@ -44,9 +52,15 @@ def with_shares(
     """Adds, for the workload's processes, what they got of the CPUs and what they should get."""
     workload = processes.filter(pl.col("role") == "workload")
     life = workload["life"].to_numpy()
-    weight = _weights(trace, who, window, life, weights)
+    choice = weights or chosen_weights(trace, window)
+    weight = _weights(trace, who, window, life, choice)
     demand = _demands(workload, window)
-    allocation = ideal_shares(weight, demand, trace.header.cpus)
+    if choice == "groups":
+        of = _values(trace, who, window, life, AttributeKind.TASKGROUP)
+        groups = groups_at(trace, window.end_row)
+        allocation = ideal_in_groups(groups, of, weight, demand, trace.header.cpus)
+    else:
+        allocation = ideal_shares(weight, demand, trace.header.cpus)
     running = workload["running_ns"].to_numpy()
     shares = pl.DataFrame(
         {
@@ -80,14 +94,18 @@ def _demands(workload: pl.DataFrame, window: Window) -> Floats:
 
 
 def _weights(
-    trace: Facts, who: LifeTable, window: Window, life: Integers, weights: Weights | None
+    trace: Facts, who: LifeTable, window: Window, life: Integers, choice: Weights
 ) -> Integers:
-    choice = weights or chosen_weights(trace, window)
     if choice == "equal":
         return np.ones(len(life), np.int64)
-    kind = KINDS[choice]
-    values = attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
-    return weight_of(kind, values)
+    kind = AttributeKind.NICE if choice == "groups" else KINDS[choice]
+    return weight_of(kind, _values(trace, who, window, life, kind))
+
+
+def _values(
+    trace: Facts, who: LifeTable, window: Window, life: Integers, kind: AttributeKind
+) -> Integers:
+    return attribute(trace, who, kind, window.end_row, ATTRIBUTE_DEFAULTS[kind])[life]
 
 
 def weight_of(kind: AttributeKind, values: Integers) -> Integers:

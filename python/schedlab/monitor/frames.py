@@ -164,7 +164,7 @@ class ModelFrame(Past):
     now_ns: int
     policy: str
     shares_by: str
-    """tickets, weight, nice or equal."""
+    """tickets, weight, nice, groups or equal."""
     levels: bool
     """Does the policy have levels?"""
     levels_rise: bool

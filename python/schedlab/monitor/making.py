@@ -91,7 +91,7 @@ class Choices:
         return [asdict(policy) for policy in self.catalogue.values()]
 
     def shares_by(self, choice: PolicyChoice) -> str:
-        """tickets, weight, nice or equal."""
+        """tickets, weight, nice, groups or equal."""
         policy = self.catalogue.get(choice.name)
         if policy is None:
             return "equal"

@@ -31,6 +31,7 @@ _SHARES_BY = {
     "tickets": int(AttributeKind.TICKETS),
     "weight": int(AttributeKind.WEIGHT),
     "nice": int(AttributeKind.NICE),
+    "groups": int(AttributeKind.TASKGROUP),
 }
 
 
@@ -67,7 +68,7 @@ class InForce:
     policy: str
     """name or name:preset."""
     shares_by: int
-    """The same number as `process` of POLICY: 2 tickets, 3 weight, 4 nice, 0 no attribute."""
+    """The same number as `process` of POLICY: 2 tickets, 3 weight, 4 nice, 9 groups, 0 no attribute."""
     tunables: Mapping[str, int]
     """Those that were set since the policy came into force."""
     processes: tuple[Alive, ...]
@@ -90,7 +91,7 @@ def _library() -> tuple[Any, Any]:
 class Model:
     """Takes records in, and says at any time what is the case and what has happened.
 
-    `policy` (name or name:preset) and `shares_by` (tickets, weight, nice or equal) are as the system was
+    `policy` (name or name:preset) and `shares_by` (tickets, weight, nice, groups or equal) are as the system was
     started; the trace's POLICY and TUNABLE records rule afterwards. One loop owns a model: it is not
     for several threads.
     """

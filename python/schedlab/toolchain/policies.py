@@ -64,7 +64,7 @@ class Preset:
 class Policy:
     """What a policy's C source says of it.
 
-    `shares_by` names the attribute that decides shares of the CPU: "tickets", "weight", "nice", or
+    `shares_by` names the attribute that decides shares of the CPU: "tickets", "weight", "nice", "groups", or
     "equal" if none does. `order`, `levels` and `remark` are sentences for people: in which order the tasks
     of a queue are served, what the levels are, and why a task was picked, with {} where the remark
     of the decision goes. "": the policy has no levels; it says nothing.

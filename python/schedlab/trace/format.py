@@ -139,7 +139,13 @@ class GroupField(IntEnum):
     PERIOD = 4
 
 
-SHARE_ATTRIBUTES = (0, AttributeKind.TICKETS, AttributeKind.WEIGHT, AttributeKind.NICE)
+SHARE_ATTRIBUTES = (
+    0,
+    AttributeKind.TICKETS,
+    AttributeKind.WEIGHT,
+    AttributeKind.NICE,
+    AttributeKind.TASKGROUP,
+)
 """The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it; 0:
 no attribute."""
 

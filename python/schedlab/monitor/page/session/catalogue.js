@@ -2,7 +2,7 @@
 //
 // What is known of policies, as `./schedlab policies --json` has it.
 
-const SHARES = { tickets: 2, weight: 3, nice: 4 };
+const SHARES = { tickets: 2, weight: 3, nice: 4, groups: 9 };
 
 /** @param {any} policy as build/policy_list lists it @returns {any} with its lists by name */
 export function asCatalogue(policy) {

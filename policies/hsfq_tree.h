@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_HSFQ_TREE_H
+#define SCHEDLAB_HSFQ_TREE_H
+
+#include "group_limits.h"
+#include "load_cpus.h"
+#include "nice_weights.h"
+#include "policy.h"
+#include "task_heap.h"
+
+/*
+ * The tree of hsfq.c in each run queue: which groups have members there, the tags of groups and
+ * tasks, what a turn takes of the quotas above it, and which task is to be served next.
+ *
+ * Ways up go from a group to its parent, whose number is lower; what is summed up from the leaves,
+ * or handed down from the root, is so in one loop over all groups in the order of their numbers.
+ */
+
+/* BPF allows no more than eight calls in one another, and those of a host are among them. */
+#define HSFQ_INLINE static inline __attribute__((always_inline, unused))
+
+/* Weights have a common unit: 1 of a group counts 1,024 of it, 1 of a nice level's 100. */
+#define HSFQ_GROUP_UNIT 1024
+#define HSFQ_TASK_UNIT  100
+#define HSFQ_USUAL      ((uint64_t)NICE_WEIGHT_USUAL * HSFQ_TASK_UNIT)
+
+#define HSFQ_PART_BITS  20    /* as exact as a CPU's part of a group is known */
+#define HSFQ_TURN_LEAST 10000 /* ns, whatever a quota has left */
+
+struct hsfq_task {
+    struct task_heap_node node; /* key: its start tag */
+    uint64_t start;
+    uint64_t ahead; /* of its group's clock, when it left */
+    uint64_t remainder;
+    uint64_t charged; /* the part of its run_time that it has paid for */
+    uint64_t weight;  /* while it is a member; 0: of no queue */
+    uint64_t load;    /* its part of its CPU's load */
+    uint64_t turn_end;
+    uint32_t group; /* of which it is or was a member, */
+    uint32_t home;  /* and the queue: 1 more than its CPU */
+};
+
+/* A group in one run queue. */
+struct hsfq_group {
+    struct task_heap tasks; /* its own that wait */
+    uint64_t start;
+    uint64_t remainder;
+    uint64_t clock;    /* of its children */
+    uint64_t last;     /* the latest tag of them: where the clock goes on if it had none */
+    uint64_t until;    /* its tasks are held until then; 0: they are not */
+    int64_t left;      /* taken from its quota; less than 0: to be paid back */
+    uint64_t taken_at; /* when it was taken */
+    uint64_t own;      /* the weights of its own tasks */
+    uint64_t below;    /* those of groups within it, as they count here */
+    uint64_t all;      /* of all its children on all CPUs */
+    uint64_t weight;   /* as it counts here */
+    uint32_t members;  /* tasks of it and of the groups within it that wait or run */
+    uint32_t queued;   /* of its own */
+    uint32_t parent;   /* stays while it has members */
+    uint32_t best;     /* the group within it that is to be served first; 0: there is none */
+};
+
+struct hsfq_queue {
+    struct load_sum sum;
+    uint64_t groups; /* in use; 0: none yet */
+    struct hsfq_group group[GROUPS_MAX];
+};
+
+/* Over all CPUs; changed by atomic operations. */
+struct hsfq_scheduler {
+    struct group_pool pool[GROUPS_MAX];
+    uint64_t own[GROUPS_MAX]; /* the weights of a group's own tasks */
+    uint64_t limits;          /* 0: quotas are passed over */
+};
+
+_Static_assert(sizeof(struct hsfq_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct hsfq_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+_Static_assert(sizeof(struct hsfq_scheduler) <= POLICY_SCHEDULER_BYTES, "scheduler state fits");
+
+typedef struct hsfq_task SHARED_MEMORY hsfq_task_t;
+typedef struct hsfq_group SHARED_MEMORY hsfq_group_t;
+typedef struct hsfq_queue SHARED_MEMORY hsfq_queue_t;
+typedef struct hsfq_scheduler SHARED_MEMORY hsfq_scheduler_t;
+
+HSFQ_INLINE hsfq_task_t *hsfq_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct hsfq_task);
+}
+
+HSFQ_INLINE hsfq_group_t *hsfq_group_of(const run_queue_t *queue, uint32_t group)
+{
+    return &STATE_OF(queue, struct hsfq_queue)->group[group % GROUPS_MAX];
+}
+
+POLICY_FUNCTION hsfq_scheduler_t *hsfq_all(const run_queue_t *queue)
+{
+    return STATE_OF(queue->scheduler, struct hsfq_scheduler);
+}
+
+/* What users have set of the group. */
+POLICY_FUNCTION share_group_t *hsfq_settings(const run_queue_t *queue, uint32_t group)
+{
+    return &queue->scheduler->group[group % GROUPS_MAX];
+}
+
+POLICY_FUNCTION bool hsfq_limited(const run_queue_t *queue, uint32_t group)
+{
+    return group < queue->scheduler->groups && hsfq_settings(queue, group)->quota > 0 &&
+           hsfq_all(queue)->limits && !queue->scheduler->ending;
+}
+
+HSFQ_INLINE bool hsfq_before(uint64_t tag, uint64_t other)
+{
+    return (int64_t)(tag - other) < 0;
+}
+
+HSFQ_INLINE uint64_t hsfq_later(uint64_t tag, uint64_t other)
+{
+    return hsfq_before(tag, other) ? other : tag;
+}
+
+/* ---- members ---- */
+
+/* The groups that users have set since. */
+POLICY_FUNCTION void hsfq_know_groups(run_queue_t *queue)
+{
+    hsfq_queue_t *all = STATE_OF(queue, struct hsfq_queue);
+    uint64_t groups = queue->scheduler->groups;
+    if (groups > all->groups)
+        all->groups = groups;
+    if (all->groups == 0)
+        all->groups = 1;
+}
+
+/* Where a tag is from which service goes on that was broken off at `start`. */
+POLICY_FUNCTION uint64_t hsfq_resume(hsfq_group_t *parent, uint64_t start)
+{
+    if (parent->members == 0)
+        parent->clock = hsfq_later(parent->clock, parent->last);
+    return hsfq_later(start, parent->clock);
+}
+
+/* The group gets its first member here. */
+POLICY_FUNCTION void hsfq_wake_group(run_queue_t *queue, uint32_t group)
+{
+    hsfq_group_t *own = hsfq_group_of(queue, group);
+    uint32_t parent = hsfq_settings(queue, group)->parent;
+    if (parent >= group)
+        parent = 0;
+    if (parent != own->parent)
+        own->start = hsfq_group_of(queue, parent)->clock;
+    own->parent = parent;
+    own->start = hsfq_resume(hsfq_group_of(queue, parent), own->start);
+    own->weight = (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT;
+    own->remainder = 0;
+}
+
+/* Counts a task more in its group and those above, or one less. */
+POLICY_FUNCTION void hsfq_count(run_queue_t *queue, uint32_t group, bool comes)
+{
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
+        hsfq_group_t *own = hsfq_group_of(queue, group);
+        if (comes && group > 0 && own->members == 0)
+            hsfq_wake_group(queue, group);
+        own->members += comes ? 1 : (uint32_t)-1;
+        if (group == 0)
+            return;
+        group = own->parent;
+    }
+}
+
+/* The part of its CPU's load that a task of this weight is: its part of its group's weight. */
+POLICY_FUNCTION uint64_t hsfq_load(const run_queue_t *queue, uint32_t group, uint64_t weight)
+{
+    for (uint32_t i = (uint32_t)LOOP_START(0); group > 0 && i < GROUPS_MAX && LOOP_GUARD; i++) {
+        const hsfq_group_t *own = hsfq_group_of(queue, group);
+        uint64_t whole = (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT;
+        weight = own->all > weight ? weight * whole / own->all : whole;
+        group = own->parent;
+    }
+    return weight > 0 ? weight : 1;
+}
+
+POLICY_FUNCTION uint32_t hsfq_group_now(const run_queue_t *queue, const task_t *task)
+{
+    return task->group < queue->scheduler->groups ? task->group : 0;
+}
+
+POLICY_FUNCTION uint64_t hsfq_weight_now(const task_t *task)
+{
+    return nice_weight(task->nice) * HSFQ_TASK_UNIT;
+}
+
+POLICY_FUNCTION void hsfq_join(run_queue_t *queue, task_t *task)
+{
+    hsfq_task_t *own = hsfq_task_of(task);
+    uint32_t group = hsfq_group_now(queue, task);
+    hsfq_group_t *there = hsfq_group_of(queue, group);
+    bool is_back = own->home == queue->cpu + 1 && own->group == group;
+    hsfq_know_groups(queue);
+    own->start = hsfq_resume(there, is_back ? own->start : there->clock + own->ahead);
+    own->group = group;
+    own->home = queue->cpu + 1;
+    own->weight = hsfq_weight_now(task);
+    own->remainder = 0;
+    there->own += own->weight;
+    __sync_fetch_and_add(&hsfq_all(queue)->own[group], own->weight);
+    hsfq_count(queue, group, true);
+    own->load = hsfq_load(queue, group, own->weight);
+    STATE_OF(queue, struct load_sum)->load += own->load;
+}
+
+POLICY_FUNCTION void hsfq_part(run_queue_t *queue, task_t *task)
+{
+    hsfq_task_t *own = hsfq_task_of(task);
+    hsfq_group_t *there = hsfq_group_of(queue, own->group);
+    load_sum_t *sum = STATE_OF(queue, struct load_sum);
+    own->ahead = hsfq_before(there->clock, own->start) ? own->start - there->clock : 0;
+    there->own -= own->weight;
+    __sync_fetch_and_add(&hsfq_all(queue)->own[own->group], -own->weight);
+    hsfq_count(queue, own->group, false);
+    sum->load -= own->load < sum->load ? own->load : sum->load;
+    own->weight = 0;
+}
+
+/* ---- service ---- */
+
+/* Moves a tag on by what was used. */
+POLICY_FUNCTION void hsfq_move(uint64_t SHARED_MEMORY *tag, uint64_t SHARED_MEMORY *remainder,
+                               uint64_t used, uint64_t weight)
+{
+    uint64_t part = used * HSFQ_USUAL + *remainder;
+    *tag += part / weight;
+    *remainder = part % weight;
+}
+
+/* The task, which runs or has just stopped, pays for what it has used of the CPU, and so do the
+ * groups above it. */
+POLICY_FUNCTION void hsfq_charge(run_queue_t *queue, task_t *task)
+{
+    hsfq_task_t *own = hsfq_task_of(task);
+    uint64_t run_time = run_time_now(queue, task);
+    uint64_t used = run_time - own->charged;
+    uint64_t tag;
+    if (own->weight == 0 || (int64_t)used <= 0)
+        return;
+    own->charged = run_time;
+    hsfq_move(&own->start, &own->remainder, used, own->weight);
+    tag = own->start;
+    uint32_t group = own->group;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
+        hsfq_group_t *above = hsfq_group_of(queue, group);
+        above->last = hsfq_later(above->last, tag);
+        above->left -= hsfq_limited(queue, group) ? (int64_t)used : above->left;
+        if (group == 0)
+            break;
+        hsfq_move(&above->start, &above->remainder, used, above->weight > 0 ? above->weight : 1);
+        tag = above->start;
+        group = above->parent;
+    }
+}
+
+/* The part of something of the group that its members on this CPU are due. */
+POLICY_FUNCTION uint64_t hsfq_part_of(const run_queue_t *queue, uint32_t group, uint64_t whole)
+{
+    const hsfq_group_t *own = hsfq_group_of(queue, group);
+    uint64_t here = own->own + own->below;
+    if (queue->scheduler->queues == 1 || here >= own->all)
+        return whole;
+    uint64_t part = (here << HSFQ_PART_BITS) / own->all * whole >> HSFQ_PART_BITS;
+    return part > 0 ? part : 1;
+}
+
+/* Takes from the quotas above the task what its turn may need. Returns how long it may last. */
+POLICY_FUNCTION uint64_t hsfq_take_quota(run_queue_t *queue, uint32_t group, uint64_t ns)
+{
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
+        hsfq_group_t *own = hsfq_group_of(queue, group);
+        if (hsfq_limited(queue, group)) {
+            const share_group_t *settings = hsfq_settings(queue, group);
+            uint64_t rest = period_end(settings, queue->now) - queue->now;
+            uint64_t part = hsfq_part_of(queue, group, settings->quota);
+            ns = ns < rest ? ns : rest;
+            ns = ns < part ? ns : part;
+            if (own->left < (int64_t)ns)
+                own->left += (int64_t)pool_take(settings, &hsfq_all(queue)->pool[group], queue->now,
+                                                ns - (uint64_t)own->left);
+            own->taken_at = queue->now;
+            ns = own->left < (int64_t)ns ? (uint64_t)(own->left > 0 ? own->left : 0) : ns;
+        }
+        if (group == 0)
+            break;
+        group = own->parent;
+    }
+    return ns > HSFQ_TURN_LEAST ? ns : HSFQ_TURN_LEAST;
+}
+
+/* What the turn has not used goes back. */
+POLICY_FUNCTION void hsfq_give_quota(run_queue_t *queue, uint32_t group)
+{
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
+        hsfq_group_t *own = hsfq_group_of(queue, group);
+        if (own->left > 0) {
+            pool_give(hsfq_settings(queue, group), &hsfq_all(queue)->pool[group], own->taken_at,
+                      (uint64_t)own->left);
+            own->left = 0;
+        }
+        if (group == 0)
+            break;
+        group = own->parent;
+    }
+}
+
+/* The clocks above the task, which is served from now on, go on to the tags on the way to it. */
+POLICY_FUNCTION void hsfq_turn_clocks(run_queue_t *queue, const hsfq_task_t *own)
+{
+    uint64_t tag = own->start;
+    uint32_t group = own->group;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
+        hsfq_group_t *above = hsfq_group_of(queue, group);
+        above->clock = hsfq_later(above->clock, tag);
+        if (group == 0)
+            break;
+        tag = above->start;
+        group = above->parent;
+    }
+}
+
+/* ---- the tree ---- */
+
+/* Until when a group is held by its own limit; 0: it is not. What it was late is paid back. */
+POLICY_FUNCTION uint64_t hsfq_used_up(run_queue_t *queue, uint32_t group)
+{
+    hsfq_group_t *own = hsfq_group_of(queue, group);
+    const share_group_t *settings = hsfq_settings(queue, group);
+    group_pool_t *pool = &hsfq_all(queue)->pool[group];
+    if (own->left < 0)
+        own->left += (int64_t)pool_take(settings, pool, queue->now, (uint64_t)-own->left);
+    if (own->left > 0 || (own->left == 0 && pool_rest(settings, pool, queue->now) > 0))
+        return 0;
+    return period_end(settings, queue->now);
+}
+
+/* Finds the groups that are held, from the root down, and counts their tasks. */
+POLICY_FUNCTION void hsfq_find_held(run_queue_t *queue)
+{
+    uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
+    uint64_t alarm = 0;
+    uint32_t held = 0;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < groups && LOOP_GUARD; i++) {
+        hsfq_group_t *own = hsfq_group_of(queue, i);
+        uint64_t until = i > 0 ? hsfq_group_of(queue, own->parent)->until : 0;
+        if (until == 0 && hsfq_limited(queue, i))
+            until = hsfq_used_up(queue, i);
+        own->until = until;
+        own->best = 0;
+        own->below = 0;
+        if (until == 0 || own->queued == 0)
+            continue;
+        held += own->queued;
+        alarm = alarm == 0 || until < alarm ? until : alarm;
+    }
+    queue->held = held;
+    queue->alarm = alarm;
+}
+
+/* Finds for each group which of those within it is first, from the leaves up. */
+POLICY_FUNCTION void hsfq_find_first(run_queue_t *queue)
+{
+    uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
+    uint64_t load = hsfq_group_of(queue, 0)->own;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i + 1 < groups && LOOP_GUARD; i++) {
+        uint32_t group = groups - 1 - i;
+        hsfq_group_t *own = hsfq_group_of(queue, group);
+        hsfq_group_t *parent = hsfq_group_of(queue, own->parent);
+        bool ready = own->until == 0 && (own->tasks.first || own->best);
+        if (own->members == 0)
+            continue;
+        own->weight = hsfq_part_of(queue, group,
+                                   (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT);
+        parent->below += own->weight;
+        load += own->parent == 0 && own->until == 0 ? own->weight : 0;
+        if (ready && (parent->best == 0 ||
+                      hsfq_before(own->start, hsfq_group_of(queue, parent->best)->start)))
+            parent->best = group;
+    }
+    STATE_OF(queue, struct load_sum)->load = load;
+}
+
+/* On several CPUs: sums up what each group has on all of them. */
+POLICY_FUNCTION void hsfq_sum_up(run_queue_t *queue)
+{
+    uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < groups && LOOP_GUARD; i++)
+        hsfq_group_of(queue, i)->all = hsfq_all(queue)->own[i];
+    for (uint32_t i = (uint32_t)LOOP_START(0); i + 1 < groups && LOOP_GUARD; i++) {
+        const hsfq_group_t *own = hsfq_group_of(queue, groups - 1 - i);
+        if (own->all > 0)
+            hsfq_group_of(queue, hsfq_settings(queue, groups - 1 - i)->parent)->all +=
+                (uint64_t)hsfq_settings(queue, groups - 1 - i)->weight * HSFQ_GROUP_UNIT;
+    }
+}
+
+POLICY_FUNCTION void hsfq_survey(run_queue_t *queue)
+{
+    hsfq_know_groups(queue);
+    if (queue->scheduler->queues > 1)
+        hsfq_sum_up(queue);
+    hsfq_find_held(queue);
+    hsfq_find_first(queue);
+}
+
+/* The task with the least tags on the way down, or null if none may run. */
+POLICY_FUNCTION task_t *hsfq_first(const run_queue_t *queue)
+{
+    uint32_t group = 0;
+    task_t *first = NULL;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && LOOP_GUARD; i++) {
+        const hsfq_group_t *own = hsfq_group_of(queue, group);
+        uint64_t tag = hsfq_group_of(queue, own->best)->start;
+        first = own->until == 0 ? own->tasks.first : NULL;
+        if (own->best == 0 || (first && !hsfq_before(tag, hsfq_task_of(first)->start)))
+            break;
+        group = own->best;
+    }
+    return first;
+}
+
+#endif

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""What processes in groups should get, against time that is handed out piece by piece."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schedlab.metrics import ideal_shares
+from schedlab.metrics.task_groups import (
+    PROCESS_UNIT,
+    WEIGHT_UNIT,
+    TaskGroup,
+    groups_at,
+    ideal_in_groups,
+)
+from schedlab.trace import GroupField, Kind
+from trace_simulator import Record, Script, load
+
+PIECES = 4000
+"""A CPU is handed out in so many."""
+
+
+def handed_out(
+    groups: list[TaskGroup], of: list[int], weights: list[int], demands: list[float], cpus: int
+) -> list[float]:
+    """Piece by piece: from the root down each goes to the child that has had least for its weight, of
+    those in which a process wants more and no limit is reached."""
+    got, group_got = [0] * len(of), [0] * len(groups)
+    most = [PIECES * min(demand, 1.0) for demand in demands]
+
+    def wants(number: int) -> bool:
+        if group_got[number] + 1 > groups[number].most * PIECES:
+            return False
+        return any(got[i] + 1 <= most[i] for i, at in enumerate(of) if at == number) or any(
+            wants(each) for each in range(number + 1, len(groups)) if groups[each].parent == number
+        )
+
+    for _ in range(cpus * PIECES):
+        if not wants(0):
+            break
+        number, chosen = 0, -1
+        while chosen < 0:
+            group_got[number] += 1
+            own = [
+                (got[i] / (weights[i] * PROCESS_UNIT), 0, i)
+                for i, at in enumerate(of)
+                if at == number and got[i] + 1 <= most[i]
+            ]
+            within = [
+                (group_got[each] / (groups[each].weight * WEIGHT_UNIT), 1, each)
+                for each in range(number + 1, len(groups))
+                if groups[each].parent == number and wants(each)
+            ]
+            _, is_group, place = min(own + within)
+            number, chosen = (place, -1) if is_group else (number, place)
+        got[chosen] += 1
+    return [pieces / PIECES for pieces in got]
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[TaskGroup]:
+    groups = [TaskGroup()]
+    for number in range(1, draw(st.integers(1, 5))):
+        groups.append(
+            TaskGroup(
+                draw(st.integers(0, number - 1)),
+                draw(st.sampled_from((50, 100, 300))),
+                draw(st.sampled_from((0, 0, 20_000_000, 150_000_000))),
+            )
+        )
+    return groups
+
+
+@given(trees(), st.data(), st.integers(1, 3))
+@settings(max_examples=25)
+def test_ideal_in_groups_is_what_pieces_come_to(
+    groups: list[TaskGroup], data: st.DataObject, cpus: int
+) -> None:
+    count = data.draw(st.integers(1, 6))
+    of = data.draw(st.lists(st.integers(0, len(groups) - 1), min_size=count, max_size=count))
+    weights = data.draw(
+        st.lists(st.sampled_from((335, 1024, 3121)), min_size=count, max_size=count)
+    )
+    demands = data.draw(st.lists(st.sampled_from((0.1, 0.5, 1.0)), min_size=count, max_size=count))
+    got = ideal_in_groups(groups, np.array(of), weights, demands, cpus)
+    assert got.tolist() == pytest.approx(
+        handed_out(groups, of, weights, demands, cpus), abs=8 / PIECES
+    )
+
+
+def test_without_groups_it_is_what_weights_say() -> None:
+    weights, demands = [1024, 820, 15], [1.0, 0.2, 1.0]
+    got = ideal_in_groups([TaskGroup()], np.array([0, 3, 0]), weights, demands, 1)
+    assert got == pytest.approx(ideal_shares(weights, demands, 1))
+
+
+def test_users_share_and_a_quota_is_no_more() -> None:
+    """A user with one process, one with three, one with a tenth of a CPU; and 45 % each for the others."""
+    users = [TaskGroup(), TaskGroup(), TaskGroup(), TaskGroup(0, 100, 10_000_000)]
+    got = ideal_in_groups(users, np.array([1, 2, 2, 2, 3]), [1024] * 5, [1.0] * 5, 1)
+    assert got == pytest.approx([0.45, 0.15, 0.15, 0.15, 0.1])
+
+
+def test_groups_are_as_they_were_set_last() -> None:
+    """The number of one that was not set lies between two that were."""
+    said = [
+        (1, GroupField.WEIGHT, 300),
+        (3, GroupField.PARENT, 1),
+        (3, GroupField.QUOTA, 5_000_000),
+        (3, GroupField.PERIOD, 20_000_000),
+        (1, GroupField.WEIGHT, 200),
+    ]
+    records = [
+        Record(0, 0, 0, Kind.START, 0, 0, 0),
+        *(
+            Record(1, 1 + place, number, Kind.TASK_GROUP, 0, field, value)
+            for place, (number, field, value) in enumerate(said)
+        ),
+    ]
+    trace = load(records, Script(cpus=1))
+    at = int(trace.rows(Kind.TASK_GROUP)[-2])
+    assert groups_at(trace, at) == [
+        *(TaskGroup(), TaskGroup(0, 300), TaskGroup()),
+        TaskGroup(1, 100, 5_000_000, 20_000_000),
+    ]
+    assert groups_at(trace, at + 1)[1].weight == 200
