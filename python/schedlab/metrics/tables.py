@@ -223,7 +223,8 @@ def _share(row: Row) -> Text:
         return Text(_NOTHING)
     error = row["share_error_points"]
     style = "yellow" if abs(error) >= _NOTABLE_POINTS else "green"
-    return Text.assemble(percent(row["share"]), (f" {error:+.1f}", style))
+    off = f"{error:+.1f}" if round(error, 1) else "0.0"
+    return Text.assemble(percent(row["share"]), (f" {off}", style))
 
 
 _GROUP: list[tuple[str, Format]] = [
