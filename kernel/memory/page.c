@@ -146,13 +146,23 @@ void *page_allocate_zeroed(void)
     return page;
 }
 
+/* The lowest page with which a row of so many free ones may begin. Where too few are free below the
+ * fresh ones, it ends among these, and what was handed out before need not be looked through. */
+static uint64_t lowest_row(size_t count)
+{
+    uint64_t fresh = (pages.fresh - pages.first) / PAGE_BYTES;
+    uint64_t free_below = pages.free_count - (page_total() - fresh);
+
+    return free_below < count ? fresh - free_below : 0;
+}
+
 /* The first of `count` free pages in a row; page_total() if there is no such row. */
 static uint64_t find_row(size_t count)
 {
     uint64_t total = page_total();
     size_t row = 0;
 
-    for (uint64_t index = 0; index < total; index++) {
+    for (uint64_t index = lowest_row(count); index < total; index++) {
         row = pages.users[index] == 0 ? row + 1 : 0;
         if (row == count)
             return index + 1 - count;

@@ -140,6 +140,11 @@ static void test_page_rows(void)
     char *other = page_allocate();
     check(other < again || other >= again + 10 * PAGE_BYTES);
     page_release(other);
+    /* Nor is any left out: one that was used, and those behind it that were not. */
+    char *longer = page_allocate_row(2);
+    check(longer == other);
+    page_release(longer);
+    page_release(longer + PAGE_BYTES);
     for (int index = 0; index < 10; index++)
         page_release(again + index * PAGE_BYTES);
     for (int index = 0; index < 7; index++)
