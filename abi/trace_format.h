@@ -68,6 +68,8 @@ enum trace_kind {
                             that was asked */
     TRACE_TASK_GROUP = 23, /* process: number of a group of tasks. first: enum group_field. second:
                               value */
+    TRACE_SAID = 24, /* a remark of the policy. process: about which; 0: none. second, and first,
+                        signed: numbers for its {}. Its words follow in TEXT */
 };
 
 enum preempt_reason {

@@ -128,7 +128,13 @@ struct drawn {
     uint8_t how; /* enum stop */
 };
 
-enum text_target { TEXT_OF_NOTHING, TEXT_OF_PROCESS, TEXT_OF_POLICY, TEXT_OF_TUNABLE };
+enum text_target {
+    TEXT_OF_NOTHING,
+    TEXT_OF_PROCESS,
+    TEXT_OF_POLICY,
+    TEXT_OF_TUNABLE,
+    TEXT_OF_REMARK
+};
 
 /* What is being told in several records. */
 struct telling {
@@ -236,6 +242,7 @@ enum mark_word {
     MARK_OF_KILL,
     MARK_OF_NOTE,
     MARK_OF_LOSS,
+    MARK_OF_REMARK,
 };
 
 struct mark {
@@ -465,6 +472,7 @@ void tell_exit(struct model *model, const struct trace_record *record);
 void tell_exec(struct model *model, const struct trace_record *record);
 void tell_policy(struct model *model, const struct trace_record *record);
 void tell_tunable(struct model *model, const struct trace_record *record);
+void tell_said(struct model *model, const struct trace_record *record);
 void tell_attribute(struct model *model, const struct trace_record *record);
 
 /* choices.c */

@@ -70,6 +70,7 @@ const char *mark_kind(const struct mark *mark)
         [MARK_OF_KILL] = "killed",
         [MARK_OF_NOTE] = "note",
         [MARK_OF_LOSS] = "lost",
+        [MARK_OF_REMARK] = "remark",
     };
     return kinds[mark->kind];
 }
@@ -102,8 +103,37 @@ static void write_of_system(struct message *message, const struct mark *mark)
     }
 }
 
+/* The policy's words, with its numbers in place of their {}, and about which process they are. */
+static void write_remark(struct message *message, const struct mark *mark)
+{
+    const int64_t numbers[] = {(int64_t)mark->value, (int32_t)mark->detail};
+    struct text part = {0};
+    uint32_t used = 0;
+    for (uint32_t i = 0; mark->named && i < mark->name.bytes; i++) {
+        bool slot = used < 2 && i + 1 < mark->name.bytes && mark->name.byte[i] == '{' &&
+                    mark->name.byte[i + 1] == '}';
+        if (!slot) {
+            part.byte[part.bytes++] = mark->name.byte[i];
+            continue;
+        }
+        write_name(message, &part);
+        write_signed(message, numbers[used++]);
+        part.bytes = 0;
+        i++;
+    }
+    write_name(message, &part);
+    if (mark->pid > 0) {
+        write_words(message, " · ");
+        write_number(message, mark->pid);
+    }
+}
+
 void write_mark(struct message *message, const struct mark *mark)
 {
+    if (mark->kind == MARK_OF_REMARK) {
+        write_remark(message, mark);
+        return;
+    }
     if (mark->kind == MARK_OF_POLICY || mark->kind == MARK_OF_TUNABLE ||
         mark->kind == MARK_OF_LOSS) {
         write_of_system(message, mark);

@@ -22,6 +22,16 @@ void tell_tunable(struct model *model, const struct trace_record *record)
     telling->value = (int64_t)record->second;
 }
 
+void tell_said(struct model *model, const struct trace_record *record)
+{
+    struct mark *mark =
+        mark_add(model, (int64_t)record->time, MARK_OF_REMARK, record->process, NONE);
+    mark->value = record->second;
+    mark->detail = record->first;
+    struct telling *telling = telling_begin(model, record, TEXT_OF_REMARK, NONE);
+    telling->mark = model->marks.others;
+}
+
 static void set(struct process *process, uint32_t kind, int64_t value)
 {
     process->attribute[kind] = value;

@@ -183,11 +183,12 @@ static tell_t *const tellers[] = {
     [TRACE_MARK] = tell_mark,
     [TRACE_FOUND] = tell_found,
     [TRACE_QUEUED] = tell_queued,
+    [TRACE_SAID] = tell_said,
 };
 
 static void tell(struct model *model, const struct trace_record *record)
 {
-    if (record->kind == 0 || record->kind >= sizeof(tellers) / sizeof(tellers[0]))
+    if (record->kind >= sizeof(tellers) / sizeof(tellers[0]) || !tellers[record->kind])
         return;
     if (!is_impossible(model, record))
         tellers[record->kind](model, record);

@@ -84,6 +84,8 @@ void telling_take(struct model *model, const struct trace_record *record)
         told_of_policy(model, telling);
     else if (telling->target == TEXT_OF_TUNABLE)
         told_of_tunable(model, telling);
+    else if (telling->target == TEXT_OF_REMARK)
+        name_mark(model, telling);
 }
 
 void tell_text(struct model *model, const struct trace_record *record)

@@ -129,6 +129,17 @@ struct task {
     uint32_t waker_cpu; /* where that was */
 };
 
+#define SAID_BYTES 48
+
+/* A remark in words; SAY() makes it. */
+struct said {
+    uint32_t told; /* 1: there is one, which the host has not taken yet */
+    int32_t pid;   /* of the task that it is about; 0: none */
+    uint64_t text[SAID_BYTES / 8];
+    int64_t value; /* for the first {} of the text */
+    int32_t other; /* for the second */
+};
+
 /* One CPU's run queue, or the one run queue of all CPUs (see shared_queue). */
 struct run_queue {
     scheduler_t *scheduler;
@@ -143,6 +154,7 @@ struct run_queue {
     uint64_t turn_end; /* pick(), tick() and turn_over() say: when turn_over() is to be called */
     uint64_t alarm;    /* every locked hook may say: when alarm() is to be called */
     uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
+    struct said said;  /* SAY() in any locked hook */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
 
@@ -286,6 +298,7 @@ struct policy {
     const struct preset *presets;
     uint32_t preset_count;
     const char *by_number; /* the preset that the policy's number chooses; null: none */
+    bool speaks;           /* it makes remarks by SAY() */
     /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
      * POLICY_TASK_BYTES. */
     uint32_t task_bytes;
@@ -369,6 +382,41 @@ struct policy {
 
 /* The state that the host gave, as the policy's own type. */
 #define STATE_OF(object, type) ((type SHARED_MEMORY *)(object)->state)
+
+/* The bytes of a text from `at` on, as a number that the compiler knows. */
+#define SAID_BYTE(text, at)                                                                        \
+    ((uint64_t)(uint8_t)((at) < sizeof(text) ? (text)[(at) < sizeof(text) ? (at) : 0] : 0)         \
+     << 8 * ((at) % 8))
+#define SAID_WORD(text, at)                                                                        \
+    (SAID_BYTE(text, at) | SAID_BYTE(text, (at) + 1) | SAID_BYTE(text, (at) + 2) |                 \
+     SAID_BYTE(text, (at) + 3) | SAID_BYTE(text, (at) + 4) | SAID_BYTE(text, (at) + 5) |           \
+     SAID_BYTE(text, (at) + 6) | SAID_BYTE(text, (at) + 7))
+
+/*
+ * A remark in words, from any locked hook, about a task of it or none (null): a literal of at most
+ * 48 characters, in which {} and a second {} stand for the two numbers, of 64 bits and of 32. It
+ * goes into the trace when the queue is unlocked; of several until then, the last one at least. The
+ * policy has `speaks` set: on Linux it is not heard otherwise.
+ */
+#define SAY(queue, task, words, first, second)                                                     \
+    do {                                                                                           \
+        _Static_assert(sizeof(words) <= SAID_BYTES + 1, "a remark has 48 characters at most");     \
+        (queue)->said.told = 1;                                                                    \
+        (queue)->said.pid = said_of(task);                                                         \
+        (queue)->said.text[0] = SAID_WORD(words, 0);                                               \
+        (queue)->said.text[1] = SAID_WORD(words, 8);                                               \
+        (queue)->said.text[2] = SAID_WORD(words, 16);                                              \
+        (queue)->said.text[3] = SAID_WORD(words, 24);                                              \
+        (queue)->said.text[4] = SAID_WORD(words, 32);                                              \
+        (queue)->said.text[5] = SAID_WORD(words, 40);                                              \
+        (queue)->said.value = (int64_t)(first);                                                    \
+        (queue)->said.other = (int32_t)(second);                                                   \
+    } while (0)
+
+POLICY_FUNCTION int32_t said_of(const task_t *task)
+{
+    return task ? task->pid : 0;
+}
 
 /* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. A host
  * may give its CPU away for a moment without a word to the policy: that does not count. */

@@ -177,7 +177,7 @@ static void outside_wake(struct simulator *simulator, struct process *process)
 static void outside_migrate(struct simulator *simulator, struct process *process, uint32_t cpu)
 {
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
-    queue_remove(simulator, queue, process);
+    queue_remove(simulator, OUTSIDE, queue, process);
     change_cpu(simulator, OUTSIDE, process, cpu);
     queue = queue_of(simulator, cpu);
     queue_add(simulator, OUTSIDE, queue, process, ENQUEUE_MOVED, NULL);

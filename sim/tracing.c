@@ -10,8 +10,7 @@
 #include "sim/process.h"
 #include "sim/trace_file.h"
 
-#define TRACE_BUFFER_RECORDS  16384
-#define TEXT_BYTES_PER_RECORD 12
+#define TRACE_BUFFER_RECORDS 16384
 
 /* ---- records ---- */
 

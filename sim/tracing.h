@@ -4,6 +4,8 @@
 
 #include "sim/machine.h"
 
+#define TEXT_BYTES_PER_RECORD 12
+
 /* The trace's file, and those records that no engine writes. */
 
 /* Creates the file, to which records then go. */

@@ -3,6 +3,7 @@
 #include "scheduler/run_queue.h"
 
 #include "lib/panic.h"
+#include "lib/string.h"
 #include "scheduler/policy_times.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/tasks.h"
@@ -40,8 +41,21 @@ struct queue *queue_lock_of_process(const struct process *process)
     }
 }
 
+static __attribute__((cold, noinline)) void record_said(struct queue *queue)
+{
+    struct said said;
+    char text[SAID_BYTES + 1] = {0};
+    if (!take_said(&queue->view, &said))
+        return;
+    memcpy(text, said.text, SAID_BYTES);
+    trace_record(TRACE_SAID, (uint32_t)said.pid, (uint32_t)said.other, (uint64_t)said.value);
+    trace_text(TRACE_TEXT, 0, text);
+}
+
 void queue_unlock(struct queue *queue)
 {
+    if (__builtin_expect(queue->view.said.told, 0))
+        record_said(queue);
     if (__builtin_expect(queue->view.alarm != queue->alarm_told, 0))
         policy_times_tell(queue);
     spinlock_release(&queue->lock);

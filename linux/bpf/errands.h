@@ -29,6 +29,21 @@ static __always_inline struct lock *lock_of(uint32_t cpu)
     return bpf_map_lookup_elem(&queue_locks, &key);
 }
 
+/* A remark in words. */
+static __attribute__((noinline, unused)) void trace_said(const struct said *said)
+{
+    unsigned long flags;
+    bpf_local_irq_save(&flags);
+    if (trace_emit(TRACE_SAID, (uint32_t)said->pid, (uint32_t)said->other, (uint64_t)said->value)) {
+        const uint64_t *text = said->text;
+        trace_emit(TRACE_TEXT, 0, (uint32_t)text[1], text[0]);
+        trace_emit(TRACE_TEXT, 0, (uint32_t)(text[2] >> 32), text[1] >> 32 | text[2] << 32);
+        trace_emit(TRACE_TEXT, 0, (uint32_t)text[4], text[3]);
+        trace_emit(TRACE_TEXT, 0, (uint32_t)(text[5] >> 32), text[4] >> 32 | text[5] << 32);
+    }
+    bpf_local_irq_restore(&flags);
+}
+
 /* Ends the policy, with a message that names it. */
 static __noinline void give_up(const char *what)
 {

@@ -135,14 +135,13 @@ PROVED uint64_t move_locked(uint32_t from, uint32_t to, uint32_t low, uint32_t h
         queued_note(&queued, slot);
         errand = announce(queue_of(to), slot);
     }
-    bool from_noted = note_alarm(queue_of(from));
-    bool to_noted = note_alarm(queue_of(to));
+    struct wishes of_from, of_to;
+    take_wishes(queue_of(from), &of_from);
+    take_wishes(queue_of(to), &of_to);
     bpf_res_spin_unlock(&second->spin);
     bpf_res_spin_unlock(&first->spin);
-    if (from_noted)
-        start_alarm_timer(queue_of(from));
-    if (to_noted)
-        start_alarm_timer(queue_of(to));
+    see_to(queue_of(from), &of_from);
+    see_to(queue_of(to), &of_to);
     queued_end(&queued);
     return errand;
 }

@@ -79,13 +79,34 @@ static __noinline void start_alarm_timer(queue_t *queue)
     }
 }
 
+/* What hooks left that were called with the queue locked: is seen to once no lock is held. */
+struct wishes {
+    bool alarm;
+    bool told;
+    struct said said;
+};
+
+static __always_inline void take_wishes(queue_t *queue, struct wishes *wishes)
+{
+    wishes->alarm = note_alarm(queue);
+    wishes->told = POLICY.speaks && take_said(&queue->view, &wishes->said);
+}
+
+static __always_inline void see_to(queue_t *queue, const struct wishes *wishes)
+{
+    if (wishes->alarm)
+        start_alarm_timer(queue);
+    if (POLICY.speaks && wishes->told)
+        trace_said(&wishes->said);
+}
+
 /* After hooks that were called with the queue locked. */
 static __always_inline void unlock(struct lock *lock, queue_t *queue)
 {
-    bool noted = note_alarm(queue);
+    struct wishes wishes;
+    take_wishes(queue, &wishes);
     bpf_res_spin_unlock(&lock->spin);
-    if (noted)
-        start_alarm_timer(queue);
+    see_to(queue, &wishes);
 }
 
 #endif

@@ -44,10 +44,11 @@ PROVED bool ring(uint32_t cpu, bool last)
         errand = task ? announce(queue, slot_of_task(task)) : 0;
     }
     bool again = alarm_is_due(queue) && !last;
-    bool noted = !again && note_alarm(queue);
+    struct wishes wishes;
+    take_wishes(queue, &wishes);
     bpf_res_spin_unlock(&lock->spin);
-    if (noted)
-        start_alarm_timer(queue);
+    wishes.alarm = wishes.alarm && !again;
+    see_to(queue, &wishes);
     run_errand(errand);
     return again;
 }

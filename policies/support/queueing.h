@@ -79,6 +79,7 @@ MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t
     queue->turn_end = 0;
     queue->alarm = 0;
     queue->held = 0;
+    queue->said.told = 0;
     scheduler->queue[cpu] = queue;
     policy_init_queue(policy, queue);
 }
@@ -99,6 +100,27 @@ MECHANISM_FUNCTION enum enqueue_reason task_introduce(const struct policy *polic
     policy_init_task(policy, scheduler, task, parent && task_is_known(parent) ? parent : NULL);
     task_set_known(task);
     return reason == ENQUEUE_NEW ? reason : ENQUEUE_ADOPTED;
+}
+
+/* ---- remarks in words ---- */
+
+/* Takes what hooks have said of the queue since. Returns false if they said nothing. (Field by
+ * field: BPF copies no structure out of an arena.) */
+MECHANISM_FUNCTION bool take_said(run_queue_t *queue, struct said *said)
+{
+    if (!queue->said.told)
+        return false;
+    queue->said.told = 0;
+    said->pid = queue->said.pid;
+    said->text[0] = queue->said.text[0];
+    said->text[1] = queue->said.text[1];
+    said->text[2] = queue->said.text[2];
+    said->text[3] = queue->said.text[3];
+    said->text[4] = queue->said.text[4];
+    said->text[5] = queue->said.text[5];
+    said->value = queue->said.value;
+    said->other = queue->said.other;
+    return true;
 }
 
 /* ---- into the policy's hands, and out of them ---- */

@@ -42,13 +42,13 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
     if (process->place != PLACE_QUEUED) {
         STORE_ATTRIBUTE(&process->task, kind, value);
         run_queue_changed(policy, queue, &process->task);
-        note_alarm(simulator, queue);
+        hooks_called(simulator, here, queue);
         if (process->place == PLACE_RUNNING)
             call(simulator, here, process->task.cpu, PREEMPT_POLICY);
         tell_owner_of_change(simulator, here, process);
         return;
     }
-    queue_remove(simulator, queue, process);
+    queue_remove(simulator, here, queue, process);
     STORE_ATTRIBUTE(&process->task, kind, value);
     run_queue_changed(policy, queue, &process->task);
     queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);

@@ -15,12 +15,12 @@ MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32
     struct process *process = process_of(owner);
     struct run_queue *queue = queue_of(simulator, owner->cpu);
     bool again = run_queue_waiters_changed(policy, queue, owner);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, here, queue);
     if (again && process->place == PLACE_RUNNING)
         call(simulator, here, owner->cpu, PREEMPT_POLICY);
     if (!again || process->place != PLACE_QUEUED)
         return;
-    queue_remove(simulator, queue, process);
+    queue_remove(simulator, here, queue, process);
     queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
     announce(simulator, here, queue, process);
 }

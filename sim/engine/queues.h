@@ -95,6 +95,34 @@ static inline void note_alarm(struct simulator *simulator, const struct run_queu
     cpu_set_add(&simulator->called, cpu->id);
 }
 
+/* Seldom wanted, as the next. */
+static __attribute__((cold, noinline)) void record_said(struct simulator *simulator, uint32_t here,
+                                                        struct run_queue *queue)
+{
+    struct said said;
+    if (!take_said(queue, &said))
+        return;
+    const char *text = (const char *)said.text;
+    size_t length = strnlen(text, SAID_BYTES);
+    record_number(simulator, here, TRACE_SAID, said.pid, (uint32_t)said.other,
+                  (uint64_t)said.value);
+    for (size_t at = 0; at == 0 || at < length; at += TEXT_BYTES_PER_RECORD) {
+        uint64_t second;
+        uint32_t first;
+        memcpy(&second, text + at, 8);
+        memcpy(&first, text + at + 8, 4);
+        record_number(simulator, here, TRACE_TEXT, 0, first, second);
+    }
+}
+
+/* What hooks of the queue have left is seen to, by the CPU that they were called on. */
+static inline void hooks_called(struct simulator *simulator, uint32_t here, struct run_queue *queue)
+{
+    note_alarm(simulator, queue);
+    if (__builtin_expect(queue->said.told, 0))
+        record_said(simulator, here, queue);
+}
+
 /* ---- into queues, out of them, and from one to another ---- */
 
 /* Seldom wanted, and so kept out of what every decision does. */
@@ -123,17 +151,17 @@ static inline void queue_add(struct simulator *simulator, uint32_t here, struct 
     if (!process->known)
         reason = introduce(simulator, process, reason, parent);
     run_queue_add(policy, queue, &process->task, reason);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, here, queue);
     simulator->queued++;
     if (simulator->traces_queues)
         record_queued(simulator, here, queue, process);
 }
 
-static inline void queue_remove(struct simulator *simulator, struct run_queue *queue,
+static inline void queue_remove(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                                 struct process *process)
 {
     run_queue_remove(policy, queue, &process->task);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, here, queue);
     simulator->queued--;
 }
 
@@ -142,7 +170,7 @@ static inline struct process *queue_pick(struct simulator *simulator, struct run
                                          uint32_t cpu)
 {
     task_t *task = run_queue_pick(policy, queue, cpu);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, cpu, queue);
     simulator->queued -= task != NULL;
     return process_of(task);
 }
@@ -162,7 +190,7 @@ static struct process *move(struct simulator *simulator, uint32_t here, uint32_t
 {
     struct run_queue *queue = queue_of(simulator, from);
     struct process *process = process_of(run_queue_steal(policy, queue, to));
-    note_alarm(simulator, queue);
+    hooks_called(simulator, here, queue);
     if (!process)
         return NULL;
     simulator->queued--;

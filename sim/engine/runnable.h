@@ -16,11 +16,11 @@ static inline void end_wait(struct simulator *simulator, struct process *process
 }
 
 /* What the policy keeps of a blocked process in the queue goes before it is in another one. */
-static inline void leave_queue(struct simulator *simulator, struct run_queue *queue,
+static inline void leave_queue(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                                struct process *process)
 {
     run_queue_forget(policy, queue, &process->task);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, here, queue);
 }
 
 /* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null. */
@@ -38,7 +38,7 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
         record(simulator, here, TRACE_WAKEUP, process, pid_of(actor), to);
         end_wait(simulator, process);
         if (from != to)
-            leave_queue(simulator, queue_of(simulator, from), process);
+            leave_queue(simulator, here, queue_of(simulator, from), process);
         if (from != to)
             change_cpu(simulator, here, process, to);
         simulator->counts.wakeups++;

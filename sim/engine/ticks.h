@@ -76,7 +76,7 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     enum tick_verdict verdict = run_queue_tick(policy, queue, &process->task);
     if (queue->turn_end)
         note_turn_end(cpu, queue->turn_end);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, cpu->id, queue);
     if (verdict == TICK_PREEMPT)
         call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
     tick_push(simulator, cpu->id);
@@ -99,7 +99,7 @@ static void ring(struct simulator *simulator, const struct cpu *cpu)
         if (task)
             announce(simulator, cpu->id, queue, process_of(task));
     }
-    note_alarm(simulator, queue);
+    hooks_called(simulator, cpu->id, queue);
 }
 
 static void end_turn(struct simulator *simulator, struct cpu *cpu)
@@ -109,7 +109,7 @@ static void end_turn(struct simulator *simulator, struct cpu *cpu)
     cpu->resumes += simulator->costs.tick;
     enum tick_verdict verdict = run_queue_turn_over(policy, queue, &process->task);
     note_turn_end(cpu, queue->turn_end);
-    note_alarm(simulator, queue);
+    hooks_called(simulator, cpu->id, queue);
     if (verdict == TICK_PREEMPT)
         call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
     kill_by_verdict(process, verdict);

@@ -136,7 +136,7 @@ def metrics_of(shares: dict[str, tuple[float, float]]) -> Metrics:
             for name, (share, ideal) in shares.items()
         ]
     )
-    return Metrics(nothing, nothing, groups, nothing, nothing)
+    return Metrics(nothing, nothing, groups, nothing, nothing, nothing)
 
 
 @pytest.mark.parametrize("option", ["--tests=1", "--ticks=50", "--original", "--quick"])

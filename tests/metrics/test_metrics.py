@@ -93,6 +93,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
     assert_table(found.groups, naive.groups(processes), set())
     assert_table(found.cpus, naive.cpu_rows(), set())
     assert_table(found.values, naive.values(), set())
+    assert_table(found.said, naive.said(), set())
     assert_table(found.summary, [naive.summary(processes)], OF_THE_HEADER)
     json.dumps(found.to_dict())
 

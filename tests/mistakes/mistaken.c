@@ -107,8 +107,10 @@ POLICY_FUNCTION enum tick_verdict mistaken_tick(run_queue_t *queue, task_t *task
         (&STATE_OF(task, struct mistaken_task)->ticks)[2] = 1;
     if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_VERDICT))
         return (enum tick_verdict)99;
-    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_KILL))
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_KILL)) {
+        SAY(queue, task, "has had {} ticks, which is {} too many: the end", 1ull << 40, -3);
         return TICK_KILL;
+    }
     return TICK_PREEMPT;
 }
 
@@ -140,6 +142,7 @@ POLICY_DEFINITION policy_mistaken = {
     .order = "The task that came first is next.",
     .tunables = mistaken_tunables,
     .tunable_count = sizeof(mistaken_tunables) / sizeof(mistaken_tunables[0]),
+    .speaks = true,
     .task_bytes = sizeof(struct mistaken_task),
     .enqueue = mistaken_enqueue,
     .dequeue = mistaken_dequeue,

@@ -7,8 +7,10 @@ import re
 from functools import cache
 from pathlib import Path
 
+from schedlab.metrics import compute
 from schedlab.paths import BUILD, ROOT
 from schedlab.toolchain.build import build
+from schedlab.trace import Kind, read, validate
 
 SOURCE = ROOT / "tests" / "mistakes" / "mistaken.c"
 KERNEL = BUILD / "mistaken" / "kernel.elf"
@@ -27,6 +29,22 @@ def line_of(text: str) -> int:
     """Returns the number of the one line of the policy that contains a text."""
     (number,) = (n for n, line in enumerate(SOURCE.read_text().splitlines(), 1) if text in line)
     return number
+
+
+def check_remark(path: Path) -> None:
+    """The trace has what the policy says of each process that it kills."""
+    trace = read(path)
+    validate(trace)
+    (said,) = compute(trace).said.rows()
+    words, times, last_ns, last = said
+    assert words == "has had {} ticks, which is {} too many: the end"
+    assert last == f"has had {2**40} ticks, which is -3 too many: the end"
+    assert times == len(trace.rows(Kind.SAID)) > 0
+    rows = trace.rows(Kind.SAID)
+    assert last_ns == trace.at("time_ns", rows)[-1] > 20_000_000
+    killed = trace.rows(Kind.EXIT)
+    killed = killed[trace.at("first", killed) == 0xFFFF_FFFF]
+    assert set(trace.at("process", killed)) <= set(trace.at("process", rows))
 
 
 def built(*programs: Path) -> None:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
-from mistaken_policy import PLAIN, built, line_of, mistakes
+from mistaken_policy import PLAIN, built, check_remark, line_of, mistakes
 from schedlab.machines.outcome import BROKEN_RULE, FAILED, outcome_of
 from schedlab.paths import ROOT
 
@@ -41,3 +42,12 @@ def test_the_headline_is_the_rule(mistake: str) -> None:
     assert outcome.message.startswith(f"policy mistaken broke a rule: {rule}")
     if mistake == "null":
         assert f"{FILE}:{line_of('tasks.first->level = 1')}" in outcome.message.splitlines()[0]
+
+
+def test_a_remark_is_in_the_trace(tmp_path: Path) -> None:
+    built(PLAIN)
+    workload, events = tmp_path / "workload.txt", tmp_path / "trace.bin"
+    workload.write_text("program root\n fork hog\n fork hog\n wait\n wait\nprogram hog\n run 1s\n")
+    options = f"--policy mistaken --set mistake={mistakes()['kill']} --cpus 2 --trace {events}"
+    subprocess.run([str(PLAIN), *options.split(), str(workload)], timeout=120, check=True)
+    check_remark(events)

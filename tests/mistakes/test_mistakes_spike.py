@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mistaken_policy import KERNEL, built, line_of, mistakes
+from mistaken_policy import KERNEL, built, check_remark, line_of, mistakes
 from schedlab import trace as traces
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
@@ -75,3 +75,5 @@ def test_a_kill_by_the_policy_is_told_as_one(tmp_path: Path, mistake: str, hook:
     assert f"ended by policy mistaken: its {hook} returned TICK_KILL" in console
     assert outcome.message.startswith("policy mistaken has ended ")
     assert f": its {hook} returned TICK_KILL" in outcome.message
+    if hook == "tick()":
+        check_remark(tmp_path / TRACE_FILE)

@@ -58,7 +58,7 @@ static struct trace_record record(struct bytes *bytes, uint64_t *now)
     struct trace_record record = {
         .time = small < 16 && *now > 5000 ? *now - 5000 : *now,
         .process = (uint32_t)take(bytes, 1) % PIDS,
-        .kind = kind % (TRACE_QUEUED + 1),
+        .kind = kind % (TRACE_SAID + 1),
         .cpu = small % CPUS,
         .first = (uint32_t)take(bytes, 1) % PIDS,
         .second = take(bytes, 1),

@@ -159,3 +159,27 @@ def test_names_are_told_to_be_seen() -> None:
         model.feed(np.array(rows, RECORD))
         shown = visible_line(name.decode("utf-8", "replace"))
         assert model.frame()["processes"]["name"] == [shown]
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "second", "shown"),
+    [
+        (
+            "waits for {} ns beside {}, {}",
+            0xFFFF_FFFD,
+            2**40,
+            f"waits for {2**40} ns beside -3, {{}} · 7",
+        ),
+        ("{}", 1, 2**64 - 1, "-1 · 7"),
+        ("nothing {", 1, 2, "nothing { · 7"),
+    ],
+)
+def test_a_remark_is_a_mark_in_words(words: str, first: int, second: int, shown: str) -> None:
+    writer = TraceWriter(1, 1_000_000, 1_000_000_000)
+    writer.add(1, 0, Kind.FORK, 0, 7)
+    writer.add_text(2, 0, Kind.SAID, words, process=7, first=first, second=second)
+    writer.add(3, 0, Kind.MARK, 7, 4, 0)
+    marks = fed(writer.records).frame()["marks"]
+    assert [(mark["kind"], mark["text"]) for mark in marks if mark["kind"] == "remark"] == [
+        ("remark", shown)
+    ]

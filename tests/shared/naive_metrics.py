@@ -145,7 +145,7 @@ class Naive:
             if record.kind in (Kind.EXEC, Kind.POLICY):
                 owner[record.cpu] = row
                 parts[row] = data
-            elif record.kind in (Kind.TUNABLE, Kind.FOUND):
+            elif record.kind in (Kind.TUNABLE, Kind.FOUND, Kind.SAID):
                 owner[record.cpu] = row
                 parts[row] = b""
             elif record.kind == Kind.TEXT:
@@ -498,6 +498,18 @@ class Naive:
             }
             for life, time, name, value in self.told
         ]
+
+    def said(self) -> list[dict[str, Any]]:
+        """The table of the policy's remarks."""
+        table: dict[str, dict[str, Any]] = {}
+        for row, record in enumerate(self.records):
+            if record.kind != Kind.SAID or not self.in_window(row):
+                continue
+            words, other = self.texts[row], record.first - ((record.first >> 31) << 32)
+            told = words.replace("{}", str(record.second), 1).replace("{}", str(other), 1)
+            times = table.get(words, {"times": 0})["times"] + 1
+            table[words] = {"words": words, "times": times, "last_ns": record.time, "last": told}
+        return list(table.values())
 
     def summary(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """The one row, without what the header says."""

@@ -264,6 +264,7 @@ class Simulator:
         elif choice == 2:
             self.emit(cpu, Kind.TUNABLE, self.shares_by(), 0, self.random.randrange(100))
             self.text(cpu, Kind.TEXT, 0, "boost_ticks")
+            self.say(cpu, anybody)
         elif choice == 3:
             group = self.random.choice((b"cpu", b"io", b"eight888"))
             self.emit(cpu, Kind.MARK, pid, MarkKind.GROUP, int.from_bytes(group, "little"))
@@ -284,6 +285,18 @@ class Simulator:
         elif self.begun_by == pid and not self.ended and self.random.random() < 0.2:
             self.ended = True
             self.emit(cpu, Kind.MARK, pid, MarkKind.END)
+
+    def say(self, cpu: int, process: int) -> None:
+        """A remark of the policy, at the time of the last record: so all else is drawn as without it."""
+        words = b"{} is more than {}, which is told".ljust(36, b"\0")
+        rows = [(Kind.SAID, process, 0xFFFF_FFFE, len(self.records))]
+        for at in range(0, len(words), 12):
+            second, first = struct.unpack("<QI", words[at : at + 12])
+            rows.append((Kind.TEXT, 0, first, second))
+        for kind, pid, first, second in rows:
+            sequence = self.script.first_sequence + len(self.records)
+            self.records.append(Record(self.time, sequence, pid, kind, cpu, first, second))
+            self.count[cpu] += 1
 
     def schedule(self, cpu: int, leaves: ProcessState, preempted: int = 0) -> Iterator[None]:
         """The scheduler, from one process to the next, the same, or idle."""

@@ -120,7 +120,7 @@ class Machine:
 
     def text(self, cpu: Cpu, record: Record) -> bool:
         """TEXT follows what has a text, at most twenty times."""
-        if record.kind in (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND):
+        if record.kind in (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID):
             cpu.text_left = 20
         elif record.kind == Kind.TEXT:
             cpu.text_left -= 1

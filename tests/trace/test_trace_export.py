@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,9 @@ def test_perfetto_shows_marks(perfetto: Any, records: list[Record]) -> None:
     names = [packet.track_event.name for packet in shown]
     assert "policy lottery:thesis-long-name" in names
     assert any(name.startswith("boost_ticks = ") for name in names)
+    assert any(
+        re.fullmatch(r"\d+ is more than -2, which is told \(.* \d+\)", name) for name in names
+    )
     window = [packet.timestamp for packet in shown if packet.track_event.name == "measured window"]
     marks = [
         one.time

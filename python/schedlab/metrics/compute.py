@@ -13,6 +13,7 @@ from schedlab.metrics.cpus import CpuAccounts
 from schedlab.metrics.jobs import job_statistics, jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.people import called_by, people_called
+from schedlab.metrics.said import remarks
 from schedlab.metrics.shares import Weights, with_shares
 from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
 from schedlab.metrics.told import told_values
@@ -91,6 +92,7 @@ class _Books:
             groups=groups_of(window, workload, waits, jobs),
             cpus=cpus,
             values=told_values(trace, who, called["group"].to_list()),
+            said=remarks(trace, window),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-TABLES = ("summary", "processes", "groups", "cpus", "values")
+TABLES = ("summary", "processes", "groups", "cpus", "values", "said")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,8 @@ class Metrics:
     values: pl.DataFrame
     """A row per figure that a program told, at any time of the trace: pid, group, time_ns, name,
     value."""
+    said: pl.DataFrame
+    """A row per remark that the policy made in words, in the window: words, times, last_ns, last."""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -36,6 +38,7 @@ class Metrics:
             "processes": self.processes.to_dicts(),
             "cpus": self.cpus.to_dicts(),
             "values": self.values.to_dicts(),
+            "said": self.said.to_dicts(),
         }
 
     def write(self, directory: str | Path) -> None:

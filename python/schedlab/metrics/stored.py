@@ -14,13 +14,17 @@ from schedlab.errors import FileRefused
 from schedlab.files.kept import read_tables
 from schedlab.metrics.compute import compute
 from schedlab.metrics.model import TABLES, Metrics
+from schedlab.metrics.said import SAID_SCHEMA
 from schedlab.metrics.told import VALUES_SCHEMA
 from schedlab.trace import Trace
 from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header
 
+_LATER = {"values": VALUES_SCHEMA, "said": SAID_SCHEMA}
+"""Tables that a folder may lack."""
+
 
 def load(directory: str | Path) -> Metrics:
-    """What `Metrics.write` wrote. Folders of before there were told values have none.
+    """What `Metrics.write` wrote. Folders of before there were told values, or remarks, have none.
 
     Raises FileRefused if a table is not whole, or has other columns than it must.
     """
@@ -29,8 +33,8 @@ def load(directory: str | Path) -> Metrics:
 
 def _read_table(directory: Path, name: str) -> pl.DataFrame:
     place = directory / f"{name}.parquet"
-    if name == "values" and not place.exists():
-        return pl.DataFrame(schema=VALUES_SCHEMA)
+    if name in _LATER and not place.exists():
+        return pl.DataFrame(schema=_LATER[name])
     table = read_tables([place], schemas()[name])
     if name == "summary" and len(table) != 1:
         raise FileRefused(f"{place}: expected one row, found {len(table)}")

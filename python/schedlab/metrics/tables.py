@@ -24,7 +24,8 @@ _NOTABLE_POINTS = 1.0
 
 
 def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Table]:
-    """Two tables, one column per run: the workload as a whole, and its groups.
+    """Tables with one column per run: the workload as a whole, its groups, and what policies said, if they
+    did.
 
     `runs` are headings ("2 CPUs", "lottery") and metrics. Without runs there are
     no tables; without groups there is no second one. `narrow`: with what rows have in common in a row of its own above
@@ -34,7 +35,8 @@ def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Tab
         return []
     whole = _workload_table(runs, narrow)
     several = any(len(run.groups) for _, run in runs)
-    return [whole, _group_table(runs, narrow)] if several else [whole]
+    said = [_said_table(runs, narrow)] if any(len(run.said) for _, run in runs) else []
+    return [whole, *([_group_table(runs, narrow)] if several else []), *said]
 
 
 def duration(nanoseconds: float | None) -> str:
@@ -259,6 +261,19 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     shown = [*_GROUP, *_GROUP_DEADLINES] if any_jobs else _GROUP
     for name in names:
         _add_section(table, name, shown, [rows.get(name) for rows in by_name], narrow)
+    return table
+
+
+def _said_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+    """How often each remark was made, and with which numbers last."""
+    table = _table("Remarks of the policy", "remark", (heading for heading, _ in runs), narrow)
+    by_words = [{row["words"]: row for row in metrics.said.to_dicts()} for _, metrics in runs]
+    lines: list[tuple[str, Format]] = [
+        ("times", _count("times")),
+        ("last", lambda row: row["last"]),
+    ]
+    for words in dict.fromkeys(words for rows in by_words for words in rows):
+        _add_section(table, words, lines, [rows.get(words) for rows in by_words], narrow)
     return table
 
 

@@ -12,6 +12,7 @@ from schedlab.trace.format import (
     PreemptReason,
     ProcessState,
     mark_text,
+    said_text,
 )
 from schedlab.trace.model import Header, Trace
 from schedlab.trace.ordered import OrderedRecords, read_records
@@ -46,6 +47,7 @@ __all__ = [
     "read",
     "read_outlined",
     "read_records",
+    "said_text",
     "timeline",
     "validate",
 ]

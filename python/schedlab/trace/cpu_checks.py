@@ -79,7 +79,7 @@ def _text_check(stories: Stories) -> Iterator[Breach]:
     yield from earliest(
         stories,
         texts[~owned],
-        always("there is no EXEC, POLICY, TUNABLE or FOUND before it on this CPU"),
+        always("there is no EXEC, POLICY, TUNABLE, FOUND or SAID before it on this CPU"),
     )
     yield from earliest(
         stories,

@@ -248,7 +248,7 @@ class TextAssembler:
         self._records: dict[int, int] = {}
 
     def begin(self, cpu: int, kind: int, first: int, second: int) -> str:
-        """An EXEC, POLICY, TUNABLE or FOUND."""
+        """One of TEXT_OWNERS."""
         self._data[cpu] = b"" if kind in TEXT_FOLLOWS else _text_bytes(first, second)
         self._records[cpu] = 1
         return self._text(cpu)

@@ -72,11 +72,12 @@ class Kind(IntEnum):
     FOUND = 21
     QUEUED = 22
     TASK_GROUP = 23
+    SAID = 24
 
 
-TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND)
+TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID)
 """Kinds that have a text."""
-TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND)
+TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND, Kind.SAID)
 """Those of them whose text begins in the TEXT after them: their own numbers are others."""
 
 
@@ -170,6 +171,13 @@ def mark_text(value: int) -> str:
 def signed(value: int) -> int:
     """A record's number of 64 bits as what it is of a VALUE or a tunable: C's int64_t."""
     return value - (1 << 64) if value >> 63 else value
+
+
+def said_text(words: str, first: int, second: int) -> str:
+    """A remark of SAID with its numbers in place of its {}: `second`, then `first`."""
+    for number in (signed(second), first - (1 << 32) if first >> 31 else first):
+        words = words.replace("{}", str(number), 1)
+    return words
 
 
 def is_kind(numbers: npt.NDArray[np.integer], *which: int) -> npt.NDArray[np.bool_]:

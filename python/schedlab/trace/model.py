@@ -69,7 +69,7 @@ class Trace:
     events: pl.DataFrame
     """One row a record, in the order of `sequence`, which is unwrapped: columns of EVENTS_SCHEMA."""
     texts: pl.DataFrame
-    """Texts of EXEC, POLICY and TUNABLE: row (in `events`), text."""
+    """Texts of TEXT_OWNERS: row (in `events`), text."""
     truncated: bool
     """The machine was cut off: at least one CPU's last records are not there."""
     missing: int

@@ -24,6 +24,7 @@ from schedlab.trace.format import (
     MarkKind,
     ProcessState,
     mark_text,
+    said_text,
     signed,
 )
 from schedlab.trace.model import Trace
@@ -83,6 +84,7 @@ class _Converter:
             Kind.MARK: self.mark,
             Kind.POLICY: self.policy,
             Kind.TUNABLE: self.tunable,
+            Kind.SAID: self.said,
             Kind.ATTRIBUTE: self.attribute,
         }
         rows = self.trace.rows(*handlers)
@@ -253,6 +255,12 @@ class _Converter:
     def tunable(self, row: int, time: int, _cpu: int, _process: int, _: int, second: int) -> None:
         """TUNABLE."""
         self.instant(time, f"{self.texts.get(row, '')} = {signed(second)}")
+
+    def said(self, row: int, time: int, cpu: int, process: int, first: int, second: int) -> None:
+        """SAID: a remark of the policy."""
+        words = visible_line(said_text(self.texts.get(row, ""), first, second))
+        whose = f" ({self.name(process, cpu)} {process})" if process else ""
+        self.instant(time, f"{words}{whose}")
 
     def attribute(
         self, _row: int, time: int, cpu: int, process: int, kind: int, value: int

@@ -8,9 +8,9 @@ import { fitted, font, letterScale, widthOf } from "./paint.js";
 
 const SIGNS = {
     boost: "▲", policy: "◆", tunable: "◇", attribute: "△", killed: "✕", lost: "⚠",
-    started: "▸", ended: "▪", begin: "⊢", end: "⊣", note: "•",
+    started: "▸", ended: "▪", begin: "⊢", end: "⊣", note: "•", remark: "»",
 };
-const ORDER = ["policy", "boost", "lost", "tunable", "attribute", "killed", "started", "note", "begin", "end", "ended"];
+const ORDER = ["policy", "boost", "lost", "tunable", "attribute", "killed", "started", "remark", "note", "begin", "end", "ended"];
 const COLOURS = { policy: "accent", boost: "good", tunable: "accent", attribute: "accent", lost: "failed", killed: "bad" };
 const LABEL_MOST = 190; // pixels
 const LINES_MOST = 400;

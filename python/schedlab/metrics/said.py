@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""What policies said in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from schedlab.metrics.window import Window
+from schedlab.trace import Facts, Kind, said_text
+
+SAID_SCHEMA = {"words": pl.String, "times": pl.Int64, "last_ns": pl.Int64, "last": pl.String}
+
+
+def remarks(trace: Facts, window: Window) -> pl.DataFrame:
+    """The policy's remarks in the window: a row for each text, in the order in which they first came.
+
+    `words`: with {} for numbers; `times`: how often it was said; `last_ns` and `last`: when it was said last,
+    and with which numbers.
+    """
+    rows = trace.rows(Kind.SAID)
+    rows = rows[window.holds(rows)]
+    whole = trace.texts.filter(pl.Series(np.isin(trace.texts["row"].to_numpy(), rows)))
+    at = whole["row"].to_numpy()
+    said = pl.DataFrame(
+        {
+            "words": whole["text"],
+            "time_ns": trace.at("time_ns", at).astype(np.int64),
+            "first": trace.at("first", at).astype(np.int64),
+            "second": trace.at("second", at).astype(np.uint64),
+        }
+    )
+    found = said.group_by("words", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("times"), pl.col("time_ns", "first", "second").last()
+    )
+    return pl.DataFrame(
+        [
+            (words, times, time_ns, said_text(words, first, second))
+            for words, times, time_ns, first, second in found.iter_rows()
+        ],
+        schema=SAID_SCHEMA,
+        orient="row",
+    )
