@@ -347,7 +347,9 @@ struct model {
     bool in_the_middle; /* the trace begins in the middle of things: it has found a process */
     bool tells_queues;
     bool tells_visits;
-    bool first; /* no process was forked or found yet */
+    bool first;                           /* no process was forked or found yet */
+    struct share_group group[GROUPS_MAX]; /* of processes, for the policy */
+    uint32_t groups;                      /* those that were set, with the root; 0: none */
     bool tickets_used;
     bool weights_used;
     bool nices_used;
@@ -474,6 +476,7 @@ void tell_policy(struct model *model, const struct trace_record *record);
 void tell_tunable(struct model *model, const struct trace_record *record);
 void tell_said(struct model *model, const struct trace_record *record);
 void tell_attribute(struct model *model, const struct trace_record *record);
+void tell_task_group(struct model *model, const struct trace_record *record);
 
 /* choices.c */
 void choices_plan(struct model *model, const struct trace_record *records, size_t count);

@@ -3,6 +3,7 @@
 /* What is set: policies, tunables, attributes of processes. */
 
 #include "model/inside.h"
+#include "policies/support/groups.h"
 
 void tell_policy(struct model *model, const struct trace_record *record)
 {
@@ -61,6 +62,18 @@ void tell_attribute(struct model *model, const struct trace_record *record)
         mark_add(model, (int64_t)record->time, MARK_OF_ATTRIBUTE, record->process, slot);
     mark->value = record->second;
     mark->detail = kind;
+}
+
+void tell_task_group(struct model *model, const struct trace_record *record)
+{
+    struct scheduler all = {.groups = model->groups};
+    uint32_t group = record->process;
+    if (!group_value_allowed(group, record->first, (int64_t)record->second))
+        return;
+    __builtin_memcpy(all.group, model->group, sizeof(all.group));
+    group_set(&all, group, (enum group_field)record->first, (int64_t)record->second);
+    __builtin_memcpy(model->group, all.group, sizeof(all.group));
+    model->groups = all.groups;
 }
 
 void model_status(struct model *model, const struct model_status *rows, size_t count)

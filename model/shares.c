@@ -83,7 +83,7 @@ static double weight_of(const struct model *model, const struct process *process
         by = SHARES_BY_NICE;
     if (by == SHARES_BY_WEIGHT)
         return (double)later(process->share_weight, 1);
-    if (by == SHARES_BY_NICE)
+    if (by == SHARES_BY_NICE || by == SHARES_BY_GROUPS)
         return (double)nice_weight((int32_t)process->share_nice);
     return by == SHARES_BY_TICKETS ? (double)later(process->share_tickets, 1) : 1;
 }
@@ -105,7 +105,19 @@ struct claim {
     double wish;
     double weight_from_here; /* of it, and of all that ask for more, measured by weight */
     double gets;
-    struct process *process;
+    struct process *process; /* null: of a group */
+    uint32_t group;          /* that it is in; or that it is of */
+};
+
+/* A group of weight 100 counts as much as a process of nice 0. */
+#define GROUP_UNIT   1024
+#define PROCESS_UNIT 100
+
+struct group_claims {
+    const struct share_group *of;
+    uint32_t count;
+    double wish[GROUPS_MAX];
+    double gets[GROUPS_MAX];
 };
 
 /* Numbers that are not below 0 are in the order of their bits. */
@@ -154,11 +166,67 @@ static void fill(struct claim *claims, uint32_t count, double cpus)
     }
 }
 
+/* Shares what a group gets among the processes and the groups in it, which `parts` has room for. */
+static void fill_group(struct claim *claims, uint32_t count, struct group_claims *all,
+                       uint32_t group, struct claim *parts)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (claims[i].group == group)
+            parts[found++] = claims[i];
+    }
+    for (uint32_t i = group + 1; i < all->count; i++) {
+        if (all->of[i].parent == group && all->wish[i] > 0)
+            parts[found++] = (struct claim){
+                .weight = (double)all->of[i].weight * GROUP_UNIT, .wish = all->wish[i], .group = i};
+    }
+    sort_claims(parts, found, parts + found);
+    fill(parts, found, all->gets[group]);
+    for (uint32_t i = 0; i < found; i++) {
+        if (parts[i].process)
+            parts[i].process->ideal = parts[i].gets;
+        else
+            all->gets[parts[i].group] = parts[i].gets;
+    }
+}
+
+/* Level by level (docs/metrics.md: Groups). */
+static void fill_groups(const struct model *model, struct claim *claims, uint32_t count)
+{
+    struct group_claims all = {.of = model->group, .count = model->groups ? model->groups : 1};
+    for (uint32_t i = 0; i < count; i++) {
+        claims[i].weight *= PROCESS_UNIT;
+        if (claims[i].group >= all.count)
+            claims[i].group = 0;
+        claims[i].process->ideal = 0;
+        all.wish[claims[i].group] += claims[i].wish;
+    }
+    for (uint32_t i = all.count; i-- > 0;) {
+        const struct share_group *own = &all.of[i];
+        double most = own->quota ? (double)own->quota / (double)own->period : all.wish[i];
+        all.wish[i] = all.wish[i] < most ? all.wish[i] : most;
+        if (i > 0)
+            all.wish[own->parent] += all.wish[i];
+    }
+    double cpus = (double)model->header.cpus;
+    all.gets[0] = all.wish[0] < cpus ? all.wish[0] : cpus;
+    for (uint32_t i = 0; i < all.count; i++) {
+        if (all.gets[i] > 0)
+            fill_group(claims, count, &all, i, claims + count);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        claims[i].gets = claims[i].process->ideal;
+}
+
 static void allot(struct model *model, struct claim *claims, uint32_t count)
 {
     double *gets = (double *)(claims + count);
-    sort_claims(claims, count, gets);
-    fill(claims, count, (double)model->header.cpus);
+    if (model->policy.shares_by == SHARES_BY_GROUPS) {
+        fill_groups(model, claims, count);
+    } else {
+        sort_claims(claims, count, gets);
+        fill(claims, count, (double)model->header.cpus);
+    }
     for (uint32_t i = 0; i < count; i++)
         gets[i] = claims[i].gets;
     double total = sum_up(gets, gets + count, count);
@@ -179,10 +247,11 @@ void shares_compute(struct model *model)
         process->share = total != 0 ? (double)process->run_now / (double)total : 0;
         process->ideal = -1;
         if (process->of_workload)
-            claims[count++] = (struct claim){.weight = weight_of(model, process),
-                                             .wish = wish_of(model, process),
-                                             .process = process};
+            claims[count++] =
+                (struct claim){.weight = weight_of(model, process),
+                               .wish = wish_of(model, process),
+                               .process = process,
+                               .group = (uint32_t)process->attribute[ATTRIBUTE_TASKGROUP]};
     }
-    if (model->policy.shares_by != SHARES_BY_GROUPS) /* then what is ideal is not defined here */
-        allot(model, claims, count);
+    allot(model, claims, count);
 }

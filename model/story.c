@@ -184,6 +184,7 @@ static tell_t *const tellers[] = {
     [TRACE_FOUND] = tell_found,
     [TRACE_QUEUED] = tell_queued,
     [TRACE_SAID] = tell_said,
+    [TRACE_TASK_GROUP] = tell_task_group,
 };
 
 static void tell(struct model *model, const struct trace_record *record)

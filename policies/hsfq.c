@@ -140,7 +140,8 @@ POLICY_FUNCTION task_t *hsfq_pick(run_queue_t *queue, uint32_t cpu)
 
 /* ---- while a task runs ---- */
 
-/* A turn is over at its end, if another task waits, or the quota is used up. */
+/* A turn is over at its end, if another task waits, the quota is used up, or the task's group was
+ * not set before. */
 POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *task)
 {
     hsfq_task_t *own = hsfq_task_of(task);
@@ -152,7 +153,8 @@ POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *tas
     }
     hsfq_give_quota(queue, own->group);
     hsfq_survey(queue);
-    if (queue->queued > queue->held || hsfq_group_of(queue, own->group)->until > 0)
+    if (queue->queued > queue->held || hsfq_group_of(queue, own->group)->until > 0 ||
+        own->group != hsfq_group_now(queue, task))
         return TICK_PREEMPT;
     hsfq_begin_turn(queue, task);
     return TICK_CONTINUE;

@@ -7,6 +7,8 @@
 #include "describe_task.h"
 #include "locked_queues.h"
 
+#include "policies/support/groups.h"
+
 /* Keeps an attribute with the thread: its children inherit it, and the next policy finds it. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
@@ -57,6 +59,17 @@ int attribute_changed(struct attribute_change *change)
     if (!(thread->flags & PF_KTHREAD))
         change->result = change_attribute(thread, change->kind, change->value);
     bpf_task_release(thread);
+    return 0;
+}
+
+/* Run by the loader for what users have set of groups: when they do, and when a policy begins. */
+SEC("syscall")
+int group_changed(struct group_change *change)
+{
+    USE_ARENA();
+    if (!host || !group_value_allowed(change->group, change->field, change->value))
+        return -ERANGE;
+    group_set(&host->scheduler, change->group, (enum group_field)change->field, change->value);
     return 0;
 }
 

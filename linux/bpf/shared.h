@@ -55,7 +55,8 @@ struct observed {
 
 /* A record that the loader writes: the context of the program `tell`. */
 struct trace_told {
-    uint32_t kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE, LOST; 0: only this CPU's START */
+    uint32_t kind; /* enum trace_kind: POLICY, TUNABLE, ATTRIBUTE, TASK_GROUP, LOST; 0: only this
+                      CPU's START */
     uint32_t process;
     uint32_t first;
     uint32_t length; /* of the text */
@@ -82,6 +83,13 @@ struct attribute_change {
     int64_t value;
     int32_t result; /* 0; -ESRCH: there is no such thread; -ERANGE: the value is not allowed */
     uint32_t reserved;
+};
+
+/* What a group of the policy's becomes; the loader has checked it. */
+struct group_change {
+    uint32_t group;
+    uint32_t field; /* enum group_field */
+    int64_t value;
 };
 
 enum host_task_state {

@@ -192,18 +192,24 @@ static void forget_object(struct policy_object *object)
     object->state = NOT_LOADED;
 }
 
+/* Returns the descriptor of a program, or a negative errno. */
+static int program_of(const struct bpf_object *object, const char *name)
+{
+    const struct bpf_program *program = bpf_object__find_program_by_name(object, name);
+    return program ? bpf_program__fd(program) : -ENOENT;
+}
+
 /* The parts by which the loader handles the object. */
 static int find_parts(struct policy_object *object)
 {
-    struct bpf_program *program =
-        bpf_object__find_program_by_name(object->object, "attribute_changed");
     object->operations = bpf_object__find_map_by_name(object->object, "schedlab_ops");
     object->settings = map_of(object->object, "settings");
     object->exit_info = map_of(object->object, "exit_info");
-    object->attribute_changed = program ? bpf_program__fd(program) : -ENOENT;
+    object->attribute_changed = program_of(object->object, "attribute_changed");
+    object->group_changed = program_of(object->object, "group_changed");
     object->describe_tasks = attach_iterator(object->object);
     if (!object->operations || object->settings < 0 || object->exit_info < 0 ||
-        object->attribute_changed < 0 || !object->describe_tasks) {
+        object->attribute_changed < 0 || object->group_changed < 0 || !object->describe_tasks) {
         text_add(load_messages, "the object is of another version: build it anew\n");
         return -ENOENT;
     }
@@ -410,4 +416,11 @@ int policy_object_set_attribute(const struct policy_object *object, int32_t pid,
     struct attribute_change change = {.pid = pid, .kind = kind, .value = value};
     int error = run_program(object->attribute_changed, &change, sizeof(change));
     return error ? error : change.result;
+}
+
+int policy_object_set_group(const struct policy_object *object, uint32_t group, uint32_t field,
+                            int64_t value)
+{
+    struct group_change change = {.group = group, .field = field, .value = value};
+    return run_program(object->group_changed, &change, sizeof(change));
 }

@@ -56,7 +56,8 @@ struct policy_object {
     struct ring_buffer *requests;
     int settings;
     int exit_info;
-    int attribute_changed; /* program */
+    int attribute_changed; /* programs */
+    int group_changed;
     enum load_state state;
     pthread_t thread;
     atomic_bool thread_is_done;
@@ -103,5 +104,8 @@ void policy_object_consume(struct policy_object *object);
 /* As a policy of which the thread is a task. Returns 0 or a negative errno. */
 int policy_object_set_attribute(const struct policy_object *object, int32_t pid, uint32_t kind,
                                 int64_t value);
+/* Of a group of the policy's; the value is allowed. Likewise. */
+int policy_object_set_group(const struct policy_object *object, uint32_t group, uint32_t field,
+                            int64_t value);
 
 #endif

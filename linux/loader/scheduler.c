@@ -20,6 +20,7 @@
 #include "abi/attribute_names.h"
 #include "abi/trace_format.h"
 #include "policies/support/attributes.h"
+#include "policies/support/groups.h"
 #include "policies/support/hooks.h"
 
 /* What is in force. */
@@ -39,6 +40,7 @@ static char fair_since[1400]; /* "": the fair class is there because a user want
 static struct trace *trace;   /* null: none */
 static uint32_t cpus;
 static uint64_t tick_ns;
+static struct scheduler kept; /* its groups: those that users have set, whatever is in force */
 
 const char *scheduler_name(void)
 {
@@ -216,6 +218,20 @@ static int attach_wanted(const struct in_force *wanted)
     return error == -EBUSY ? -EBUSY : -EIO;
 }
 
+/* Tells the policy in force of the groups, of which a new one knows nothing. */
+static void tell_groups(void)
+{
+    for (uint32_t i = 0; now.object && i < kept.groups; i++) {
+        const struct share_group *group = &kept.group[i];
+        if (i > 0) {
+            policy_object_set_group(now.object, i, GROUP_PARENT, group->parent);
+            policy_object_set_group(now.object, i, GROUP_WEIGHT, group->weight);
+        }
+        policy_object_set_group(now.object, i, GROUP_PERIOD, (int64_t)group->period);
+        policy_object_set_group(now.object, i, GROUP_QUOTA, (int64_t)group->quota);
+    }
+}
+
 /* From what is in force to what is wanted, whose object is loaded. */
 static int switch_to(const struct in_force *wanted)
 {
@@ -225,6 +241,7 @@ static int switch_to(const struct in_force *wanted)
     fair_since[0] = '\0';
     int error = wanted->object ? attach_wanted(wanted) : 0;
     begin_force(error ? &fair : wanted);
+    tell_groups();
     return error;
 }
 
@@ -323,17 +340,35 @@ static int set_attribute(const char *pid_text, uint32_t kind, const char *value_
     return error ? fail(error, "%" PRId64 ": %s", pid, strerror(-error)) : 0;
 }
 
+/* "group NUMBER FIELD VALUE" */
+static int set_group(const char *group_text, const char *name, const char *value_text)
+{
+    int64_t group;
+    int64_t value;
+    uint32_t field = group_field_named(name);
+    if (!field || !text_to_number(group_text, &group) || !text_to_number(value_text, &value))
+        return fail(-EINVAL, "of the form group NUMBER FIELD VALUE, such as group 2 weight 300");
+    if (!group_value_allowed((uint64_t)group, field, value))
+        return fail(-ERANGE, "group %.20s: %s", group_text, group_ranges);
+    group_set(&kept, (uint32_t)group, field, value);
+    trace_group(trace, (uint32_t)group, field, value);
+    int error = now.object ? policy_object_set_group(now.object, (uint32_t)group, field, value) : 0;
+    return error ? fail(error, "group %.20s: %s", group_text, strerror(-error)) : 0;
+}
+
 int scheduler_obey(char *line)
 {
-    char *word[3];
+    char *word[4];
     size_t words = 0;
-    while (words < 3 && (word[words] = text_take_word(&line, " \t")))
+    while (words < 4 && (word[words] = text_take_word(&line, " \t")))
         words++;
     struct in_force wanted;
-    if (words == 3)
-        return text_take_word(&line, " \t")
+    if (words == 4)
+        return strcmp(word[0], "group") != 0 || text_take_word(&line, " \t")
                    ? fail(-EINVAL, "too many words")
-                   : set_attribute(word[0], attribute_named(word[1]), word[2]);
+                   : set_group(word[1], word[2], word[3]);
+    if (words == 3)
+        return set_attribute(word[0], attribute_named(word[1]), word[2]);
     if (words == 2) {
         const char *shown = now.shares_by == SHARES_BY_WEIGHT ? "weight" : "priority";
         return set_attribute(word[0], attribute_named(shown), word[1]);
@@ -352,6 +387,8 @@ static struct scheduler_view view_now(void)
         .tunable = now.tunable,
         .shares_by = now.shares_by,
         .tick_ns = tick_ns,
+        .group = kept.group,
+        .groups = kept.groups,
     };
 }
 

@@ -44,7 +44,7 @@ int scheduler_end(void);
  */
 #define SCHEDULER_IS_LOADING 1 /* ask again once scheduler_handle_loaded() was called */
 
-/* "POLICY[:PRESET]", "fair", "PID VALUE" or "PID ATTRIBUTE VALUE" */
+/* "POLICY[:PRESET]", "fair", "PID VALUE", "PID ATTRIBUTE VALUE" or "group NUMBER FIELD VALUE" */
 int scheduler_obey(char *line);
 /* "NAME VALUE" or "NAME=VALUE" */
 int scheduler_obey_tunables(char *line);

@@ -192,6 +192,13 @@ void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t va
     tell(trace, &told);
 }
 
+void trace_group(struct trace *trace, uint32_t group, uint32_t field, int64_t value)
+{
+    struct trace_told told = {
+        .kind = TRACE_TASK_GROUP, .process = group, .first = field, .second = (uint64_t)value};
+    tell(trace, &told);
+}
+
 /* --- begin */
 
 /*

@@ -60,6 +60,9 @@ void trace_tunable(struct trace *trace, const char *name, int64_t value, uint32_
 /* Says that a thread's attribute was set. `kind`: enum attribute_kind. */
 void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t value);
 
+/* Says what a group of tasks has now. `field`: enum group_field. */
+void trace_group(struct trace *trace, uint32_t group, uint32_t field, int64_t value);
+
 /* What a trace came to. */
 struct trace_outcome {
     uint64_t records;

@@ -35,7 +35,7 @@ GROUP_FUNCTION bool group_value_allowed(uint64_t group, uint64_t field, int64_t 
 /* Groups of lower numbers that were not set are there from now on, too: children of the root. */
 GROUP_FUNCTION void group_define(scheduler_t *scheduler, uint32_t group)
 {
-    for (uint32_t i = scheduler->groups; i <= group; i++) {
+    for (uint32_t i = (uint32_t)LOOP_START(scheduler->groups); i <= group && LOOP_GUARD; i++) {
         struct share_group SHARED_MEMORY *own = &scheduler->group[i];
         own->parent = 0;
         own->weight = GROUP_WEIGHT_DEFAULT;

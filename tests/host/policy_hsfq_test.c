@@ -337,6 +337,20 @@ static void changes_count_from_then_on(void)
     model_free(model);
 }
 
+/* A task that runs alone comes under the limit of its group when that is set. */
+static void a_group_may_be_set_after_its_tasks(void)
+{
+    struct model *model = model_new("hsfq", 1, 1);
+    fork_into(model, 2);
+    run_for(model, 100 * MS);
+    set_group(model, 2, GROUP_QUOTA, 10 * MS);
+    run_for(model, 100 * MS);
+    int64_t before = group_ran(model, 2);
+    run_for(model, 1000 * MS);
+    check(group_ran(model, 2) - before == 100 * MS);
+    model_free(model);
+}
+
 /* What the queue counts is what there is. */
 static void check_counts(struct model *model)
 {
@@ -459,6 +473,7 @@ int main(void)
     run_test(groups_share_several_cpus);
     run_test(one_that_wakes_preempts_who_has_had_more);
     run_test(changes_count_from_then_on);
+    run_test(a_group_may_be_set_after_its_tasks);
     run_test(whatever_happens_counts_are_right);
     return 0;
 }

@@ -143,6 +143,18 @@ def test_what_cannot_be_is_refused_before_anything_is_started(
         Plan(tmp_path, (run,)).check()
 
 
+@pytest.mark.parametrize("policy", ["fair", "scx:bpfland"])
+def test_groups_are_refused_where_the_scheduler_is_not_told_of_them(
+    tmp_path: Path, policy: str
+) -> None:
+    path = tmp_path / "groups.json"
+    path.write_text('{"tasks": {"a": {"taskgroup": "/a", "run": 1}}}')
+    choice = PolicyChoice(*policy.split(":"))
+    run = replace(RUN, policy=choice, settings=(), workload=str(path), file=read(path))
+    with pytest.raises(WrongUsage, match=f"--policy {policy}: .* has groups of tasks, which"):
+        Plan(tmp_path, (run,)).check()
+
+
 def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     fair = replace(RUN, policy=PolicyChoice("fair"), settings=())
     for machine in LINUX_MACHINES:

@@ -111,14 +111,34 @@ def test_a_process_that_the_policy_wants_killed_is_killed(left: Path) -> None:
     assert (left / "doomed").read_text() == f"status: {128 + signal.SIGKILL}\n"
 
 
-@pytest.mark.parametrize("policy", ["wrr", "lottery"])
-def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> None:
+def shares(left: Path, policy: str) -> list[float]:
+    """The CPUs that each hog had."""
     begin = [int(line) for line in (left / f"{policy}.begin").read_text().split()]
     end = [int(line) for line in (left / f"{policy}.end").read_text().split()]
     ran = [after - before for before, after in zip(begin, end, strict=True)]
-    shares = [2 * time / sum(ran) for time in ran]
+    return [2 * time / sum(ran) for time in ran]
+
+
+@pytest.mark.parametrize("policy", ["wrr", "lottery"])
+def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> None:
     # Draws of a few hundred turns stray by some points; a policy that forgets weights, by 40.
-    assert shares == pytest.approx(IDEAL, abs=0.1)
+    assert shares(left, policy) == pytest.approx(IDEAL, abs=0.1)
+
+
+def test_a_group_has_its_quota_and_no_more(left: Path) -> None:
+    """Others have what it leaves; without a quota it would have at least half a CPU."""
+    *others, held = shares(left, "hsfq")
+    assert held == pytest.approx(0.2, abs=0.1)
+    assert min(others) > 0.6
+    assert (left / "group").read_text().splitlines() == [
+        "group 2: as parent a lower number; as weight 1 to 10000; as quota 0, which is no limit, or"
+        " 1ms to 1000s; as period 1ms to 1s; group 0, the root, has no parent and no weight",
+        "Group 0: parent 0, weight 100, no quota",
+        "Group 1: parent 0, weight 300, no quota",
+        "Group 2: parent 0, weight 100, quota 20000 of 100000 us",
+    ]
+    told = trace.read(left / "trace.bin").events.filter(pl.col("kind") == Kind.TASK_GROUP)
+    assert told["process"].to_list() == [2, 1]
 
 
 def test_the_fair_class_has_all_again(left: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from played import play, simulated
 from schedlab.metrics import compute, state_intervals
+from schedlab.replay import charges, workload_of
 from schedlab.trace import AttributeKind, GroupField, Kind, Trace
 
 MS = 1_000_000
@@ -91,6 +92,18 @@ def test_groups_in_the_simulator(tmp_path: Path) -> None:
         (pl.col("kind") == Kind.ATTRIBUTE) & (pl.col("first") == AttributeKind.TASKGROUP)
     )
     assert moved["second"].to_list() == [1, 2, 2, 2, 3, 3]
+
+
+def test_a_replay_makes_the_groups_again(tmp_path: Path) -> None:
+    again = workload_of(simulated(tmp_path, TEXT, "hsfq"), charges("none"))
+    assert [line.strip() for line in again.text.splitlines() if "setgroup" in line] == [
+        line.strip().replace("ms", "000000ns") for line in TEXT.splitlines() if "setgroup" in line
+    ]
+    folder = tmp_path / "again"
+    folder.mkdir()
+    trace = simulated(folder, again.text, "hsfq")
+    assert len(trace.rows(Kind.TASK_GROUP)) == 5
+    check_groups(trace)
 
 
 @pytest.mark.spike

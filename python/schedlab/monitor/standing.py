@@ -31,7 +31,7 @@ from schedlab.trace.writer import text_records
 
 Integers = npt.NDArray[np.int64]
 
-_SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TEXT, *TEXT_OWNERS)
+_SELDOM = (Kind.FORK, Kind.EXIT, Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.TEXT, *TEXT_OWNERS)
 """Rare kinds of records. Switches from ended processes and marks of groups are rare, too."""
 
 
@@ -81,6 +81,8 @@ class Standing:
         self.shares_by = 0
         self.tunables: dict[str, int] = {}
         """Those that were set since this policy is in force."""
+        self.task_groups: dict[tuple[int, int], int] = {}
+        """What groups of tasks were set to, by their numbers and GroupField."""
         self.people: dict[int, Person] = {}
         self.state: dict[int, int] = {}
         """States of the processes that live: ProcessState, or EXITING."""
@@ -180,6 +182,7 @@ class Standing:
             Kind.EXIT: self._exit,
             Kind.SWITCH: self._end,
             Kind.ATTRIBUTE: self._attribute,
+            Kind.TASK_GROUP: self._task_group,
             Kind.MARK: self._group,
         }
         for at, (kind, cpu, process, first, second) in enumerate(rows):
@@ -206,6 +209,9 @@ class Standing:
 
     def _attribute(self, process: int, kind: int, value: int) -> None:
         self._person(process).attributes[kind] = value
+
+    def _task_group(self, number: int, field: int, value: int) -> None:
+        self.task_groups[number, field] = value
 
     def _group(self, process: int, _: int, label: int) -> None:
         self._person(process).group = label
@@ -307,6 +313,8 @@ class _OpeningWriter:
             self._add_text(Kind.TUNABLE, name, 0, standing.shares_by, second=unsigned)
 
     def _attributes(self) -> None:
+        for (number, group_field), value in sorted(self.standing.task_groups.items()):
+            self._add(0, Kind.TASK_GROUP, number, group_field, value)
         for pid, person in sorted(self.standing.people.items()):
             for kind, value in sorted(person.attributes.items()):
                 self._add(0, Kind.ATTRIBUTE, pid, AttributeKind(kind), value)

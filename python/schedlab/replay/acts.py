@@ -39,6 +39,7 @@ class Deed(IntEnum):
     GIVE = auto()  # wakes `other`
     MARK = auto()  # `detail`: kind of mark, `number`: value
     ATTRIBUTE = auto()  # `detail` of `other` becomes `number`
+    SETGROUP = auto()  # `detail` of the group of tasks `other` becomes `number`
     SWITCH = auto()  # another policy or tunable. `row` has its text, `number` a tunable's value
     EXIT = auto()  # with status `number`
 
@@ -54,7 +55,7 @@ class Acts:
     computed_ns: Integers
     """What the process had computed until then, in all."""
     other: Integers
-    """A life; -1: none."""
+    """A life; -1: none. Of SETGROUP, a group's number."""
     detail: Integers
     number: npt.NDArray[np.uint64]
     joined: Flags
@@ -71,7 +72,7 @@ def acts(trace: Trace, who: Lives, on_cpu: Stays, charges: Charges, omitted: Int
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
     actor[np.isin(actor, omitted)] = -1
-    other[np.isin(other, omitted)] = -1
+    other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
     waits = _Waits(trace, who, charges, omitted)
     kinds = kind[row]
     deed = np.select(
@@ -81,10 +82,14 @@ def acts(trace: Trace, who: Lives, on_cpu: Stays, charges: Charges, omitted: Int
             kinds == Kind.WAKEUP,
             kinds == Kind.MARK,
             kinds == Kind.ATTRIBUTE,
+            kinds == Kind.TASK_GROUP,
             (kinds == Kind.POLICY) | (kinds == Kind.TUNABLE),
             kinds == Kind.EXIT,
         ],
-        [Deed.YIELD, Deed.FORK, Deed.GIVE, Deed.MARK, Deed.ATTRIBUTE, Deed.SWITCH, Deed.EXIT],
+        [
+            *(Deed.YIELD, Deed.FORK, Deed.GIVE, Deed.MARK, Deed.ATTRIBUTE),
+            *(Deed.SETGROUP, Deed.SWITCH, Deed.EXIT),
+        ],
         0,
     )
     number = trace.column("second")[row].astype(np.uint64)
@@ -125,6 +130,7 @@ def _rows(trace: Trace) -> Integers:
         Kind.MARK,
         Kind.WAKEUP,
         Kind.ATTRIBUTE,
+        Kind.TASK_GROUP,
         Kind.POLICY,
         Kind.TUNABLE,
     )
@@ -141,7 +147,7 @@ def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
     woken = kinds == Kind.WAKEUP
     pid[woken] = trace.column("first")[row[woken]]
     life = life_of(who, pid, row)
-    set_by = np.isin(kinds, (Kind.ATTRIBUTE, Kind.POLICY, Kind.TUNABLE))
+    set_by = np.isin(kinds, (Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.POLICY, Kind.TUNABLE))
     cpu = trace.column("cpu")[row].astype(np.int64)
     life[set_by] = on_cpu.running(cpu[set_by], row[set_by])
     life[pid == 0] = np.where(set_by[pid == 0], life[pid == 0], -1)
@@ -149,7 +155,7 @@ def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
 
 
 def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
-    """The process that is forked, woken, or given an attribute."""
+    """The process that is forked, woken, or given an attribute; or the number of a group."""
     kinds = trace.column("kind")[row]
     pid = trace.column("process")[row].astype(np.int64)
     forked = kinds == Kind.FORK
@@ -157,6 +163,8 @@ def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
     meant = np.isin(kinds, (Kind.FORK, Kind.WAKEUP, Kind.ATTRIBUTE))
     life = np.full(len(row), -1)
     life[meant] = life_of(who, pid[meant], row[meant])
+    groups = kinds == Kind.TASK_GROUP
+    life[groups] = pid[groups]
     return life
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from schedlab.replay.acts import KILLED, Deed
 from schedlab.replay.story import READY, Story
 from schedlab.replay.text import safe_name
-from schedlab.trace import AttributeKind, BlockReason, Kind, MarkKind, mark_text
+from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKind, mark_text
 from schedlab.trace.format import signed
+from schedlab.workload.groups import set_group_line
 from schedlab.workload.model import ATTRIBUTES
 
 AT_ONCE_NS = 100_000
@@ -197,6 +198,9 @@ class Writer:
             return _mark(detail, number)
         if deed == Deed.ATTRIBUTE:
             return self._attribute(other, detail, number)
+        if deed == Deed.SETGROUP:
+            known = detail in set(GroupField)
+            return set_group_line(other, GroupField(detail).name.lower(), number) if known else ""
         if deed == Deed.SWITCH:
             return self._switch(row, number)
         return ""

@@ -19,6 +19,25 @@ _TIME_LEAST, _PERIOD_MOST, _QUOTA_MOST = 10**6, 10**9, 10**12
 """Nanoseconds: policies/policy.h."""
 
 
+_RANGES = {
+    "weight": (1, _WEIGHT_MAX, ""),
+    "quota": (_TIME_LEAST, _QUOTA_MOST, "ns"),
+    "period": (_TIME_LEAST, _PERIOD_MOST, "ns"),
+}
+
+
+def set_group_line(number: int, field: str, value: int) -> str:
+    """Returns the line of the simulator's text form that sets a field of a group, or "" if it may not be so."""
+    if not 0 <= number < GROUPS_MAX or (number == 0 and field in ("parent", "weight")):
+        return ""
+    if field == "parent":
+        return f"setgroup {number} parent {value}" if 0 <= value < number else ""
+    if field == "quota" and value == 0:
+        return f"setgroup {number} quota 0"
+    least, most, unit = _RANGES[field]
+    return f"setgroup {number} {field} {value}{unit}" if least <= value <= most else ""
+
+
 class Groups:
     """Gives each path a number: its parent has a lower one."""
 

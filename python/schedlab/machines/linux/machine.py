@@ -23,6 +23,7 @@ from schedlab.machines.linux.published import (
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 from schedlab.machines.run import Run
 from schedlab.paths import ROOT
+from schedlab.toolchain.policies import FAIR
 from schedlab.toolchain.tools import version_in
 from schedlab.units import format_time
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
@@ -116,10 +117,12 @@ class Linux(Machine):
                 f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
                 f" `play` has {CHANNELS_MAX}; --machine sim has more"
             )
-        if run.file and run.file.groups:
+        is_foreign = run.policy.name == FAIR.name or is_published(run.policy)
+        if run.file and run.file.groups and is_foreign:
             raise WrongUsage(
-                f"--workload {run.workload}: it has groups of tasks, of which Linux is not told: run"
-                " it on spike, qemu or sim"
+                f"--policy {run.policy}: {run.workload} has groups of tasks, which Linux's own"
+                " schedulers are not told of: they go by control groups, and none are made of"
+                " these. Name a policy of ours"
             )
 
     def commands(self) -> frozenset[str] | None:

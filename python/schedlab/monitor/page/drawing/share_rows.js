@@ -37,7 +37,7 @@ export function shareRows(state, byGroup, before = []) {
 function heldOf({ shares_by: by, processes }) {
     if (by === "tickets") return (row) => processes.tickets[row];
     if (by === "weight") return (row) => processes.weight[row];
-    if (by === "nice") return (row) => Math.round(1024 * 1.25 ** -processes.nice[row]); // nearly the weights of nice levels
+    if (by === "nice" || by === "groups") return (row) => Math.round(1024 * 1.25 ** -processes.nice[row]); // nearly the weights of nice levels
     return () => 1;
 }
 

@@ -20,8 +20,8 @@ const LINES_PART = 0.46;
 const LINES_LEAST = 110; // pixels
 const LEAST_HIGH = 0.05; // a share that the axis has room for, at least
 const LABEL_GAP = 13; // pixels between two names at the right
-const COLUMNS = { tickets: "Tickets", weight: "Weight", nice: "Weight", equal: "Parts" };
-const HELD = { tickets: "Tickets held", weight: "Weights", nice: "Weights", equal: "Equal parts" };
+const COLUMNS = { tickets: "Tickets", weight: "Weight", nice: "Weight", groups: "Weight", equal: "Parts" };
+const HELD = { tickets: "Tickets held", weight: "Weights", nice: "Weights", groups: "Weights in their groups", equal: "Equal parts" };
 
 /**
  * Of a line. `segment`: with another one, another line begins.
