@@ -91,6 +91,8 @@ class Standing:
         """The number of records so far."""
         self.cpus = cpus
         self.running = np.zeros(cpus, np.int64)
+        self.switched = np.full(cpus, -1)
+        """How many records were before each CPU's last switch."""
         self.deciding = np.zeros(cpus, bool)
         """Is this CPU in its scheduler?"""
         self.cycles = np.zeros(cpus, np.uint64)
@@ -122,8 +124,10 @@ class Standing:
         self.latest[records["cpu"]] = records["time"]
 
     def _cpus(self, records: Records, kinds: npt.NDArray[np.uint16]) -> None:
-        switches = records[kinds == Kind.SWITCH]
+        rows = np.flatnonzero(kinds == Kind.SWITCH)
+        switches = records[rows]
         self.running[switches["cpu"]] = switches["process"]
+        self.switched[switches["cpu"]] = rows + self.count
         passes = records[is_kind(kinds, Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT, Kind.START)]
         self.deciding[passes["cpu"]] = passes["kind"] == Kind.SCHEDULER_ENTER
         self.cycles[passes["cpu"]] = passes["second"]
@@ -321,10 +325,13 @@ class _OpeningWriter:
 
     def _queued(self) -> None:
         standing = self.standing
+        # One that is about to leave its CPU is queued before it does.
+        runs = dict(zip(standing.running.tolist(), standing.switched.tolist(), strict=True))
         waiting = [
             (place, pid)
             for pid, place in standing.queued.items()
             if standing.state.get(pid) == ProcessState.RUNNABLE
+            or place.order > runs.get(pid, place.order)
         ]
         for place, pid in sorted(waiting):
             unsigned = place.level & 0xFFFF_FFFF_FFFF_FFFF
