@@ -22,7 +22,10 @@ static __noinline void turn_timer_comes(uint32_t cpu)
         ask_loader(REQUEST_KILL, slot->task.pid);
     if (verdict == TICK_PREEMPT)
         preempt(cpu, PREEMPT_SLICE);
-    start_turn_timer(cpu, slot);
+    /* A timer for a turn that is over would come again and again until the thread is off its CPU,
+     * and Linux would put off all its timers. */
+    if (verdict == TICK_CONTINUE)
+        start_turn_timer(cpu, slot);
 }
 
 /* Calls the policy if its alarm is due. Returns true if it is due again. The timer, which has come,

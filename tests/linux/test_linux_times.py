@@ -121,6 +121,20 @@ def test_cpus_idle_beside_held_threads(
     assert len(entries) < 1.2 * len(switches)
 
 
+def test_remarks_are_in_the_trace(left: Path, hogs: list[int]) -> None:
+    """A budget is overdrawn by less than a tick."""
+    recording = trace.read(left / "trace.bin")
+    rows = recording.rows(Kind.SAID)
+    said = recording.texts.filter(pl.col("row").is_in(rows.tolist()))
+    assert set(said["text"]) == {"has used its budget, and {} ns more; {} wait"}
+    assert len(said) == len(rows) > 100
+    assert set(hogs) <= set(recording.at("process", rows).tolist())
+    assert set(recording.at("first", rows).tolist()) <= set(range(10))
+    beyond = recording.at("second", rows).astype("int64")
+    assert (beyond >= 0).all()
+    assert (beyond < 4_000_000).all()
+
+
 def test_turns_end_between_ticks(stays: pl.DataFrame, hogs: list[int], left: Path) -> None:
     """All that begin while others wait: after the policy's 1.5 ms, where a tick comes each 4 ms. Between two SWITCH
     they take 15 µs more; interrupts that are under way when a turn is over end first. How long these

@@ -38,7 +38,7 @@ $B/mistaken/engine.o: tests/mistakes/mistaken.c sim/engine.c Makefile sim/sim.mk
 	@echo "  $@"
 	@$(CLANG) $(SIMULATOR_C) -DENGINE=engine_mistaken -DPOLICY=policy_mistaken -include $< -c sim/engine.c -o $@
 
-$B/mistaken/policy_table.c: tools/make_policy_table.sh
+$B/mistaken/policy_table.c: tools/make_policy_table.sh $B/policies.list
 	@mkdir -p $(@D)
 	@sh $< $(POLICIES) tests/mistakes/mistaken.c > $@
 

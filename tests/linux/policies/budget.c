@@ -253,8 +253,12 @@ POLICY_FUNCTION enum tick_verdict budget_turn_over(run_queue_t *queue, task_t *t
     struct budget_task SHARED_MEMORY *own = STATE_OF(task, struct budget_task);
     budget_see_running(queue, task);
     budget_hold_to(queue->scheduler, own->turn_end && queue->now >= own->turn_end, RULE_TURN);
-    if (own->left <= 0 || STATE_OF(queue, struct budget_queue)->ready.first)
+    if (own->left <= 0)
+        SAY(queue, task, "has used its budget, and {} ns more; {} wait", -own->left, queue->queued);
+    if (own->left <= 0 || STATE_OF(queue, struct budget_queue)->ready.first) {
+        queue->turn_end = queue->now; /* of a turn that is over: it means nothing */
         return TICK_PREEMPT;
+    }
     queue->turn_end = budget_turn_end(queue, task);
     return TICK_CONTINUE;
 }
@@ -356,6 +360,7 @@ POLICY_DEFINITION policy_budget = {
     .pick = budget_pick,
     .steal = budget_steal,
     .tick = budget_tick,
+    .speaks = true,
     .turn_over = budget_turn_over,
     .alarm = budget_alarm,
     .stopped = budget_stopped,
