@@ -453,6 +453,10 @@ def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str])
         ),
         ('{"tasks": {},\n "tasks": {}}', ["w.json:2: tasks: it is given twice"]),
         (
+            '{"groups": {"/a": {},\n "/a": {}}, "tasks": {"a": {"run": 1}}}',
+            ["w.json:2: groups./a: it is given twice"],
+        ),
+        (
             {"tasks": {"long_name_1": {"run": 1}, "long_name_2": {"run": 1}}},
             ["tasks.long_name_1: the first 8 characters name the group of long_name_2 too"],
         ),

@@ -50,7 +50,11 @@ class Groups:
 
     def declare(self, node: Node) -> None:
         """Reads the section `groups`."""
+        declared: set[str] = set()
         for path, each in members(node, "an object whose keys are the paths of groups"):
+            if path in declared:
+                raise JsonError(each.line, f"{each.path}: it is given twice: expected once")
+            declared.add(path)
             number = 0 if path == "/" else self._number(path, each)
             given = by_key(each, "an object, which may be empty", _KEYS)
             if "weight" in given and not number:
