@@ -66,6 +66,8 @@ enum system_call_number {
     SYSTEM_CALL_SETATTRIBUTE = 93,       /* int setattribute(int pid, int kind, int64_t value) */
     SYSTEM_CALL_GETATTRIBUTE = 94,       /* int getattribute(int pid, int kind, int64_t *value) */
     SYSTEM_CALL_SETGROUP = 95,           /* int setgroup(int group, int field, int64_t value) */
+    SYSTEM_CALL_SETAFFINITY = 96, /* int setaffinity(int pid, const uint64_t *cpus, int words) */
+    SYSTEM_CALL_GETAFFINITY = 97, /* int getaffinity(int pid, uint64_t *cpus, int words) */
 };
 
 #define CHANNELS_MAX 128 /* of a family */

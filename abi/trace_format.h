@@ -70,6 +70,9 @@ enum trace_kind {
                               value */
     TRACE_SAID = 24, /* a remark of the policy. process: about which; 0: none. second, and first,
                         signed: numbers for its {}. Its words follow in TEXT */
+    TRACE_AFFINITY = 25, /* process: may run on these CPUs from now on, and its children too. first:
+                            which 64 of all CPUs. second: a bit for each of them. All words of the
+                            machine follow each other */
 };
 
 enum preempt_reason {

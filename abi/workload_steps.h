@@ -43,11 +43,14 @@ enum workload_step_kind {
     STEP_SETGROUP, /* `detail` (enum group_field) of the group of tasks `target` becomes `value` */
     STEP_JOB, /* marks that a job is done, and that the next one is released when the step TIMER of
                * the same `detail`, `target` and `value` would go on, which does not count here */
+    STEP_AFFINITY, /* `target`, as of STEP_ATTRIBUTE, may run on the CPUs of text `value`: "0-3,8"
+                    */
     STEP_COUNT
 };
 
-/* Of STEP_ATTRIBUTE: the process that does it. Else `target` is a program, and meant is the living
- * process that was forked last to play it; if there is none, nothing happens. */
+/* Of STEP_ATTRIBUTE and STEP_AFFINITY: the process that does it. Else `target` is a program, and
+ * meant is the living process that was forked last to play it; if there is none, nothing happens.
+ */
 #define WORKLOAD_SELF UINT32_MAX
 
 /* `target` of STEP_JOB: the job that was marked before does not come. */

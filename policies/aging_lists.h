@@ -116,4 +116,19 @@ POLICY_FUNCTION task_t *aging_first(const aging_queue_t *state)
     return aging_task_of(aging)->order < aging_task_of(steady)->order ? aging : steady;
 }
 
+/* The same, of those that may run on `cpu`. */
+POLICY_RARE_FUNCTION task_t *aging_first_on(const aging_queue_t *state, uint32_t cpu)
+{
+    task_t *task = NULL;
+    uint32_t ranks = (uint32_t)LOOP_START(state->counts.occupied);
+    for (; ranks && !task && LOOP_GUARD; ranks &= ranks - 1) {
+        uint32_t rank = (uint32_t)__builtin_ctz(ranks);
+        task_t *steady = task_list_first_on(&state->steady.list[rank], cpu);
+        task = task_list_first_on(&state->aging.list[rank], cpu);
+        if (steady && (!task || aging_task_of(steady)->order < aging_task_of(task)->order))
+            task = steady;
+    }
+    return task;
+}
+
 #endif

@@ -160,12 +160,18 @@ POLICY_FUNCTION void edf_withdraw(run_queue_t *queue, task_t *task)
     edf_task_of(task)->reserved = 0;
 }
 
+/* May the task run on a CPU of this queue? */
+POLICY_FUNCTION bool edf_may_stay(const run_queue_t *queue, const task_t *task)
+{
+    return queue->scheduler->queues == 1 || task_may_run_on(task, queue->cpu);
+}
+
 /* The reservation becomes what the task asks for, if there is room, and its first period begins. */
 POLICY_FUNCTION void edf_admit(run_queue_t *queue, task_t *task)
 {
     edf_task_t *own = edf_task_of(task);
     uint64_t asked = edf_asked(task);
-    if (!edf_fits(queue, asked))
+    if (!edf_fits(queue, asked) || !edf_may_stay(queue, task))
         return;
     own->reserved = asked;
     edf_queue_of(queue)->reserved += asked;
@@ -174,21 +180,25 @@ POLICY_FUNCTION void edf_admit(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION void edf_changed(run_queue_t *queue, task_t *task)
 {
-    if (edf_asked(task) == edf_task_of(task)->reserved)
+    if (edf_asked(task) == edf_task_of(task)->reserved && edf_may_stay(queue, task))
         return;
     edf_withdraw(queue, task);
     edf_admit(queue, task);
 }
 
-/* The CPU with the most room, or NO_CPU if the task fits on none. Another CPU's number may be a
- * moment old: it is asked again where the task arrives. */
-POLICY_FUNCTION uint32_t edf_roomiest(const scheduler_t *scheduler, uint64_t asked)
+/* The CPU with the most room, of those on which `task` may run, unless that is null; or NO_CPU if
+ * so much fits on none. Another CPU's number may be a moment old: it is asked again where the task
+ * arrives. */
+POLICY_FUNCTION uint32_t edf_roomiest(const scheduler_t *scheduler, const task_t *task,
+                                      uint64_t asked)
 {
     uint32_t best = NO_CPU;
     uint64_t least = UINT64_MAX;
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
         uint64_t reserved = edf_queue_of(scheduler->queue[cpu])->reserved;
         if (reserved >= least || !edf_fits(scheduler->queue[cpu], asked))
+            continue;
+        if (task && !task_may_run_on(task, cpu))
             continue;
         best = cpu;
         least = reserved;
@@ -223,7 +233,8 @@ POLICY_FUNCTION void edf_line_up(run_queue_t *queue, task_t *task, enum enqueue_
 {
     edf_queue_t *all = edf_queue_of(queue);
     edf_task_t *own = edf_task_of(task);
-    uint32_t cpu = edf_asked(task) ? edf_roomiest(queue->scheduler, edf_asked(task)) : NO_CPU;
+    uint64_t asked = edf_asked(task);
+    uint32_t cpu = asked ? edf_roomiest(queue->scheduler, task, asked) : NO_CPU;
     if (cpu != NO_CPU && cpu != queue->cpu) {
         own->place = EDF_LEAVING;
         all->leaving_count++;
@@ -371,25 +382,25 @@ POLICY_FUNCTION uint32_t edf_place(const scheduler_t *scheduler, const task_t *t
                                    enum enqueue_reason reason)
 {
     if (reason == ENQUEUE_WOKEN && edf_asked(task) > 0)
-        return task->cpu;
+        return place_own(scheduler, task);
     return place_fewest(scheduler, task);
 }
 
 POLICY_FUNCTION uint32_t edf_push(const scheduler_t *scheduler, uint32_t cpu)
 {
     if (edf_queue_of(scheduler->queue[cpu])->leaving_count > 0)
-        return edf_roomiest(scheduler, 1);
+        return edf_roomiest(scheduler, NULL, 1);
     return push_to_idle(scheduler, cpu);
 }
 
 POLICY_FUNCTION task_t *edf_steal(run_queue_t *queue, uint32_t cpu)
 {
     const edf_queue_t *all = edf_queue_of(queue);
-    task_t *task = all->leaving.first;
+    task_t *task = task_list_first_on(&all->leaving, cpu);
     if (task && !edf_fits(queue->scheduler->queue[cpu], edf_asked(task)))
         task = NULL;
     if (!task)
-        task = all->rest.first;
+        task = task_list_first_on(&all->rest, cpu);
     if (task)
         edf_take(queue, task);
     return task;

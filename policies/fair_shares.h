@@ -2,6 +2,7 @@
 #ifndef SCHEDLAB_FAIR_SHARES_H
 #define SCHEDLAB_FAIR_SHARES_H
 
+#include "placement.h"
 #include "policy.h"
 
 /*
@@ -249,12 +250,12 @@ POLICY_FUNCTION bool shares_move_pays(run_queue_t *queue, const share_member_t *
 POLICY_FUNCTION uint32_t shares_place(const scheduler_t *scheduler, const task_t *task,
                                       enum enqueue_reason reason)
 {
-    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t own = place_own(scheduler, task);
     uint32_t best = own;
     uint64_t least = SHARES(scheduler->queue[own])->weight;
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t weight = SHARES(scheduler->queue[cpu])->weight;
-        if (weight < least) {
+        if (weight < least && task_may_run_on(task, cpu)) {
             best = cpu;
             least = weight;
         }

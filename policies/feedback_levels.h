@@ -230,6 +230,18 @@ POLICY_FUNCTION task_t *feedback_take(run_queue_t *queue)
     return task;
 }
 
+/* Returns the next task of those that may run on `cpu`, or null if none waits. */
+POLICY_FUNCTION task_t *feedback_first_on(const run_queue_t *queue, uint32_t cpu)
+{
+    const level_lists_t *lists = &feedback_queue_of(queue)->lists;
+    const level_counts_t *counts = level_counts_of(queue);
+    uint32_t rank = level_first(counts);
+    if (rank == NO_RANK)
+        return NULL;
+    task_t *first = lists->list[rank].first;
+    return task_may_run_on(first, cpu) ? first : level_lists_first_on(lists, counts, cpu);
+}
+
 /* The task gets the CPU. */
 POLICY_FUNCTION void feedback_begin_turn(run_queue_t *queue, task_t *task)
 {

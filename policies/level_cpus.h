@@ -34,11 +34,11 @@ POLICY_FUNCTION uint32_t place_by_level(const scheduler_t *scheduler, const task
                                         enum enqueue_reason reason)
 {
     (void)reason;
-    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best = place_own(scheduler, task);
     uint64_t least = level_pressure(scheduler->queue[best]);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t pressure = level_pressure(scheduler->queue[cpu]);
-        if (pressure < least) {
+        if (pressure < least && task_may_run_on(task, cpu)) {
             best = cpu;
             least = pressure;
         }

@@ -84,6 +84,18 @@ POLICY_FUNCTION task_t *level_lists_take_first(level_lists_t *lists, level_count
     return task_list_take_first(&lists->list[rank]);
 }
 
+/* Returns the first task of the first rank at which one waits that may run on `cpu`, or null if
+ * none does. */
+POLICY_RARE_FUNCTION task_t *level_lists_first_on(const level_lists_t *lists,
+                                                  const level_counts_t *counts, uint32_t cpu)
+{
+    task_t *task = NULL;
+    uint32_t ranks = (uint32_t)LOOP_START(counts->occupied);
+    for (; ranks && !task && LOOP_GUARD; ranks &= ranks - 1)
+        task = task_list_first_on(&lists->list[__builtin_ctz(ranks)], cpu);
+    return task;
+}
+
 /* Appends the whole list of one rank, which holds so many tasks, to that of another. */
 POLICY_FUNCTION void level_lists_move(level_lists_t *lists, level_counts_t *counts, uint32_t from,
                                       uint32_t to, uint32_t tasks)

@@ -30,12 +30,12 @@ POLICY_FUNCTION uint64_t load_time_factor(const scheduler_t *scheduler)
 POLICY_FUNCTION uint32_t load_place(const scheduler_t *scheduler, const task_t *task,
                                     enum enqueue_reason reason)
 {
-    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t own = place_own(scheduler, task);
     uint32_t best = own;
     uint64_t least = load_of(scheduler->queue[own]);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && least > 0 && LOOP_GUARD; cpu++) {
         uint64_t load = load_of(scheduler->queue[cpu]);
-        if (load < least) {
+        if (load < least && task_may_run_on(task, cpu)) {
             best = cpu;
             least = load;
         }

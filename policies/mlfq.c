@@ -188,14 +188,18 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
 
 POLICY_FUNCTION task_t *mlfq_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
     feedback_boost_queue(queue);
-    return feedback_take(queue);
+    task_t *task = feedback_first_on(queue, cpu);
+    if (task)
+        feedback_dequeue(queue, task);
+    return task;
 }
 
 POLICY_FUNCTION task_t *mlfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = mlfq_steal(queue, cpu);
+    (void)cpu;
+    feedback_boost_queue(queue);
+    task_t *task = feedback_take(queue);
     if (task) {
         feedback_begin_turn(queue, task);
         mlfq_task_of(task)->charged_at = queue->now;

@@ -30,15 +30,34 @@ POLICY_FUNCTION uint32_t queue_ready(const run_queue_t *queue)
     return queue_waiting(queue) + queue->running;
 }
 
+/* The lowest CPU on which the task may run; `otherwise` if there is none, which no host allows. */
+POLICY_RARE_FUNCTION uint32_t place_lowest(const scheduler_t *scheduler, const task_t *task,
+                                           uint32_t otherwise)
+{
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->cpus && LOOP_GUARD; cpu++) {
+        if (task_may_run_on(task, cpu))
+            return cpu;
+    }
+    return otherwise;
+}
+
+/* Where a search for a task's place begins: at its own CPU, or the lowest if it has none; or at the
+ * lowest on which it may run, if that is another one. */
+POLICY_FUNCTION uint32_t place_own(const scheduler_t *scheduler, const task_t *task)
+{
+    uint32_t own = task->cpu < scheduler->queues ? task->cpu : 0;
+    return task_may_run_on(task, own) ? own : place_lowest(scheduler, task, own);
+}
+
 /* The CPU with the fewest tasks; the task's own CPU where it is one of them, else the lowest. */
 POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t *task)
 {
-    uint32_t best = task->cpu < scheduler->queues ? task->cpu : 0;
+    uint32_t best = place_own(scheduler, task);
     uint32_t best_load = queue_load(scheduler->queue[best]);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_load > 0 && LOOP_GUARD;
          cpu++) {
         uint32_t load = queue_load(scheduler->queue[cpu]);
-        if (load < best_load) {
+        if (load < best_load && task_may_run_on(task, cpu)) {
             best = cpu;
             best_load = load;
         }

@@ -79,6 +79,11 @@
 
 #define NO_CPU UINT32_MAX
 
+/* A set of CPUs: a bit for each. */
+struct cpu_set {
+    uint64_t words[POLICY_CPUS_MAX / 64];
+};
+
 typedef struct task SHARED_MEMORY task_t;
 typedef struct run_queue SHARED_MEMORY run_queue_t;
 typedef struct scheduler SHARED_MEMORY scheduler_t;
@@ -91,7 +96,9 @@ typedef struct scheduler SHARED_MEMORY scheduler_t;
  * any time. A queued task is taken out by dequeue(), changed, and enqueued again
  * (ENQUEUE_MOVED); so what the policy read in enqueue() still holds in dequeue().
  * One that runs is changed, and its CPU picks again; one that is blocked is only
- * changed. Each time changed() is told.
+ * changed. Each time changed() is told. The set of CPUs on which a task may run is
+ * such an attribute, too: a task that is queued, or runs, where it may not run any more
+ * is queued where it may.
  */
 struct task {
     int32_t pid;
@@ -124,9 +131,10 @@ struct task {
     task_t *first_waiter; /* of those that wait for this one, the last to come first; each has */
     task_t *next_waiter;  /* the next one here */
     task_t *previous_waiter;
-    uint32_t ceiling;   /* 1 more than the highest ceiling of its locks; 0: none has one */
+    uint16_t ceiling;   /* 1 more than the highest ceiling of its locks; 0: none has one */
+    uint16_t waker_cpu; /* where `waker` was */
     int32_t waker;      /* PID of the task that woke it last; 0: an interrupt did, or none yet */
-    uint32_t waker_cpu; /* where that was */
+    const struct cpu_set SHARED_MEMORY *cpus; /* for task_may_run_on(); null: all */
 };
 
 #define SAID_BYTES 48
@@ -155,6 +163,8 @@ struct run_queue {
     uint64_t alarm;    /* every locked hook may say: when alarm() is to be called */
     uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
     struct said said;  /* SAY() in any locked hook */
+    bool refused; /* enqueue() is called for a task that pick() gave to a CPU on which it may not
+                     run, and has its place of before */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
 
@@ -308,7 +318,9 @@ struct policy {
     /* Required, locked. Takes a queued task out, which is not run. */
     void (*dequeue)(run_queue_t *queue, task_t *task);
     /* Required, locked. Takes out the task to run next on `cpu`; null only if none is queued, or if
-     * all that are queued are held: then queue->alarm says when that may end. */
+     * all that are queued are held: then queue->alarm says when that may end. If the task may not
+     * run there, which happens with a shared queue, the host asks for another one: to the policy
+     * the first one was preempted at once (stopped(), and later enqueue()). */
     task_t *(*pick)(run_queue_t *queue, uint32_t cpu);
 
     /* Required, locked. Called at each tick of a CPU that runs `task`. */
@@ -352,8 +364,9 @@ struct policy {
      * several tasks that run from a shared queue, the one that the others would preempt gives
      * way. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
-    /* No lock. The CPU for a task that is forked or woken; the task's state may not be there yet.
-     * Null: place_fewest(). This hook and the next three are not called with a shared queue. */
+    /* No lock. The CPU for a task that is forked or woken, or may not run any more where it was
+     * (ENQUEUE_MOVED): one on which it may run. The task's state may not be there yet. Null:
+     * place_fewest(). This hook and the next three are not called with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
     /* No lock. At a tick of a CPU that runs a task, before balance(): to which CPU should `cpu`
      * give one of its queued tasks? NO_CPU: none. Null: push_to_idle(). */
@@ -362,7 +375,8 @@ struct policy {
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */
     uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
     /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, where
-     * enqueue(ENQUEUE_MOVED) follows; null: none. Null hook: pick(). */
+     * enqueue(ENQUEUE_MOVED) follows; null: none. If the task may not run there, the host asks for
+     * another one, and enqueues the first one here (ENQUEUE_MOVED). Null hook: pick(). */
     task_t *(*steal)(run_queue_t *queue, uint32_t cpu);
     /* No lock, when the policy is switched to. One queue for all CPUs? Null: no. */
     bool (*shared_queue)(const scheduler_t *scheduler);
@@ -416,6 +430,12 @@ struct policy {
 POLICY_FUNCTION int32_t said_of(const task_t *task)
 {
     return task ? task->pid : 0;
+}
+
+/* May the task run on the CPU, which exists? */
+POLICY_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
+{
+    return !task->cpus || (task->cpus->words[cpu / 64] >> cpu % 64 & 1);
 }
 
 /* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. A host

@@ -154,9 +154,10 @@ POLICY_FUNCTION void priority_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
     priority_age(queue);
     task_t *task = aging_first(aging_queue_of(queue));
+    if (task && !task_may_run_on(task, cpu))
+        task = aging_first_on(aging_queue_of(queue), cpu);
     if (task)
         priority_take(queue, task);
     return task;
@@ -164,8 +165,11 @@ POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION task_t *priority_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = priority_steal(queue, cpu);
+    (void)cpu;
+    priority_age(queue);
+    task_t *task = aging_first(aging_queue_of(queue));
     if (task) {
+        priority_take(queue, task);
         queue->remark = task->level;
         level_counts_of(queue)->running = (uint32_t)task->level;
     }

@@ -58,7 +58,7 @@ POLICY_FUNCTION void rr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_r
         STATE_OF(task, struct rr_task)->ticks = 0;
     if (queue->scheduler->tunable[RR_TABLE_SCAN]) {
         task_list_insert_before(&state->tasks, task, rr_first_from(queue, task->slot));
-        if (goes_on)
+        if (goes_on && !queue->refused)
             state->next_slot[task->cpu] = task->slot;
     } else {
         task_list_insert_before(&state->tasks, task, goes_on ? state->tasks.first : NULL);

@@ -82,4 +82,14 @@ POLICY_FUNCTION task_t *task_list_take_first(task_list_t *list)
     return task;
 }
 
+/* Returns the oldest task of the list that may run on `cpu`, or null if there is none. Costs O(n)
+ * if many may not. */
+POLICY_RARE_FUNCTION task_t *task_list_first_on(const task_list_t *list, uint32_t cpu)
+{
+    task_t *task = list->first;
+    while (task && !task_may_run_on(task, cpu) && LOOP_GUARD)
+        task = task->next;
+    return task;
+}
+
 #endif

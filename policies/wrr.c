@@ -157,6 +157,8 @@ POLICY_FUNCTION task_t *wrr_next(const run_queue_t *queue)
 POLICY_FUNCTION task_t *wrr_steal(run_queue_t *queue, uint32_t cpu)
 {
     task_t *task = wrr_next(queue);
+    if (task && !task_may_run_on(task, cpu))
+        task = task_list_first_on(&wrr_queue_of(queue)->tasks, cpu);
     int64_t horizon = queue->scheduler->tunable[WRR_HORIZON];
     if (!task || !shares_move_pays(queue, &wrr_task_of(task)->member, cpu, horizon))
         return NULL;

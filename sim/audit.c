@@ -69,6 +69,21 @@ static bool is_called(const struct cpu *cpu)
     return cpu->reschedule || cpu->late || cpu->due_first != NOBODY;
 }
 
+/* How many processes wait in the queue that the CPU could run. */
+static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, uint32_t cpu)
+{
+    const struct run_queue *waiting = &simulator->queues[queue];
+    uint32_t forbidden = 0;
+    for (uint32_t slot = 0; simulator->affinity_used && slot < simulator->most_processes; slot++) {
+        const struct process *process = process_at(simulator, slot);
+        forbidden += process->place == PLACE_QUEUED &&
+                     queue_serving(simulator, process->task.cpu) == queue &&
+                     !task_may_run_on(&process->task, cpu);
+    }
+    uint32_t kept = forbidden + waiting->held;
+    return waiting->queued > kept ? waiting->queued - kept : 0;
+}
+
 /* No CPU that could run a process idles, unless another is on its way to it. */
 static bool check_idle(const struct simulator *simulator, uint32_t queue,
                        struct simulator_error *error)
@@ -76,16 +91,16 @@ static bool check_idle(const struct simulator *simulator, uint32_t queue,
     uint32_t called = 0;
     uint32_t idle = NO_CPU;
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
+        if (queue_serving(simulator, i) == queue)
+            called += is_called(&simulator->cpus[i]);
+    }
+    for (uint32_t i = 0; i < simulator->scheduler.cpus && idle == NO_CPU; i++) {
         const struct cpu *cpu = &simulator->cpus[i];
-        if (queue_serving(simulator, i) != queue)
-            continue;
-        if (is_called(cpu))
-            called++;
-        else if (!cpu->current)
+        bool rests = queue_serving(simulator, i) == queue && !is_called(cpu) && !cpu->current;
+        if (rests && waiting_for(simulator, queue, i) > called)
             idle = i;
     }
-    const struct run_queue *waiting = &simulator->queues[queue];
-    if (idle == NO_CPU || waiting->queued - waiting->held <= called)
+    if (idle == NO_CPU)
         return true;
     set_error(error, "CPU %u is idle, though its queue holds a process", idle);
     return false;

@@ -2,6 +2,7 @@
 
 #include "sim/checks.h"
 
+#include "abi/cpu_list.h"
 #include "policies/support/attributes.h"
 #include "policies/support/groups.h"
 #include "sim/costs.h"
@@ -10,17 +11,23 @@
 #define TICK_SHORTEST 1000ull
 #define TICK_LONGEST  1000000000000ull
 
+static bool is_cpu_list(const char *text)
+{
+    uint64_t words[CPU_LIST_WORDS];
+    return cpu_list_read(text, words);
+}
+
 /* Returns what is wrong with a step, or null. `place`: its place in its program. */
 static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
-    bool to_program =
-        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ATTRIBUTE;
+    bool has_self = step->kind == STEP_ATTRIBUTE || step->kind == STEP_AFFINITY;
+    bool to_program = step->kind == STEP_FORK || step->kind == STEP_KILL || has_self;
     bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
     bool own_timer = step->kind == STEP_TIMER || step->kind == STEP_JOB;
     bool has_time = step->kind <= STEP_SLEEP_UNTIL || own_timer || step->kind == STEP_SHARED_TIMER;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
-    bool to_self = step->kind == STEP_ATTRIBUTE && step->target == WORKLOAD_SELF;
+    bool to_self = has_self && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)
         return "there is no such act";
     if (has_time && step->value > TIME_MAX)
@@ -46,6 +53,9 @@ static const char *step_flaw(const struct simulator_workload *workload,
     if (step->kind == STEP_SETGROUP &&
         !group_value_allowed(step->target, step->detail, (int64_t)step->value))
         return "there is no such group of tasks, or its value is out of its range";
+    if (step->kind == STEP_AFFINITY &&
+        (step->value >= workload->text_count || !is_cpu_list(workload->texts[step->value])))
+        return "there is no such list of CPUs";
     if (step->kind == STEP_MARK && (step->detail < MARK_BEGIN || step->detail > MARK_VALUE))
         return "there is no such mark";
     if (step->kind == STEP_LOOP && step->detail >= WORKLOAD_LOOPS_MAX)
@@ -84,7 +94,28 @@ static bool check_program(const struct simulator_workload *workload,
     return !flaw;
 }
 
-bool check_workload(const struct simulator_workload *workload, struct simulator_error *error)
+/* A process may run on one CPU of the machine at least. */
+static bool check_affinity(const struct simulator_workload *workload,
+                           const struct simulator_program *program, uint32_t cpus,
+                           struct simulator_error *error)
+{
+    for (uint32_t place = 0; place < program->count; place++) {
+        const struct workload_step *step = &program->steps[place];
+        struct cpu_set set;
+        if (step->kind != STEP_AFFINITY)
+            continue;
+        cpu_list_read(workload->texts[step->value], set.words);
+        if (cpu_set_limit(&set, cpus) > 0)
+            continue;
+        set_error(error, "program %s: cpus %s: the machine has none of them; it has %u, from 0 on",
+                  program->name, workload->texts[step->value], cpus);
+        return false;
+    }
+    return true;
+}
+
+bool check_workload(const struct simulator_workload *workload, uint32_t cpus,
+                    struct simulator_error *error)
 {
     uint64_t steps = 0;
     if (workload->program_count == 0) {
@@ -92,7 +123,8 @@ bool check_workload(const struct simulator_workload *workload, struct simulator_
         return false;
     }
     for (uint32_t i = 0; i < workload->program_count; i++) {
-        if (!check_program(workload, &workload->programs[i], error))
+        if (!check_program(workload, &workload->programs[i], error) ||
+            !check_affinity(workload, &workload->programs[i], cpus, error))
             return false;
         steps += workload->programs[i].count;
     }

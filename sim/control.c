@@ -112,6 +112,8 @@ bool simulator_migrate(struct simulator *simulator, int32_t pid, uint32_t cpu,
         set_error(error, "CPU %u: there are %u", cpu, simulator->scheduler.cpus);
     else if (process->place != PLACE_QUEUED)
         set_error(error, "pid %d is not queued", pid);
+    else if (!task_may_run_on(&process->task, cpu))
+        set_error(error, "pid %d may not run on CPU %u", pid, cpu);
     else if (process->task.cpu == cpu)
         set_error(error, "pid %d is queued on CPU %u already", pid, cpu);
     else {

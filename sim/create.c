@@ -144,6 +144,7 @@ static void lay_out(struct simulator *simulator, uint32_t cpus)
         arena_take(arena, (size_t)limit * simulator->loop_depth, sizeof(*simulator->loop_rounds));
     simulator->timer_times =
         arena_take(arena, (size_t)limit * simulator->timer_count, sizeof(*simulator->timer_times));
+    simulator->cpu_sets = arena_take(arena, limit, sizeof(*simulator->cpu_sets));
     for (uint32_t i = 0; i < SLOT_LEVELS; i++)
         simulator->slots.level[i] = arena_take(arena, slots_words(limit, i), sizeof(uint64_t));
     simulator->timers.heap = arena_take(arena, timers_room(limit), sizeof(*simulator->timers.heap));
@@ -202,6 +203,10 @@ static struct workload_step placed(struct workload_step step, const struct exten
         break;
     case STEP_LOOP:
         step.target += program_first;
+        break;
+    case STEP_AFFINITY:
+        step.value += base->texts;
+        step.target += step.target == WORKLOAD_SELF ? 0 : base->programs;
         break;
     case STEP_ATTRIBUTE:
         step.target += step.target == WORKLOAD_SELF ? 0 : base->programs;
@@ -308,7 +313,7 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
                                    struct simulator_error *error)
 {
     struct simulator draft;
-    if (!check_setup(setup, error) || !check_workload(workload, error) ||
+    if (!check_setup(setup, error) || !check_workload(workload, setup->cpus, error) ||
         !draft_machine(&draft, setup, workload, error))
         return NULL;
     struct simulator *simulator = allocate(draft, setup->cpus);
@@ -340,7 +345,7 @@ uint32_t simulator_add_workload(struct simulator *simulator,
                                 struct simulator_error *error)
 {
     uint32_t first = simulator->used.programs;
-    if (!begin_act(simulator, error) || !check_workload(workload, error))
+    if (!begin_act(simulator, error) || !check_workload(workload, simulator->scheduler.cpus, error))
         return SIMULATOR_NO_PROGRAM;
     const struct extent extent = extent_of(workload);
     if (!fits(&extent, &simulator->used, &simulator->room)) {

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#include "sim/cpu_set.h"
+#include "policies/support/cpu_set.h"
 #include "sim/events.h"
 #include "sim/process_memory.h"
 #include "sim/tracing.h"

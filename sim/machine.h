@@ -15,8 +15,8 @@
 #include "abi/system_calls.h"
 #include "abi/trace_format.h"
 #include "policies/registry.h"
+#include "policies/support/cpu_set.h"
 #include "sim/arena.h"
-#include "sim/cpu_set.h"
 #include "sim/recipe.h"
 #include "sim/simulator.h"
 #include "sim/slots.h"
@@ -158,9 +158,12 @@ struct simulator {
     struct extent room;    /* that there is, for workloads that are added, too */
     uint32_t *loop_rounds; /* by slot and loop: rounds done */
     uint32_t loop_depth;
-    uint64_t *timer_times;  /* by slot and timer: when it was due last */
-    uint32_t timer_count;   /* with one more, the time of the fork, if there may be shared ones */
-    uint64_t *shared_times; /* by shared timer; NEVER: no process has used it yet */
+    uint64_t *timer_times;    /* by slot and timer: when it was due last */
+    uint32_t timer_count;     /* with one more, the time of the fork, if there may be shared ones */
+    uint64_t *shared_times;   /* by shared timer; NEVER: no process has used it yet */
+    bool settle_again;        /* a CPU that picked again has called another one */
+    bool affinity_used;       /* some process was kept from a CPU once */
+    struct cpu_set *cpu_sets; /* by slot: what task.cpus leads to, unless that is null */
 
     struct slots slots;
     unsigned char *processes; /* process_bytes each */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "policies/policy.h"
 #include "sim/compile.h"
 #include "sim/control.h"
 #include "sim/last_words.h"
@@ -287,13 +288,15 @@ static void simulate(const struct options *options, struct outcome *outcome)
     simulator_destroy(simulator);
 }
 
-/* Checks the workload as a run of it would, and writes it as a file. Returns the exit status. */
+/* Checks the workload as a run of it would on the largest machine, and writes it as a file. Returns
+ * the exit status. */
 static int compile(const struct options *options)
 {
     struct simulator_workload workload = load(options);
     struct simulator_setup setup = options->setup;
     struct simulator_error error;
     setup.trace = NULL;
+    setup.cpus = POLICY_CPUS_MAX;
     struct simulator *simulator = simulator_create(&setup, &workload, &error);
     bool good = simulator != NULL;
     simulator_destroy(simulator);

@@ -77,6 +77,10 @@ struct process *process_create(struct simulator *simulator, struct process *pare
         INHERIT_ATTRIBUTES(&process->task, &parent->task);
     else
         SET_FIRST_ATTRIBUTES(&process->task);
+    if (parent && parent->task.cpus) {
+        simulator->cpu_sets[slot] = *parent->task.cpus;
+        process->task.cpus = &simulator->cpu_sets[slot];
+    }
     if (program != INIT_PROGRAM)
         simulator->players[program] = (struct player){slot, process->task.pid};
     if (parent)

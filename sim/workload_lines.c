@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "abi/attribute_names.h"
+#include "abi/cpu_list.h"
 #include "abi/trace_format.h"
 #include "policies/support/attributes.h"
 #include "policies/support/groups.h"
@@ -209,6 +210,20 @@ static void read_attribute(struct reader *reader, uint32_t kind)
     add_step(reader, step);
 }
 
+/* `cpus 0-3,8`, or `cpus 0-3,8 PROGRAM`, as an attribute. */
+static void read_affinity(struct reader *reader)
+{
+    static const char *const expected = "CPUs below 1024: 0-3,8";
+    struct workload_step step = {.kind = STEP_AFFINITY, .target = WORKLOAD_SELF};
+    uint64_t cpus[CPU_LIST_WORDS];
+    step.value = add_text(reader, 1, expected);
+    if (!reader->failed && !cpu_list_read(((char **)reader->texts.items)[step.value], cpus))
+        complain(reader, expected, &reader->words[1]);
+    if (reader->word_count > 2)
+        step.target = find_program(reader, 2);
+    add_step(reader, step);
+}
+
 static void read_mark(struct reader *reader)
 {
     const struct word *word = word_at(reader, 1, "begin, end or note");
@@ -371,7 +386,7 @@ static const struct line {
     {"timer", read_timer, 4},     {"kill", read_kill, 2},
     {"exit", read_exit, 2},       {"window", read_window, 2},
     {"lock", read_lock, 4},       {"setgroup", read_set_group, 4},
-    {"job", read_job, 4},
+    {"job", read_job, 4},         {"cpus", read_affinity, 3},
 };
 
 static uint32_t attribute_of_word(const struct word *word)
@@ -400,11 +415,12 @@ static void read_line(struct reader *reader)
             read_attribute(reader, attribute);
         return;
     }
-    complain(reader,
-             "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
-             "mark, job, group, window, policy, set, setgroup, kill, exit, priority or another "
-             "attribute",
-             &reader->words[0]);
+    complain(
+        reader,
+        "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
+        "mark, job, group, window, policy, set, setgroup, kill, exit, cpus, priority or another "
+        "attribute",
+        &reader->words[0]);
 }
 
 void read_lines(struct reader *reader, const char *text)

@@ -6,6 +6,7 @@
  * step means, docs/workloads.md what is different here.
  */
 
+#include "abi/cpu_list.h"
 #include "workloads/api/host.h"
 #include "workloads/api/loader.h"
 #include "workloads/api/workload.h"
@@ -63,7 +64,8 @@ static bool program_has(uint32_t which, enum workload_step_kind kind)
 static bool names_player(const struct workload_step *step)
 {
     return step->kind == STEP_KILL ||
-           (step->kind == STEP_ATTRIBUTE && step->target != WORKLOAD_SELF);
+           ((step->kind == STEP_ATTRIBUTE || step->kind == STEP_AFFINITY) &&
+            step->target != WORKLOAD_SELF);
 }
 
 /* Does any step concern the latest process of a program? */
@@ -215,12 +217,21 @@ static void give(const struct workload_step *step)
         fail("give");
 }
 
+static void set_affinity(int process, const char *list)
+{
+    uint64_t cpus[CPU_LIST_WORDS];
+    if (!cpu_list_read(list, cpus) || !host_set_affinity(process, cpus))
+        fail(list);
+}
+
 static void set_attribute(const struct workload_step *step)
 {
     int process = step->target == WORKLOAD_SELF ? 0 : player_of(step->target);
     if (process == 0 && step->target != WORKLOAD_SELF)
         return;
-    if (!host_set_attribute(process, (enum attribute_kind)step->detail, step->value))
+    if (step->kind == STEP_AFFINITY)
+        set_affinity(process, text_at(workload.texts[step->value]));
+    else if (!host_set_attribute(process, (enum attribute_kind)step->detail, step->value))
         fail("an attribute");
 }
 
@@ -295,6 +306,7 @@ static void act(const struct workload_step *step)
         meet(step);
         break;
     case STEP_ATTRIBUTE:
+    case STEP_AFFINITY:
         set_attribute(step);
         break;
     case STEP_SETGROUP:

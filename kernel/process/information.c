@@ -16,21 +16,58 @@
 
 #define ROWS_AT_ONCE 4
 
-int64_t process_set_attribute(int pid, uint32_t kind, int64_t value)
+/* Returns a process that has not ended, with process_tree_lock and its own lock held, or null, with
+ * neither; PID 0: the current one. */
+static struct process *lock_living(int pid)
 {
-    int error = -ESRCH;
-    if (kind == 0 || kind >= ATTRIBUTE_KINDS)
-        return -EINVAL;
     spinlock_acquire(&process_tree_lock);
     struct process *process = pid ? process_table_find(pid) : current_process();
     if (process) {
         spinlock_acquire(&process->lock);
         if (process->state != PROCESS_ZOMBIE)
-            error = scheduler_set_attribute(process, (enum attribute_kind)kind, value);
+            return process;
         spinlock_release(&process->lock);
     }
     spinlock_release(&process_tree_lock);
+    return NULL;
+}
+
+static void unlock_living(struct process *process)
+{
+    spinlock_release(&process->lock);
+    spinlock_release(&process_tree_lock);
+}
+
+int64_t process_set_attribute(int pid, uint32_t kind, int64_t value)
+{
+    if (kind == 0 || kind >= ATTRIBUTE_KINDS)
+        return -EINVAL;
+    struct process *process = lock_living(pid);
+    if (!process)
+        return -ESRCH;
+    int error = scheduler_set_attribute(process, (enum attribute_kind)kind, value);
+    unlock_living(process);
     return error;
+}
+
+int64_t process_set_affinity(int pid, const struct cpu_set *cpus)
+{
+    struct process *process = lock_living(pid);
+    if (!process)
+        return -ESRCH;
+    int error = scheduler_set_affinity(process, cpus);
+    unlock_living(process);
+    return error;
+}
+
+int64_t process_get_affinity(int pid, struct cpu_set *cpus)
+{
+    struct process *process = lock_living(pid);
+    if (!process)
+        return -ESRCH;
+    *cpus = scheduler_affinity(process);
+    unlock_living(process);
+    return 0;
 }
 
 int64_t process_get_attribute(int pid, uint32_t kind, int64_t *value)

@@ -170,6 +170,8 @@ static void inherit(struct process *child, const struct process *parent)
     *child->trap_frame = *parent->trap_frame;
     child->trap_frame->x[REGISTER_A0] = 0;
     INHERIT_ATTRIBUTES(&child->task, &parent->task);
+    if (parent->task.cpus)
+        scheduler_inherit_affinity(child);
     child->task.cpu = parent->task.cpu;
     child->urgent = parent->urgent;
     child->channels = channel_set_join(parent->channels);

@@ -38,6 +38,10 @@ int64_t process_sleep_until(uint64_t when);
 /* Returns 0, -ESRCH or -ERANGE. pid 0: the caller. */
 int64_t process_set_attribute(int pid, uint32_t kind, int64_t value);
 int64_t process_get_attribute(int pid, uint32_t kind, int64_t *value);
+/* The CPUs on which a process may run. Both return 0 or -ESRCH; the first one -EINVAL if there are
+ * no such CPUs. */
+int64_t process_set_affinity(int pid, const struct cpu_set *cpus);
+int64_t process_get_affinity(int pid, struct cpu_set *cpus);
 /* Fills in the row of a process; pid 0: of the caller. Returns 0 or -ESRCH. */
 int process_describe(int pid, struct process_info *row);
 /* Up to `room` rows of the processes that come after the PID *last in the order of creation; the

@@ -32,6 +32,7 @@ struct process {
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     uint32_t policy_generation; /* of the policy that knows this task */
     bool queued;                /* it is in a run queue */
+    struct cpu_set cpus;        /* what task.cpus leads to, unless that is null */
     bool urgent;                /* runs before all others: the policy never sees it */
     struct list held;           /* in the run queue's urgent ones, or while policies are switched */
     uint64_t created;

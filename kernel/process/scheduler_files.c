@@ -18,6 +18,7 @@
 #include "time/clock.h"
 
 #include "abi/attribute_names.h"
+#include "abi/cpu_list.h"
 #include "policies/support/groups.h"
 
 #include "policies/support/scheduler_text.h"
@@ -92,15 +93,26 @@ static enum attribute_kind attribute_shown(void)
     return scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY;
 }
 
+static int set_affinity(int64_t pid, const char *list)
+{
+    struct cpu_set cpus;
+    if (!cpu_list_read(list, cpus.words))
+        return -EINVAL;
+    return (int)process_set_affinity((int)pid, &cpus);
+}
+
 /* `name`: null, if it is the attribute that is shown. */
 static int set_attribute(const char *pid_text, const char *name, const char *value_text)
 {
     int64_t pid;
     int64_t value;
-    if (!text_to_number(pid_text, &pid) || !text_to_number(value_text, &value))
+    bool is_cpus = name && strcmp(name, "cpus") == 0;
+    if (!text_to_number(pid_text, &pid) || (!is_cpus && !text_to_number(value_text, &value)))
         return -EINVAL;
     if (pid < 1 || pid > INT32_MAX)
         return -ESRCH;
+    if (is_cpus)
+        return set_affinity(pid, value_text);
     uint32_t kind = name ? attribute_named(name) : (uint32_t)attribute_shown();
     if (!kind)
         return -EINVAL;
@@ -128,8 +140,8 @@ static int set_group(const char *group_text, const char *name, const char *value
                      : scheduler_set_group((uint64_t)group, group_field_named(name), value);
 }
 
-/* "POLICY[:PRESET]", "seed VALUE", "PID VALUE", "PID ATTRIBUTE VALUE" or "group NUMBER FIELD VALUE"
- */
+/* "POLICY[:PRESET]", "seed VALUE", "PID VALUE", "PID ATTRIBUTE VALUE", "PID cpus LIST" or
+ * "group NUMBER FIELD VALUE" */
 static int obey_status(char *line)
 {
     const char *word[4];

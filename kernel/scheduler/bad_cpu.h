@@ -2,9 +2,11 @@
 #ifndef KERNEL_SCHEDULER_BAD_CPU_H
 #define KERNEL_SCHEDULER_BAD_CPU_H
 
+#include "policies/support/flaws.h"
+
 /* What policies/support/hooks.h, included after this, does if a policy names a CPU that does not
- * exist. */
-_Noreturn void bad_cpu_panic(void);
-#define NOTE_BAD_CPU(scheduler) bad_cpu_panic()
+ * exist, or on which the task may not run. */
+_Noreturn void bad_cpu_panic(enum queue_flaw flaw);
+#define NOTE_BAD_CPU(scheduler, flaw) bad_cpu_panic(flaw)
 
 #endif

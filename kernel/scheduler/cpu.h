@@ -29,10 +29,12 @@ struct cpu {
     struct switch_frame idle_frame; /* the idle loop, while a process runs */
     bool reschedule;                /* set by any CPU: pick again before going on */
     enum preempt_reason reschedule_reason;
-    bool still;            /* idle, and its ticks have stopped */
-    bool look;             /* set by any CPU: a process waits somewhere, which this one may take */
-    bool serving;          /* in an interrupt: a process that is woken meanwhile has no waker */
-    struct spinlock *held; /* the lock taken last of those that this CPU holds */
+    bool after_switch; /* `expelled` or `still` may be set */
+    bool expelled; /* `previous` is to be queued elsewhere, since it may not run here any more */
+    bool still;    /* idle, and its ticks have stopped */
+    bool look;     /* set by any CPU: a process waits somewhere, which this one may take */
+    bool serving;  /* in an interrupt: a process that is woken meanwhile has no waker */
+    struct spinlock *held;            /* the lock taken last of those that this CPU holds */
     const struct spinlock *waits_for; /* another CPU has it; null: it waits for none */
 
     struct spinlock timer_lock; /* guards the heap and timer_order; is held when expiring is set */

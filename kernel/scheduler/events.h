@@ -14,6 +14,8 @@ void run_queues_init(void);
 void scheduler_request(struct cpu *cpu, enum preempt_reason reason);
 /* Calls the CPU that should run, or take, a process that was queued. The queue is locked. */
 void scheduler_announce(struct queue *queue, const struct process *process);
+/* Calls an idle CPU that may run a process which is queued in the queue of all, if there is one. */
+void scheduler_call_idle(const struct process *process);
 /* The current process does what a hook of the policy has said about it: any verdict except that to
  * continue. No queue is locked. `hook`: its name, as messages have it. */
 void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict,

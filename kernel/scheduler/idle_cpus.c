@@ -34,10 +34,12 @@ bool cpu_is_idle(uint32_t cpu)
     return word & 1ul << cpu % WORD_CPUS;
 }
 
-uint32_t idle_cpu_lowest(void)
+uint32_t idle_cpu_lowest(const struct cpu_set *cpus)
 {
     for (uint32_t first = 0; first < scheduler.cpus; first += WORD_CPUS) {
         uint64_t idle = __atomic_load_n(&idle_cpus[first / WORD_CPUS], __ATOMIC_RELAXED);
+        if (cpus)
+            idle &= cpus->words[first / WORD_CPUS];
         if (idle)
             return first + (uint32_t)__builtin_ctzl(idle);
     }
@@ -55,6 +57,7 @@ bool idle_cpu_claim(uint32_t cpu)
 void still_cpu_begin(struct cpu *cpu)
 {
     cpu->still = true;
+    cpu->after_switch = true;
     __atomic_or_fetch(&still_cpus[cpu->id / WORD_CPUS], 1ul << cpu->id % WORD_CPUS,
                       __ATOMIC_RELAXED);
 }

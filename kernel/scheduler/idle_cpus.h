@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "policies/policy.h"
 #include "scheduler/cpu.h"
 
 /* Which CPUs have nothing to run, and which of them have no ticks either. Private to
@@ -12,8 +13,8 @@
 
 void idle_cpu_set(const struct cpu *cpu, bool idle);
 bool cpu_is_idle(uint32_t cpu);
-/* Returns the lowest idle CPU, or NO_CPU if none is idle. */
-uint32_t idle_cpu_lowest(void);
+/* Returns the lowest idle CPU of a set (null: of all), or NO_CPU if none is idle. */
+uint32_t idle_cpu_lowest(const struct cpu_set *cpus);
 /* Returns true if the CPU was idle and had not been called yet. It counts as called now. */
 bool idle_cpu_claim(uint32_t cpu);
 

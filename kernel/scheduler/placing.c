@@ -20,13 +20,6 @@ MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *unused, uint32_t
     return process ? &process->task : NULL;
 }
 
-MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
-{
-    (void)task;
-    (void)cpu;
-    return true;
-}
-
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
     return process_of(task)->urgent;
@@ -41,9 +34,8 @@ MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *unused, uint32_t cpu)
 MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *unused, const task_t *task)
 {
     (void)unused;
-    (void)task;
     uint32_t cpu;
-    while ((cpu = idle_cpu_lowest()) != NO_CPU && !idle_cpu_claim(cpu))
+    while ((cpu = idle_cpu_lowest(task->cpus)) != NO_CPU && !idle_cpu_claim(cpu))
         ;
     return cpu;
 }
@@ -55,11 +47,18 @@ void scheduler_announce(struct queue *queue, const struct process *process)
         scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
 }
 
+void scheduler_call_idle(const struct process *process)
+{
+    uint32_t cpu = claim_lowest_idle_cpu(&scheduler, &process->task);
+    if (cpu != NO_CPU)
+        scheduler_request(&cpus[cpu], PREEMPT_WAKEUP);
+}
+
 /* The process's own CPU gives way, unless that is busy and another one is idle. */
 static uint32_t choose_cpu_for_urgent(const struct process *process)
 {
-    uint32_t own = process->task.cpu;
-    uint32_t idle = cpu_is_idle(own) ? own : idle_cpu_lowest();
+    uint32_t own = allowed_cpu(&scheduler, &process->task, process->task.cpu);
+    uint32_t idle = cpu_is_idle(own) ? own : idle_cpu_lowest(process->task.cpus);
     return idle == NO_CPU ? own : idle;
 }
 
@@ -100,9 +99,9 @@ void scheduler_add(struct process *process, enum enqueue_reason reason)
         process->task.waker = (int32_t)(cpu->serving ? 0 : pid_of(cpu->current));
         process->task.waker_cpu = cpu->id;
         trace_record(TRACE_WAKEUP, pid_of(process), (uint32_t)process->task.waker, to);
-        if (from != to)
-            trace_record(TRACE_MIGRATE, pid_of(process), from, to);
     }
+    if (from != to && reason != ENQUEUE_NEW)
+        trace_record(TRACE_MIGRATE, pid_of(process), from, to);
     queue_add(queue, process, reason);
     scheduler_announce(queue, process);
     queue_unlock(queue);

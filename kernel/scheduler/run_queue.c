@@ -4,6 +4,7 @@
 
 #include "lib/panic.h"
 #include "lib/string.h"
+#include "scheduler/events.h"
 #include "scheduler/policy_times.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/tasks.h"
@@ -78,9 +79,9 @@ _Noreturn void queue_panic(const struct run_queue *queue, const struct task *tas
           queue->cpu);
 }
 
-_Noreturn void bad_cpu_panic(void)
+_Noreturn void bad_cpu_panic(enum queue_flaw flaw)
 {
-    panic("policy %s " FLAW_CPU_TEXT, policy->name);
+    panic("policy %s %s", policy->name, flaw == FLAW_PLACE ? FLAW_PLACE_TEXT : FLAW_CPU_TEXT);
 }
 
 static void add_urgent(struct queue *queue, struct process *process)
@@ -136,19 +137,54 @@ void queue_remove(struct queue *queue, struct process *process)
         run_queue_remove(policy, &queue->view, &process->task);
 }
 
+/* Returns the first urgent process that may run on the CPU, or null if there is none. */
+static struct process *first_urgent(const struct queue *queue, uint32_t cpu)
+{
+    for (struct list *at = queue->urgent.next; at != &queue->urgent; at = at->next) {
+        struct process *urgent = container_of(at, struct process, held);
+        if (task_may_run_on(&urgent->task, cpu) || scheduler.ending)
+            return urgent;
+    }
+    return NULL;
+}
+
+/* As run_queue_pick_for(). (Not inline, and this CPU is found anew: what that needs of registers
+ * would be saved at each decision.) */
+static __attribute__((noinline)) struct task *pick_allowed(struct queue *queue, struct task *task)
+{
+    const struct cpu *cpu = this_cpu();
+    task = hand_out_another(policy, &queue->view, task, cpu->id, false);
+    /* This CPU may leave to an idle one what it ran until now. */
+    if (scheduler.queues == 1 && cpu->current && cpu->current->queued && !scheduler.ending)
+        scheduler_call_idle(cpu->current);
+    return task;
+}
+
+static inline struct process *pick_from_policy(struct queue *queue, uint32_t cpu)
+{
+    struct task *task = run_queue_pick(policy, &queue->view, cpu);
+    if (task && task->cpus)
+        task = pick_allowed(queue, task);
+    return task ? process_of(task) : NULL;
+}
+
+/* Urgent processes wait, of which maybe none may run on the CPU. */
+static __attribute__((noinline)) struct process *pick_urgent(struct queue *queue, uint32_t cpu)
+{
+    struct process *urgent = first_urgent(queue, cpu);
+    if (!urgent)
+        return pick_from_policy(queue, cpu);
+    queue->view.remark = 0;
+    queue->view.turn_end = 0;
+    queue->view.current = NULL;
+    urgent_taken_out(urgent);
+    return urgent;
+}
+
 struct process *queue_pick(struct queue *queue, uint32_t cpu)
 {
     kernel_assert(spinlock_held(&queue->lock));
-    if (!list_empty(&queue->urgent)) {
-        struct process *urgent = container_of(queue->urgent.next, struct process, held);
-        queue->view.remark = 0;
-        queue->view.turn_end = 0;
-        queue->view.current = NULL;
-        urgent_taken_out(urgent);
-        return urgent;
-    }
-    struct task *task = run_queue_pick(policy, &queue->view, cpu);
-    return task ? process_of(task) : NULL;
+    return list_empty(&queue->urgent) ? pick_from_policy(queue, cpu) : pick_urgent(queue, cpu);
 }
 
 bool queue_waits(const struct queue *queue)
@@ -198,9 +234,7 @@ bool queues_wait(void)
 uint32_t queue_place(const struct process *process, enum enqueue_reason reason)
 {
     struct queue *queue = queue_lock(this_cpu()->id);
-    uint32_t cpu = process->task.cpu;
-    if (scheduler.queues > 1)
-        cpu = policy_place(policy, &scheduler, &process->task, reason);
+    uint32_t cpu = policy_place(policy, &scheduler, &process->task, reason);
     queue_unlock(queue);
     return cpu;
 }
@@ -228,7 +262,7 @@ static bool lock_two(uint32_t cpu, uint32_t other, struct queue **own, struct qu
 /* Both are locked. Returns null if the policy has no task to move. */
 static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
 {
-    struct task *task = run_queue_steal(policy, &from->view, cpu);
+    struct task *task = run_queue_steal_for(policy, &from->view, cpu);
     if (!task)
         return NULL;
     struct process *process = process_of(task);
@@ -238,17 +272,38 @@ static struct process *move(struct queue *from, struct queue *to, uint32_t cpu)
     return process;
 }
 
-struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
+/* The CPU's own queue is locked, and is so again afterwards, if not throughout. */
+static struct process *pull_from(struct queue **own, uint32_t cpu, uint32_t other)
 {
     struct queue *from;
-    uint32_t other = balance(cpu, idle);
-    if (other == NO_CPU)
-        return NULL;
     queue_unlock(*own);
     if (!lock_two(cpu, other, own, &from))
         return NULL;
     struct process *process = move(from, *own, cpu);
     queue_unlock(from);
+    return process;
+}
+
+/* The queue that the policy named had no process for an idle CPU, maybe since those that wait there
+ * may not run on it: then any other queue may have one. */
+static __attribute__((noinline)) struct process *pull_from_any(struct queue **own, uint32_t cpu)
+{
+    struct process *process = NULL;
+    for (uint32_t i = 0; i < scheduler.queues && scheduler.queues > 1 && !process; i++) {
+        if (i != cpu && __atomic_load_n(&queues[i].view.queued, __ATOMIC_RELAXED) > 0)
+            process = pull_from(own, cpu, i);
+    }
+    return process;
+}
+
+struct process *queue_pull(struct queue **own, uint32_t cpu, bool idle)
+{
+    uint32_t other = balance(cpu, idle);
+    if (other == NO_CPU)
+        return NULL;
+    struct process *process = pull_from(own, cpu, other);
+    if (!process && idle && scheduler_affinity_used)
+        process = pull_from_any(own, cpu);
     return process;
 }
 

@@ -13,8 +13,10 @@
 
 #include "abi/errors.h"
 #include "lib/panic.h"
+#include "lib/string.h"
 #include "memory/address_space.h"
 #include "policies/support/attributes.h"
+#include "policies/support/cpu_set.h"
 #include "process/owners.h"
 #include "scheduler/events.h"
 #include "scheduler/idle_cpus.h"
@@ -44,6 +46,18 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
         cpu_interrupt(cpu);
 }
 
+/* The process, which may run on some CPUs alone, has just been queued by the CPU that it leaves. */
+static __attribute__((noinline)) void expel_if_forbidden(struct queue *queue,
+                                                         struct process *process)
+{
+    struct cpu *cpu = this_cpu();
+    if (task_may_run_on(&process->task, cpu->id))
+        return;
+    queue_remove(queue, process);
+    cpu->expelled = true;
+    cpu->after_switch = true;
+}
+
 /* The process gives up the CPU: back into the queue if it is still runnable. */
 static void leave(struct queue *queue, struct process *process, enum stop_reason stop,
                   enum enqueue_reason reason)
@@ -53,8 +67,11 @@ static void leave(struct queue *queue, struct process *process, enum stop_reason
     task_count_run_time(&process->task, queue->view.now);
     cpu->occupied = false;
     run_queue_leave(policy, &queue->view, &process->task, stop);
-    if (stop == STOP_RUNNABLE)
-        queue_add(queue, process, reason);
+    if (stop != STOP_RUNNABLE)
+        return;
+    queue_add(queue, process, reason);
+    if (process->task.cpus)
+        expel_if_forbidden(queue, process);
 }
 
 /* The process gets the CPU. */
@@ -102,6 +119,25 @@ static void end_scheduling(struct cpu *cpu)
     trace_record(TRACE_SCHEDULER_EXIT, pid_of(cpu->current), 0, cycles);
 }
 
+/* The process has left this CPU, on which it may not run any more. */
+static void queue_expelled(struct cpu *cpu, struct process *process)
+{
+    cpu->expelled = false;
+    spinlock_acquire(&process->lock);
+    scheduler_add(process, ENQUEUE_MOVED);
+    spinlock_release(&process->lock);
+}
+
+/* What few switches leave to do. The queue is unlocked. */
+static __attribute__((noinline)) void do_after_switch(struct cpu *cpu, struct process *previous)
+{
+    cpu->after_switch = false;
+    if (cpu->still)
+        still_cpu_end(cpu);
+    if (cpu->expelled)
+        queue_expelled(cpu, previous);
+}
+
 /* Part of each decision, and so part of the function that takes it. */
 static inline __attribute__((always_inline)) void finish_switch(struct cpu *cpu)
 {
@@ -111,8 +147,8 @@ static inline __attribute__((always_inline)) void finish_switch(struct cpu *cpu)
         __atomic_store_n(&previous->on_cpu, false, __ATOMIC_RELEASE);
     end_scheduling(cpu);
     queue_unlock(cpu->locked_queue);
-    if (cpu->still)
-        still_cpu_end(cpu);
+    if (cpu->after_switch)
+        do_after_switch(cpu, previous);
 }
 
 void scheduler_finish_switch(void)
@@ -153,7 +189,8 @@ static void reschedule(enum stop_reason stop, enum enqueue_reason reason, bool v
         leave(queue, previous, stop, reason);
     struct process *next = queue_pick(queue, cpu->id);
     /* A pull unlocks the queue for a moment: even if it brought none, a process may have come. */
-    while (!next && (queue_pull(&queue, cpu->id, true) || queue_waits(queue)))
+    while (!next && scheduler.queues > 1 &&
+           (queue_pull(&queue, cpu->id, true) || queue_waits(queue)))
         next = queue_pick(queue, cpu->id);
     record_decision(queue, next);
     policy_times_set_turn(cpu, next ? queue->view.turn_end : 0);
@@ -231,24 +268,82 @@ static void put_back(struct queue *queue, struct process *process)
     scheduler_announce(queue, process);
 }
 
-int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value)
+/* A process is about to be changed. Returns its queue, locked; one that is queued is taken out. */
+static struct queue *begin_change(struct process *process, bool *queued)
 {
-    if (!attribute_allowed(kind, value))
-        return -ERANGE;
     struct queue *queue = queue_lock_of_process(process);
-    bool queued = process->queued;
-    trace_record(TRACE_ATTRIBUTE, pid_of(process), kind, (uint64_t)value);
-    if (queued)
+    *queued = process->queued;
+    if (*queued)
         queue_remove(queue, process);
-    STORE_ATTRIBUTE(&process->task, kind, value);
+    return queue;
+}
+
+static void end_change(struct queue *queue, struct process *process, bool queued)
+{
+    bool stays = task_may_run_on(&process->task, process->task.cpu);
     run_queue_changed(policy, &queue->view, &process->task);
-    if (queued)
+    if (queued && stays)
         put_back(queue, process);
     else if (process->on_cpu)
         scheduler_request(&cpus[process->task.cpu], PREEMPT_POLICY);
     queue_unlock(queue);
+    if (queued && !stays)
+        scheduler_add(process, ENQUEUE_MOVED);
     owners_changed(process);
+}
+
+int scheduler_set_attribute(struct process *process, enum attribute_kind kind, int64_t value)
+{
+    bool queued;
+    if (!attribute_allowed(kind, value))
+        return -ERANGE;
+    struct queue *queue = begin_change(process, &queued);
+    trace_record(TRACE_ATTRIBUTE, pid_of(process), kind, (uint64_t)value);
+    STORE_ATTRIBUTE(&process->task, kind, value);
+    end_change(queue, process, queued);
     return 0;
+}
+
+/* ---- on which CPUs a process may run ---- */
+
+bool scheduler_affinity_used;
+
+int scheduler_set_affinity(struct process *process, const struct cpu_set *cpus)
+{
+    bool queued;
+    struct cpu_set set = *cpus;
+    uint32_t count = cpu_set_limit(&set, scheduler.cpus);
+    if (count == 0)
+        return -EINVAL;
+    struct queue *queue = begin_change(process, &queued);
+    for (uint32_t word = 0; word * 64 < scheduler.cpus; word++)
+        trace_record(TRACE_AFFINITY, pid_of(process), word, set.words[word]);
+    cpu_set_give(&process->task, &process->cpus, &set, count, scheduler.cpus);
+    if (process->task.cpus)
+        __atomic_store_n(&scheduler_affinity_used, true, __ATOMIC_RELAXED);
+    end_change(queue, process, queued);
+    return 0;
+}
+
+struct cpu_set scheduler_affinity(const struct process *process)
+{
+    struct cpu_set set;
+    if (process->task.cpus)
+        return process->cpus;
+    memset(&set, 0xff, sizeof(set));
+    cpu_set_limit(&set, scheduler.cpus);
+    return set;
+}
+
+void scheduler_inherit_affinity(struct process *child)
+{
+    struct process *parent = current_process();
+    spinlock_acquire(&parent->lock);
+    if (parent->task.cpus) {
+        child->cpus = parent->cpus;
+        child->task.cpus = &child->cpus;
+    }
+    spinlock_release(&parent->lock);
 }
 
 void scheduler_tell_waiters_changed(struct process *owner)

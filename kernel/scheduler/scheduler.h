@@ -30,7 +30,8 @@ _Noreturn void scheduler_end(void); /* it is a zombie */
 /* A new process's first act, in place of the return from the switch. */
 void scheduler_finish_switch(void);
 
-/* A process becomes runnable for the first time, or wakes. The caller holds its lock. */
+/* A process becomes runnable for the first time, or wakes, or is moved as it may not run any more
+ * where it was. The caller holds its lock. */
 void scheduler_add(struct process *process, enum enqueue_reason reason);
 /* A process has ended and is about to be freed. */
 void scheduler_forget(struct process *process);
@@ -44,6 +45,15 @@ int scheduler_set_attribute(struct process *process, enum attribute_kind kind, i
 
 /* Sets what a group of tasks has (enum group_field). Returns 0 or -ERANGE, and nothing changed. */
 int scheduler_set_group(uint64_t group, uint32_t field, int64_t value);
+/* Lets a process run on these CPUs alone, of which those that do not exist count for nothing; the
+ * caller holds its lock. Returns 0 or -EINVAL if none of them exists. */
+int scheduler_set_affinity(struct process *process, const struct cpu_set *cpus);
+/* Has any process ever been kept from a CPU? */
+extern bool scheduler_affinity_used;
+/* Returns the CPUs on which a process may run, of those that exist; the caller holds its lock. */
+struct cpu_set scheduler_affinity(const struct process *process);
+/* The current process's child may run where its parent may. */
+void scheduler_inherit_affinity(struct process *child);
 
 /* Does the policy in force ask who waits for whom? It does so until it is switched, and that takes
  * owners_lock. */

@@ -278,6 +278,30 @@ static int64_t call_setgroup(const uint64_t argument[])
     return scheduler_set_group(argument[0], (uint32_t)argument[1], (int64_t)argument[2]);
 }
 
+#define AFFINITY_WORDS (POLICY_CPUS_MAX / 64)
+
+static int64_t call_setaffinity(const uint64_t argument[])
+{
+    struct cpu_set cpus = {0};
+    int words = (int)argument[2];
+    if (words < 1 || words > AFFINITY_WORDS)
+        return -EINVAL;
+    int error = copy_from_user(cpus.words, argument[1], (size_t)words * sizeof(*cpus.words));
+    return error ? error : process_set_affinity((int)argument[0], &cpus);
+}
+
+static int64_t call_getaffinity(const uint64_t argument[])
+{
+    struct cpu_set cpus;
+    int words = (int)argument[2];
+    if (words < ((int)machine.cpus + 63) / 64 || words > AFFINITY_WORDS)
+        return -EINVAL;
+    int64_t error = process_get_affinity((int)argument[0], &cpus);
+    if (error)
+        return error;
+    return copy_to_user(argument[1], cpus.words, (size_t)words * sizeof(*cpus.words));
+}
+
 static int64_t call_getpinfo(const uint64_t argument[])
 {
     return process_get_info(argument[0], (int)argument[1]);
@@ -443,6 +467,8 @@ static struct system_call calls[] = {
     [SYSTEM_CALL_SETATTRIBUTE] = {"setattribute", call_setattribute},
     [SYSTEM_CALL_GETATTRIBUTE] = {"getattribute", call_getattribute},
     [SYSTEM_CALL_SETGROUP] = {"setgroup", call_setgroup},
+    [SYSTEM_CALL_SETAFFINITY] = {"setaffinity", call_setaffinity},
+    [SYSTEM_CALL_GETAFFINITY] = {"getaffinity", call_getaffinity},
     [SYSTEM_CALL_GETPINFO] = {"getpinfo", call_getpinfo},
     [SYSTEM_CALL_GETCONTEXTSWITCHES] = {"getcontextswitches", call_getcontextswitches},
     [SYSTEM_CALL_GETSTATS] = {"getstats", call_getstats},

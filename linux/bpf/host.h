@@ -40,8 +40,8 @@ enum custody {
 struct thread_slot {
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
-    uint64_t allowed[CPU_WORDS]; /* CPUs on which Linux lets it run */
-    uint64_t turn_end;           /* as the policy said when it picked it, or since; 0: it did not */
+    struct cpu_set allowed; /* CPUs on which Linux lets it run */
+    uint64_t turn_end;      /* as the policy said when it picked it, or since; 0: it did not */
     uint32_t place;
     uint32_t custody; /* by atomic operations */
     uint32_t known;   /* 1: the policy has had task_init() of it */

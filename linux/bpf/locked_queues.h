@@ -72,11 +72,9 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
                                         uint32_t cpu)
 {
     choice->slot = slot;
-    choice->cpu = cpu;
     if (!slot)
         return;
-    if (!may_run_on(slot, cpu))
-        choice->cpu = lowest_allowed(slot);
+    choice->cpu = allowed_cpu(&host->scheduler, &slot->task, cpu);
     enter(queue, slot, choice->cpu, queue->view.turn_end);
     choice->queued = queue->view.queued;
     choice->remark = queue->view.remark;

@@ -160,11 +160,6 @@ MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint3
     return (const task_t *)host->occupant[cpu % POLICY_CPUS_MAX];
 }
 
-MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
-{
-    return may_run_on((const slot_t *)task, cpu);
-}
-
 /* Urgent threads are not the policy's: Linux runs them in other scheduling classes. */
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
@@ -181,7 +176,7 @@ MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cp
 static __noinline uint32_t find_idle(const slot_t *slot)
 {
     for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
-        if (!host->occupant[cpu % POLICY_CPUS_MAX] && may_run_on(slot, cpu))
+        if (!host->occupant[cpu % POLICY_CPUS_MAX] && task_may_run_on(&slot->task, cpu))
             return cpu;
     }
     return NO_CPU;
@@ -217,7 +212,7 @@ static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
     slot_t *slot = slot_of_task(run_queue_steal(&POLICY, &from->view, cpu));
     if (!slot)
         return NULL;
-    if (!may_run_on(slot, cpu)) {
+    if (!task_may_run_on(&slot->task, cpu)) {
         queue_add(from, slot, ENQUEUE_MOVED);
         return NULL;
     }
@@ -230,12 +225,9 @@ static __noinline slot_t *move(queue_t *from, queue_t *to, uint32_t cpu)
 
 static __noinline uint32_t place_thread(const slot_t *slot, uint32_t reason, uint32_t otherwise)
 {
-    uint32_t cpu = otherwise;
     if (host->scheduler.queues > 1)
-        cpu = policy_place(&POLICY, &host->scheduler, &slot->task, (enum enqueue_reason)reason);
-    if (may_run_on(slot, cpu))
-        return cpu;
-    return may_run_on(slot, otherwise) ? otherwise : lowest_allowed(slot);
+        return policy_place(&POLICY, &host->scheduler, &slot->task, (enum enqueue_reason)reason);
+    return allowed_cpu(&host->scheduler, &slot->task, otherwise);
 }
 
 #endif

@@ -77,30 +77,19 @@ static __always_inline void read_attributes(slot_t *slot, const struct task_attr
         SET_FIRST_ATTRIBUTES(&slot->task);
 }
 
+/* The policy sees no set of a thread that may run on all CPUs. */
 static __noinline void read_allowed(slot_t *slot, const struct cpumask *mask)
 {
+    uint32_t allowed = unseen(0);
     for (uint32_t word = unseen(0); word < CPU_WORDS && can_loop; word++)
-        slot->allowed[word] = 0;
+        slot->allowed.words[word] = 0;
     for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
-        if (bpf_cpumask_test_cpu(cpu, mask))
-            slot->allowed[cpu / 64 % CPU_WORDS] |= 1ull << cpu % 64;
+        if (!bpf_cpumask_test_cpu(cpu, mask))
+            continue;
+        slot->allowed.words[cpu / 64 % CPU_WORDS] |= 1ull << cpu % 64;
+        allowed++;
     }
-}
-
-static __always_inline bool may_run_on(const slot_t *slot, uint32_t cpu)
-{
-    return slot->allowed[cpu / 64 % CPU_WORDS] >> cpu % 64 & 1;
-}
-
-/* Returns the lowest CPU on which `slot` may run; 0 if there is none, which Linux prevents. */
-
-static __noinline uint32_t lowest_allowed(const slot_t *slot)
-{
-    for (uint32_t cpu = unseen(0); cpu < host->scheduler.cpus && can_loop; cpu++) {
-        if (may_run_on(slot, cpu))
-            return cpu;
-    }
-    return 0;
+    slot->task.cpus = allowed < host->scheduler.cpus ? &slot->allowed : NULL;
 }
 
 #endif

@@ -335,7 +335,8 @@ POLICY_FUNCTION void study_lottery_dequeue(run_queue_t *queue, task_t *task)
 
 /* The CPU where the fewest tickets wait, the lowest of several: a task that runs has left its
  * queue, and does not count. */
-POLICY_FUNCTION uint32_t study_lottery_fewest_waiting(const scheduler_t *scheduler)
+POLICY_FUNCTION uint32_t study_lottery_fewest_waiting(const scheduler_t *scheduler,
+                                                      const task_t *task)
 {
     uint32_t best = 0;
     uint64_t fewest = UINT64_MAX;
@@ -343,7 +344,7 @@ POLICY_FUNCTION uint32_t study_lottery_fewest_waiting(const scheduler_t *schedul
         const study_lottery_queue_t *state =
             STATE_OF(scheduler->queue[cpu], struct study_lottery_queue);
         uint64_t tickets = state->tickets_waiting;
-        if (tickets < fewest) {
+        if (tickets < fewest && task_may_run_on(task, cpu)) {
             best = cpu;
             fewest = tickets;
         }
@@ -355,10 +356,10 @@ POLICY_FUNCTION uint32_t study_lottery_place(const scheduler_t *scheduler, const
                                              enum enqueue_reason reason)
 {
     if (scheduler->tunable[STUDY_BALANCE] == BALANCE_NONE && reason == ENQUEUE_WOKEN)
-        return task->cpu;
+        return place_own(scheduler, task);
     if (scheduler->tunable[STUDY_PLACEMENT] == PLACE_FEWEST_TASKS)
         return place_fewest(scheduler, task);
-    return reason == ENQUEUE_NEW ? study_lottery_fewest_waiting(scheduler)
+    return reason == ENQUEUE_NEW ? study_lottery_fewest_waiting(scheduler, task)
                                  : shares_place(scheduler, task, reason);
 }
 

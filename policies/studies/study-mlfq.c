@@ -164,17 +164,20 @@ POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
 
 POLICY_FUNCTION task_t *study_mlfq_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
     feedback_boost_queue(queue);
-    task_t *task = feedback_take(queue);
-    if (task)
+    task_t *task = feedback_first_on(queue, cpu);
+    if (task) {
+        feedback_dequeue(queue, task);
         study_mlfq_task_of(task)->moved = true;
+    }
     return task;
 }
 
 POLICY_FUNCTION task_t *study_mlfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = study_mlfq_steal(queue, cpu);
+    (void)cpu;
+    feedback_boost_queue(queue);
+    task_t *task = feedback_take(queue);
     if (task) {
         feedback_begin_turn(queue, task);
         study_mlfq_task_of(task)->moved = false;

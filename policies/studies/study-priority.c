@@ -266,9 +266,10 @@ POLICY_FUNCTION void study_priority_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *study_priority_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
     study_priority_age(queue);
     task_t *task = aging_first(aging_queue_of(queue));
+    if (task && !task_may_run_on(task, cpu))
+        task = aging_first_on(aging_queue_of(queue), cpu);
     if (task) {
         study_priority_take(queue, task);
         study_priority_task_of(task)->moved = true;
@@ -278,9 +279,12 @@ POLICY_FUNCTION task_t *study_priority_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = study_priority_steal(queue, cpu);
+    (void)cpu;
+    study_priority_age(queue);
+    task_t *task = aging_first(aging_queue_of(queue));
     if (task) {
         study_priority_task_t *own = study_priority_task_of(task);
+        study_priority_take(queue, task);
         passes_begin_turn(queue, study_priority_idle_passes(queue->scheduler));
         own->moved = false;
         queue->remark = own->aging.level;
@@ -370,11 +374,12 @@ POLICY_FUNCTION uint32_t study_priority_place(const scheduler_t *scheduler, cons
     if (scheduler->tunable[STUDY_PLACEMENT] == PLACE_BY_LEVEL)
         return place_by_level(scheduler, task, reason);
     if (reason != ENQUEUE_NEW)
-        return task->cpu;
-    uint32_t best = 0;
-    for (uint32_t cpu = LOOP_START(1); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
-        if (study_priority_crowd(scheduler->queue[cpu]) <
-            study_priority_crowd(scheduler->queue[best]))
+        return place_own(scheduler, task);
+    uint32_t best = NO_CPU;
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && LOOP_GUARD; cpu++) {
+        if (task_may_run_on(task, cpu) &&
+            (best == NO_CPU || study_priority_crowd(scheduler->queue[cpu]) <
+                                   study_priority_crowd(scheduler->queue[best])))
             best = cpu;
     }
     return best;

@@ -10,13 +10,15 @@
 
 #include "policies/placement.h"
 #include "policies/policy.h"
+#include "policies/support/flaws.h"
 
 #define HOOK_FUNCTION static inline __attribute__((always_inline, unused))
 
-/* Hears of a CPU that place(), push() or balance() named and that does not exist: another one is
- * taken then. A host that can say so defines it before. */
+/* Hears of a CPU that place(), push() or balance() named and that does not exist (FLAW_CPU), or on
+ * which the task may not run (FLAW_PLACE): another one is taken then. A host that can say so
+ * defines it before. */
 #ifndef NOTE_BAD_CPU
-#define NOTE_BAD_CPU(scheduler) ((void)(scheduler))
+#define NOTE_BAD_CPU(scheduler, flaw) ((void)(scheduler))
 #endif
 
 HOOK_FUNCTION void policy_init_scheduler(const struct policy *policy, scheduler_t *scheduler)
@@ -72,18 +74,30 @@ HOOK_FUNCTION bool policy_preempts(const struct policy *policy, run_queue_t *que
     return policy->preempts && policy->preempts(queue, task, running);
 }
 
-/* The queue for a task that is forked or woken: a number below scheduler->queues. */
+/* Returns the CPU if the task may run there, or else the lowest on which it may. */
+HOOK_FUNCTION uint32_t allowed_cpu(const scheduler_t *scheduler, const task_t *task, uint32_t cpu)
+{
+    return task_may_run_on(task, cpu) ? cpu : place_lowest(scheduler, task, cpu);
+}
+
+/* The CPU for a task that is forked or woken, or may not run any more where it was: one on which it
+ * may run. With one queue for all CPUs that is its own, if it may run there. */
 HOOK_FUNCTION uint32_t policy_place(const struct policy *policy, const scheduler_t *scheduler,
                                     const task_t *task, enum enqueue_reason reason)
 {
     if (scheduler->queues == 1)
-        return 0;
+        return allowed_cpu(scheduler, task, task->cpu);
     uint32_t cpu =
         policy->place ? policy->place(scheduler, task, reason) : place_fewest(scheduler, task);
-    if (cpu < scheduler->queues)
+    if (cpu >= scheduler->queues) {
+        NOTE_BAD_CPU(scheduler, FLAW_CPU);
+        cpu = 0;
+    } else if (task_may_run_on(task, cpu)) {
         return cpu;
-    NOTE_BAD_CPU(scheduler);
-    return 0;
+    } else {
+        NOTE_BAD_CPU(scheduler, FLAW_PLACE);
+    }
+    return allowed_cpu(scheduler, task, cpu);
 }
 
 /* Another queue's number or NO_CPU, of what push() or balance() of `cpu` returned. */
@@ -93,7 +107,7 @@ HOOK_FUNCTION uint32_t policy_other_queue(const scheduler_t *scheduler, uint32_t
     if (named < scheduler->queues)
         return named != cpu ? named : NO_CPU;
     if (named != NO_CPU)
-        NOTE_BAD_CPU(scheduler);
+        NOTE_BAD_CPU(scheduler, FLAW_CPU);
     return NO_CPU;
 }
 

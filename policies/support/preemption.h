@@ -10,8 +10,6 @@
 
 /* Returns the task that has the CPU, or null if none has it, or one that may not be preempted. */
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu);
-/* Does the host let the task run there? */
-MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu);
 /* Does the host run the task before all that the policy orders? */
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task);
 /* Is the CPU idle and not called yet? Then it counts as called. */

@@ -15,29 +15,6 @@
 #include "policies/support/hooks.h"
 #include "policies/support/mechanism.h"
 
-/* What a policy, or a host's own count, has got wrong. */
-enum queue_flaw {
-    FLAW_NONE,
-    FLAW_LOST,
-    FLAW_HELD,
-    FLAW_GIVEN,
-    FLAW_COUNT,
-    FLAW_VERDICT,
-    FLAW_CPU,
-};
-
-/* What is said of it, after the policy's name. */
-#define BROKE_A_RULE   "broke a rule: "
-#define FLAW_LOST_TEXT BROKE_A_RULE "its pick() returned null while tasks are queued that may run"
-#define FLAW_HELD_TEXT                                                                             \
-    BROKE_A_RULE "its pick() held all tasks back, and no alarm is set that would let them run"
-#define FLAW_GIVEN_TEXT BROKE_A_RULE "its pick() or steal() returned a task that is not queued"
-#define FLAW_COUNT_TEXT "was in force when a run queue's count of running tasks was wrong"
-#define FLAW_VERDICT_TEXT                                                                          \
-    BROKE_A_RULE "its tick() or turn_over() returned a verdict that does not exist"
-#define FLAW_CPU_TEXT                                                                              \
-    BROKE_A_RULE "its place(), push() or balance() named a CPU that does not exist"
-
 /* ---- what the host defines ---- */
 
 /* Has the policy in force heard of the task, by task_init()? */
@@ -80,6 +57,7 @@ MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t
     queue->alarm = 0;
     queue->held = 0;
     queue->said.told = 0;
+    queue->refused = false;
     scheduler->queue[cpu] = queue;
     policy_init_queue(policy, queue);
 }
@@ -189,6 +167,68 @@ MECHANISM_FUNCTION task_t *run_queue_steal(const struct policy *policy, run_queu
     task_t *task = policy_steal(policy, queue, cpu);
     return task && task_taken_out(queue, task) ? task : NULL;
 }
+
+/* ---- tasks that may not run on every CPU ---- */
+
+/* Puts the tasks back that were refused, the last one first: so a policy that puts each before all
+ * others has them in their order of before. */
+MECHANISM_FUNCTION void put_back_refused(const struct policy *policy, run_queue_t *queue,
+                                         task_t *refused, enum enqueue_reason reason)
+{
+    queue->refused = reason == ENQUEUE_PREEMPTED;
+    while (refused && LOOP_GUARD) {
+        task_t *task = refused;
+        refused = task->next;
+        task->next = NULL;
+        task_set_queued(task, true);
+        policy->enqueue(queue, task, reason);
+        queue->queued++;
+    }
+    queue->refused = false;
+}
+
+/* The task, which was just picked or (`steals`) stolen for `cpu`, may run on some CPUs alone. If
+ * that is none of them, returns the next one that the policy hands out and that may run there,
+ * taken out like the first, or null if there is none. To the policy a task that was picked and is
+ * refused was preempted at once. While the policy ends, all are handed out. */
+POLICY_RARE_FUNCTION task_t *hand_out_another(const struct policy *policy, run_queue_t *queue,
+                                              task_t *task, uint32_t cpu, bool steals)
+{
+    task_t *refused = NULL;
+    if (queue->scheduler->ending)
+        return task;
+    while (task && !task_may_run_on(task, cpu) && LOOP_GUARD) {
+        if (!steals) {
+            task->picked_since = queue->now;
+            queue->current = NULL;
+            policy_stop(policy, queue, task, STOP_RUNNABLE);
+        }
+        task->next = refused;
+        refused = task;
+        task = steals ? run_queue_steal(policy, queue, cpu) : run_queue_pick(policy, queue, cpu);
+    }
+    put_back_refused(policy, queue, refused,
+                     steals && policy->steal ? ENQUEUE_MOVED : ENQUEUE_PREEMPTED);
+    return task;
+}
+
+/* As run_queue_pick(), of the tasks that may run on the CPU. */
+MECHANISM_FUNCTION task_t *run_queue_pick_for(const struct policy *policy, run_queue_t *queue,
+                                              uint32_t cpu)
+{
+    task_t *task = run_queue_pick(policy, queue, cpu);
+    return task && task->cpus ? hand_out_another(policy, queue, task, cpu, false) : task;
+}
+
+/* As run_queue_steal(), of the tasks that may run on the CPU. */
+MECHANISM_FUNCTION task_t *run_queue_steal_for(const struct policy *policy, run_queue_t *queue,
+                                               uint32_t cpu)
+{
+    task_t *task = run_queue_steal(policy, queue, cpu);
+    return task && task->cpus ? hand_out_another(policy, queue, task, cpu, true) : task;
+}
+
+/* ---- what is different for a task, or in time ---- */
 
 /* A queued task is about to get another attribute: take it out, store that, and call
  * run_queue_changed() before it is queued again. */

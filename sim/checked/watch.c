@@ -46,19 +46,33 @@ struct field {
     {#member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member)}
 
 static const struct field task_fields[] = {
-    FIELD(task, pid),          FIELD(task, slot),
-    FIELD(task, priority),     FIELD(task, tickets),
-    FIELD(task, weight),       FIELD(task, nice),
-    FIELD(task, cpu),          FIELD(task, group),
-    FIELD(task, run_time),     FIELD(task, counted),
-    FIELD(task, queued_since), FIELD(task, picked_since),
-    FIELD(task, selections),   FIELD(task, state),
-    FIELD(task, slice),        FIELD(task, runtime),
-    FIELD(task, deadline),     FIELD(task, period),
-    FIELD(task, waits_for),    FIELD(task, first_waiter),
-    FIELD(task, next_waiter),  FIELD(task, previous_waiter),
-    FIELD(task, ceiling),      FIELD(task, waker),
-    FIELD(task, waker_cpu),    {NULL, 0, 0},
+    FIELD(task, pid),
+    FIELD(task, slot),
+    FIELD(task, priority),
+    FIELD(task, tickets),
+    FIELD(task, weight),
+    FIELD(task, nice),
+    FIELD(task, cpu),
+    FIELD(task, group),
+    FIELD(task, run_time),
+    FIELD(task, counted),
+    FIELD(task, queued_since),
+    FIELD(task, picked_since),
+    FIELD(task, selections),
+    FIELD(task, state),
+    FIELD(task, slice),
+    FIELD(task, runtime),
+    FIELD(task, deadline),
+    FIELD(task, period),
+    FIELD(task, waits_for),
+    FIELD(task, first_waiter),
+    FIELD(task, next_waiter),
+    FIELD(task, previous_waiter),
+    FIELD(task, ceiling),
+    FIELD(task, waker),
+    FIELD(task, waker_cpu),
+    FIELD(task, cpus),
+    {NULL, 0, 0},
 };
 
 static const struct field queue_fields[] = {
@@ -315,7 +329,13 @@ void watch_slice(uint64_t slice)
 
 void watch_cpu(uint32_t cpu, bool none_allowed)
 {
-    if (!watched || cpu < watched->scheduler.queues || (none_allowed && cpu == NO_CPU))
+    const struct task *task = in_force.task;
+    if (!watched || (none_allowed && cpu == NO_CPU))
+        return;
+    if (cpu < watched->scheduler.queues && task && !task_may_run_on(task, cpu))
+        broken("%s() named CPU %u, on which pid %d may not run: task_may_run_on() tells",
+               in_force.name, cpu, task->pid);
+    if (cpu < watched->scheduler.queues)
         return;
     broken("%s() named CPU %u, of which there are %u", in_force.name, cpu,
            watched->scheduler.queues);

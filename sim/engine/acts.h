@@ -4,6 +4,7 @@
 
 /* What processes do, step by step. */
 
+#include "abi/cpu_list.h"
 #include "policies/support/attributes.h"
 #include "policies/support/groups.h"
 #include "sim/engine/family.h"
@@ -34,25 +35,56 @@ static struct process *find_player(const struct simulator *simulator, struct pro
     return lives ? process : NULL;
 }
 
-static void set_attribute(struct simulator *simulator, uint32_t here, struct process *process,
-                          enum attribute_kind kind, uint64_t value)
+/* A process is about to be changed. Returns true if it was queued; it was taken out then. */
+static bool begin_change(struct simulator *simulator, uint32_t here, struct process *process)
+{
+    bool queued = process->place == PLACE_QUEUED;
+    if (queued)
+        queue_remove(simulator, here, queue_of(simulator, process->task.cpu), process);
+    return queued;
+}
+
+static void end_change(struct simulator *simulator, uint32_t here, struct process *process,
+                       bool queued)
 {
     struct run_queue *queue = queue_of(simulator, process->task.cpu);
-    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
-    if (process->place != PLACE_QUEUED) {
-        STORE_ATTRIBUTE(&process->task, kind, value);
-        run_queue_changed(policy, queue, &process->task);
-        hooks_called(simulator, here, queue);
+    run_queue_changed(policy, queue, &process->task);
+    hooks_called(simulator, here, queue);
+    if (!queued) {
         if (process->place == PLACE_RUNNING)
             call(simulator, here, process->task.cpu, PREEMPT_POLICY);
         tell_owner_of_change(simulator, here, process);
-        return;
+    } else if (task_may_run_on(&process->task, process->task.cpu)) {
+        queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
+        announce(simulator, here, queue, process);
+    } else {
+        make_runnable(simulator, here, process, ENQUEUE_MOVED, NULL);
     }
-    queue_remove(simulator, here, queue, process);
+}
+
+static void set_attribute(struct simulator *simulator, uint32_t here, struct process *process,
+                          enum attribute_kind kind, uint64_t value)
+{
+    bool queued = begin_change(simulator, here, process);
+    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
     STORE_ATTRIBUTE(&process->task, kind, value);
-    run_queue_changed(policy, queue, &process->task);
-    queue_add(simulator, here, queue, process, ENQUEUE_MOVED, NULL);
-    announce(simulator, here, queue, process);
+    end_change(simulator, here, process, queued);
+}
+
+/* The list has a CPU of the machine: sim/checks.c. */
+static void set_affinity(struct simulator *simulator, uint32_t here, struct process *process,
+                         const char *list)
+{
+    struct cpu_set set;
+    uint32_t cpus = simulator->scheduler.cpus;
+    cpu_list_read(list, set.words);
+    uint32_t count = cpu_set_limit(&set, cpus);
+    bool queued = begin_change(simulator, here, process);
+    for (uint32_t word = 0; word * 64 < cpus; word++)
+        record(simulator, here, TRACE_AFFINITY, process, word, set.words[word]);
+    cpu_set_give(&process->task, &simulator->cpu_sets[process->task.slot], &set, count, cpus);
+    simulator->affinity_used |= process->task.cpus != NULL;
+    end_change(simulator, here, process, queued);
 }
 
 static void act_attribute(struct simulator *simulator, struct cpu *cpu,
@@ -60,7 +92,11 @@ static void act_attribute(struct simulator *simulator, struct cpu *cpu,
 {
     struct process *process = find_player(simulator, cpu->current, step->target);
     advance(simulator, cpu->current);
-    if (process)
+    if (!process)
+        return;
+    if (step->kind == STEP_AFFINITY)
+        set_affinity(simulator, cpu->id, process, simulator->texts[step->value]);
+    else
         set_attribute(simulator, cpu->id, process, step->detail, step->value);
 }
 
@@ -153,6 +189,7 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         act_give(simulator, cpu, step);
         break;
     case STEP_ATTRIBUTE:
+    case STEP_AFFINITY:
         act_attribute(simulator, cpu, step);
         break;
     case STEP_MARK:

@@ -8,8 +8,10 @@
 #include "sim/machine.h"
 #include "sim/tracing.h"
 
-static void fail_by_cpu(const scheduler_t *scheduler);
-#define NOTE_BAD_CPU(scheduler) fail_by_cpu(scheduler) /* of policies/support/hooks.h */
+#include "policies/support/flaws.h"
+
+static void fail_by_cpu(const scheduler_t *scheduler, enum queue_flaw flaw);
+#define NOTE_BAD_CPU(scheduler, flaw) fail_by_cpu(scheduler, flaw) /* of support/hooks.h */
 #include "policies/support/queueing.h"
 
 extern const struct engine ENGINE;

@@ -41,13 +41,6 @@ MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint3
     return process ? &process->task : NULL;
 }
 
-MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
-{
-    (void)task;
-    (void)cpu;
-    return true;
-}
-
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
     (void)task;
@@ -67,7 +60,8 @@ MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, 
 {
     struct cpu_set *idle = &simulator_of(scheduler)->idle;
     uint32_t cpu = cpu_set_next(idle, 0, scheduler->cpus);
-    (void)task;
+    while (cpu != NO_CPU && !task_may_run_on(task, cpu))
+        cpu = cpu_set_next(idle, cpu + 1, scheduler->cpus);
     if (cpu != NO_CPU)
         cpu_set_remove(idle, cpu);
     return cpu;

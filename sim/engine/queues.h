@@ -59,6 +59,7 @@ static __attribute__((cold, noinline)) void fail_by_flaw(struct simulator *simul
         [FLAW_LOST] = FLAW_LOST_TEXT,       [FLAW_HELD] = FLAW_HELD_TEXT,
         [FLAW_GIVEN] = FLAW_GIVEN_TEXT,     [FLAW_COUNT] = FLAW_COUNT_TEXT,
         [FLAW_VERDICT] = FLAW_VERDICT_TEXT, [FLAW_CPU] = FLAW_CPU_TEXT,
+        [FLAW_PLACE] = FLAW_PLACE_TEXT,
     };
     if (task)
         fail(simulator, "policy %s %s: pid %d", policy->name, texts[flaw], task->pid);
@@ -72,9 +73,10 @@ MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
     fail_by_flaw(simulator_of(queue->scheduler), task, flaw);
 }
 
-static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *scheduler)
+static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *scheduler,
+                                                        enum queue_flaw flaw)
 {
-    fail_by_flaw(simulator_of(scheduler), NULL, FLAW_CPU);
+    fail_by_flaw(simulator_of(scheduler), NULL, flaw);
 }
 
 /* ---- when the policy wants to be called ---- */
@@ -169,7 +171,7 @@ static inline void queue_remove(struct simulator *simulator, uint32_t here, stru
 static inline struct process *queue_pick(struct simulator *simulator, struct run_queue *queue,
                                          uint32_t cpu)
 {
-    task_t *task = run_queue_pick(policy, queue, cpu);
+    task_t *task = run_queue_pick_for(policy, queue, cpu);
     hooks_called(simulator, cpu, queue);
     simulator->queued -= task != NULL;
     return process_of(task);
@@ -189,7 +191,7 @@ static void change_cpu(struct simulator *simulator, uint32_t here, struct proces
 static struct process *move(struct simulator *simulator, uint32_t here, uint32_t from, uint32_t to)
 {
     struct run_queue *queue = queue_of(simulator, from);
-    struct process *process = process_of(run_queue_steal(policy, queue, to));
+    struct process *process = process_of(run_queue_steal_for(policy, queue, to));
     hooks_called(simulator, here, queue);
     if (!process)
         return NULL;
@@ -199,10 +201,28 @@ static struct process *move(struct simulator *simulator, uint32_t here, uint32_t
     return process;
 }
 
+/* The queue that the policy named had no process for an idle CPU, maybe since those that wait there
+ * may not run on it: then any other queue may have one. */
+static __attribute__((cold, noinline)) struct process *pull_from_any(struct simulator *simulator,
+                                                                     uint32_t cpu)
+{
+    struct process *process = NULL;
+    for (uint32_t i = 0; i < simulator->scheduler.queues && !process; i++) {
+        if (i != cpu && simulator->queues[i].queued > 0)
+            process = move(simulator, cpu, i, cpu);
+    }
+    return process;
+}
+
 static struct process *queue_pull(struct simulator *simulator, uint32_t cpu, bool idle)
 {
     uint32_t from = policy_balance(policy, &simulator->scheduler, cpu, idle);
-    return from == NO_CPU ? NULL : move(simulator, cpu, from, cpu);
+    if (from == NO_CPU)
+        return NULL;
+    struct process *process = move(simulator, cpu, from, cpu);
+    if (!process && idle && simulator->affinity_used)
+        process = pull_from_any(simulator, cpu);
+    return process;
 }
 
 static bool queue_has_work(struct simulator *simulator, uint32_t cpu)

@@ -23,14 +23,13 @@ static inline void leave_queue(struct simulator *simulator, uint32_t here, struc
     hooks_called(simulator, here, queue);
 }
 
-/* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null. */
+/* A process is forked by `actor`, or woken: by `actor`, or by an interrupt if that is null; or it
+ * is moved, as it may not run any more where it was. */
 static void make_runnable(struct simulator *simulator, uint32_t here, struct process *process,
                           enum enqueue_reason reason, const struct process *actor)
 {
     uint32_t from = process->task.cpu;
-    uint32_t to = from;
-    if (simulator->scheduler.queues > 1)
-        to = policy_place(policy, &simulator->scheduler, &process->task, reason);
+    uint32_t to = policy_place(policy, &simulator->scheduler, &process->task, reason);
     if (reason == ENQUEUE_WOKEN) {
         process->task.waker = (int32_t)pid_of(actor);
         process->task.waker_cpu = here;
@@ -39,10 +38,10 @@ static void make_runnable(struct simulator *simulator, uint32_t here, struct pro
         end_wait(simulator, process);
         if (from != to)
             leave_queue(simulator, here, queue_of(simulator, from), process);
-        if (from != to)
-            change_cpu(simulator, here, process, to);
         simulator->counts.wakeups++;
     }
+    if (from != to && reason != ENQUEUE_NEW)
+        change_cpu(simulator, here, process, to);
     process->task.cpu = to;
     struct run_queue *queue = queue_of(simulator, to);
     queue_add(simulator, here, queue, process, reason, reason == ENQUEUE_NEW ? actor : NULL);

@@ -55,16 +55,32 @@ static inline void plan(struct simulator *simulator, const struct cpu *cpu)
     events_set(simulator, cpu->id, when);
 }
 
-static inline void leave(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
+/* The process, which may run on some CPUs alone, has just been queued by the CPU that it leaves.
+ * Returns true if it may not run there any more: it was taken out then. */
+static __attribute__((noinline)) bool expel_if_forbidden(struct simulator *simulator,
+                                                         struct run_queue *queue,
+                                                         const struct cpu *cpu,
+                                                         struct process *process)
+{
+    bool expelled = !task_may_run_on(&process->task, cpu->id);
+    if (expelled)
+        queue_remove(simulator, cpu->id, queue, process);
+    return expelled;
+}
+
+/* Returns true if the process is to be queued elsewhere, since it may not run here any more. */
+static inline bool leave(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
                          enum stop_reason stop, enum enqueue_reason reason)
 {
     struct process *process = cpu->current;
     progress(simulator, cpu);
     run_queue_leave(policy, queue, &process->task, stop);
-    if (stop == STOP_RUNNABLE)
-        queue_add(simulator, cpu->id, queue, process, reason, NULL);
-    else
+    if (stop != STOP_RUNNABLE) {
         process->place = stop == STOP_BLOCKED ? PLACE_BLOCKED : PLACE_ZOMBIE;
+        return false;
+    }
+    queue_add(simulator, cpu->id, queue, process, reason, NULL);
+    return process->task.cpus && expel_if_forbidden(simulator, queue, cpu, process);
 }
 
 static inline void enter(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
@@ -124,6 +140,21 @@ static void switch_to(struct simulator *simulator, struct cpu *cpu, struct proce
     cpu->current = next;
 }
 
+/* The CPU has picked a process that few CPUs may run, from the queue of all, and left `previous`
+ * there: an idle CPU that may run that is called. */
+static __attribute__((noinline)) void
+call_idle_for(struct simulator *simulator, const struct cpu *cpu, const struct process *previous)
+{
+    const struct scheduler *scheduler = &simulator->scheduler;
+    if (scheduler->queues > 1 || previous->place != PLACE_QUEUED)
+        return;
+    uint32_t idle = claim_lowest_idle_cpu(scheduler, &previous->task);
+    if (idle == NO_CPU)
+        return;
+    call(simulator, cpu->id, idle, PREEMPT_WAKEUP);
+    simulator->settle_again = true;
+}
+
 /* Picks again. The current process leaves as `stop` and `reason` say. */
 static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_reason stop,
                        enum enqueue_reason reason, bool voluntary)
@@ -133,8 +164,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     uint64_t begin = cpu->resumes > simulator->now ? cpu->resumes : simulator->now;
     record(simulator, cpu->id, TRACE_SCHEDULER_ENTER, previous, 0, begin);
     cpu->reschedule = false;
-    if (previous)
-        leave(simulator, queue, cpu, stop, reason);
+    bool expelled = previous && leave(simulator, queue, cpu, stop, reason);
     struct process *next = queue_pick(simulator, queue, cpu->id);
     while (!next && simulator->queued > 0 && queue_pull(simulator, cpu->id, true))
         next = queue_pick(simulator, queue, cpu->id);
@@ -153,6 +183,12 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     if (next != previous) {
         switch_to(simulator, cpu, next, stop, voluntary);
         cpu->resumes += simulator->costs.context_switch;
+    }
+    if (next && next->task.cpus && previous)
+        call_idle_for(simulator, cpu, previous);
+    if (expelled) {
+        make_runnable(simulator, cpu->id, previous, ENQUEUE_MOVED, NULL);
+        simulator->settle_again = true;
     }
     if (simulator->trace.next)
         record_exit(simulator, cpu);
@@ -179,6 +215,15 @@ static inline bool has_heard(const struct simulator *simulator, const struct cpu
     return cpu->called <= simulator->now && !in_kernel(simulator, cpu);
 }
 
+/* Returns the next CPU that was asked to pick again, or NO_CPU. One that picks again may call one
+ * before it, for a process that it has expelled. */
+static inline uint32_t next_called(struct simulator *simulator, uint32_t from)
+{
+    uint32_t first = simulator->settle_again ? 0 : from;
+    simulator->settle_again = false;
+    return cpu_set_next(&simulator->called, first, simulator->ticked);
+}
+
 /*
  * The CPUs that were asked to pick again do so, in their order; those that have not
  * heard of it yet, or are in the kernel, plan it. `here` needs no interrupt (NO_CPU:
@@ -190,7 +235,7 @@ static void settle(struct simulator *simulator, uint32_t here)
         cpu_set_add(&simulator->called, here);
     uint32_t ticked = simulator->ticked;
     for (uint32_t i = cpu_set_next(&simulator->called, 0, ticked); i != NO_CPU;
-         i = cpu_set_next(&simulator->called, i + 1, ticked)) {
+         i = next_called(simulator, i + 1)) {
         struct cpu *cpu = &simulator->cpus[i];
         cpu_set_remove(&simulator->called, i);
         if (cpu->reschedule && (i == here ? !cpu->late && !cpu->calls : has_heard(simulator, cpu)))

@@ -5,6 +5,11 @@
  * it finds wrong about a policy, and which CPU it has called.
  */
 
+#include "../../policies/support/flaws.h"
+
+static enum queue_flaw flaw;
+#define NOTE_BAD_CPU(scheduler, found) (flaw = (found))
+
 #include "../../policies/support/preemption.h"
 
 #include <string.h>
@@ -20,7 +25,7 @@ struct place {
     bool known;
     bool queued;
     bool urgent;
-    uint32_t allowed; /* CPUs, a bit each */
+    struct cpu_set allowed;
 };
 
 static struct place places[TASKS];
@@ -29,7 +34,6 @@ static uint64_t queue_states[CPUS][POLICY_QUEUE_BYTES / 8];
 static struct scheduler scheduler;
 static struct task *running[CPUS];
 static uint32_t idle; /* CPUs, a bit each */
-static enum queue_flaw flaw;
 
 MECHANISM_FUNCTION bool task_is_known(const task_t *task)
 {
@@ -69,11 +73,6 @@ MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *unused, uint32_t
 {
     (void)unused;
     return running[cpu];
-}
-
-MECHANISM_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
-{
-    return ((const struct place *)task)->allowed >> cpu & 1;
 }
 
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
@@ -175,7 +174,7 @@ static void begin(uint32_t run_queues)
         places[i].task.selections = 0;
         places[i].task.state = places[i].state;
         places[i].known = places[i].queued = places[i].urgent = false;
-        places[i].allowed = 7;
+        places[i].task.cpus = NULL;
     }
     for (uint32_t i = 0; i < CPUS; i++) {
         queues[i] = (struct run_queue){.now = 7, .queued = 9, .state = queue_states[i]};
@@ -191,6 +190,12 @@ static void add(uint32_t i, enum enqueue_reason reason, struct task *parent)
     if (!places[i].known)
         reason = task_introduce(&policy, &scheduler, task, reason, parent);
     run_queue_add(&policy, &queues[0], task, reason);
+}
+
+static void allow(uint32_t i, uint64_t cpus)
+{
+    places[i].allowed = (struct cpu_set){.words = {cpus}};
+    places[i].task.cpus = &places[i].allowed;
 }
 
 static void run_on(uint32_t i, uint32_t cpu)
@@ -324,8 +329,121 @@ static void an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way(void)
     run_on(2, 2);
     check(called_for(4, 0) ==
           0); /* of three that it preempts, the task that the others would preempt, too */
-    places[4].allowed = 6;
+    allow(4, 6);
     check(called_for(4, 0) == 1);
+}
+
+/* ---- tasks that may not run on every CPU ---- */
+
+static struct task *line[TASKS]; /* the first is next; a preempted task is put before all others */
+static uint32_t in_line;
+
+static void line_up(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    uint32_t at = reason == ENQUEUE_PREEMPTED ? 0 : in_line;
+    check(queue->refused == (reason == ENQUEUE_PREEMPTED));
+    for (uint32_t i = in_line++; i > at; i--)
+        line[i] = line[i - 1];
+    line[at] = task;
+    reason_told = reason;
+}
+
+static task_t *take_first(run_queue_t *queue, uint32_t cpu)
+{
+    (void)queue;
+    (void)cpu;
+    if (in_line == 0)
+        return NULL;
+    struct task *first = line[0];
+    in_line--;
+    for (uint32_t i = 0; i < in_line; i++)
+        line[i] = line[i + 1];
+    return first;
+}
+
+static const struct policy in_a_line = {
+    .enqueue = line_up,
+    .dequeue = note_dequeue,
+    .pick = take_first,
+    .task_init = note_init,
+    .stopped = note_stop,
+};
+
+static void line_up_four(void)
+{
+    begin(1);
+    in_line = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        places[i].known = true;
+        places[i].task.queued_since = i;
+        run_queue_add(&in_a_line, &queues[0], &places[i].task, ENQUEUE_WOKEN);
+        places[i].task.queued_since = i;
+    }
+    allow(0, 1);
+    allow(1, 1);
+}
+
+static void what_a_cpu_may_not_run_keeps_its_place(void)
+{
+    line_up_four();
+    check(run_queue_pick_for(&in_a_line, &queues[0], 1) == &places[2].task);
+    check(queues[0].current == &places[2].task && queues[0].queued == 3 && stops == 2 && !flaw);
+    check(in_line == 3 && line[0] == &places[0].task && line[1] == &places[1].task);
+    check(line[0]->queued_since == 0 && line[1]->queued_since == 1 && !queues[0].refused);
+    check(reason_told == ENQUEUE_PREEMPTED && places[0].queued && places[1].queued);
+    check(run_queue_pick_for(&in_a_line, &queues[0], 1) == &places[3].task);
+    check(!run_queue_pick_for(&in_a_line, &queues[0], 1) && queues[0].queued == 2 && !flaw);
+    check(run_queue_pick_for(&in_a_line, &queues[0], 0) == &places[0].task);
+}
+
+static void a_policy_that_ends_hands_out_all(void)
+{
+    line_up_four();
+    scheduler.ending = true;
+    check(run_queue_pick_for(&in_a_line, &queues[0], 1) == &places[0].task);
+}
+
+static void what_may_not_run_elsewhere_is_not_moved(void)
+{
+    struct policy stealing = in_a_line;
+    line_up_four();
+    check(run_queue_steal_for(&in_a_line, &queues[0], 1) == &places[2].task);
+    check(stops == 0 && line[0] == &places[0].task && line[1] == &places[1].task);
+    stealing.steal = take_first;
+    line_up_four();
+    check(run_queue_steal_for(&stealing, &queues[0], 1) == &places[2].task);
+    check(stops == 0 && reason_told == ENQUEUE_MOVED && in_line == 3 && queues[0].queued == 3);
+}
+
+static uint32_t place_wanted;
+
+static uint32_t place_there(const scheduler_t *unused, const task_t *task,
+                            enum enqueue_reason reason)
+{
+    (void)unused;
+    (void)task;
+    (void)reason;
+    return place_wanted;
+}
+
+static void a_place_where_the_task_may_not_run_is_found(void)
+{
+    struct policy placing = policy;
+    placing.place = place_there;
+    begin(CPUS);
+    allow(0, 6);
+    place_wanted = 2;
+    check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 2 && !flaw);
+    place_wanted = 0;
+    check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 1);
+    check(flaw == FLAW_PLACE);
+    place_wanted = CPUS;
+    check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 1);
+    check(flaw == FLAW_CPU);
+    flaw = FLAW_NONE;
+    check(policy_place(&policy, &scheduler, &places[0].task, ENQUEUE_NEW) == 1 && !flaw);
+    scheduler.queues = 1;
+    check(policy_place(&placing, &scheduler, &places[0].task, ENQUEUE_NEW) == 1 && !flaw);
 }
 
 static void an_urgent_task_preempts_all_that_are_not(void)
@@ -371,6 +489,10 @@ int main(void)
     run_test(the_end_of_a_turn_is_the_policys);
     run_test(its_own_idle_cpu_is_called_first);
     run_test(an_idle_cpu_of_a_shared_queue_comes_before_one_that_gives_way);
+    run_test(what_a_cpu_may_not_run_keeps_its_place);
+    run_test(a_policy_that_ends_hands_out_all);
+    run_test(what_may_not_run_elsewhere_is_not_moved);
+    run_test(a_place_where_the_task_may_not_run_is_found);
     run_test(an_urgent_task_preempts_all_that_are_not);
     run_test(tasks_that_are_held_make_no_cpu_look_for_them);
     return 0;

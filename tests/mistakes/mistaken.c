@@ -26,6 +26,7 @@ enum mistake {
     MISTAKE_KILL,
     MISTAKE_STATE,     /* is smaller than what is written to it */
     MISTAKE_TURN_KILL, /* between ticks */
+    MISTAKE_PLACE,     /* a CPU on which the task may not run */
 };
 
 static const struct tunable mistaken_tunables[] = {
@@ -132,6 +133,8 @@ POLICY_FUNCTION uint32_t mistaken_place(const scheduler_t *scheduler, const task
     (void)task, (void)reason;
     if (mistaken_makes(scheduler, scheduler->queue[0]->now, MISTAKE_CPU))
         return 1000;
+    if (mistaken_makes(scheduler, scheduler->queue[0]->now, MISTAKE_PLACE))
+        return scheduler->queues - 1;
     return 0;
 }
 

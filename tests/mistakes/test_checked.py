@@ -23,6 +23,7 @@ RULES = {
     "stranger": ("pick() returned an address that is no task's", None),
     "verdict": ("tick() returned the verdict 99, which does not exist", None),
     "cpu": ("place() named CPU 1000, of which there are 4", None),
+    "place": ("place() named CPU 3, on which pid", None),
     "host_field": ("tick() wrote to task->run_time of pid", "task->run_time = 0"),
     "state": ("tick() reads or writes behind its state", "ticks)[2] = 1"),
 }

@@ -21,6 +21,7 @@ RULES = {
     "lost": (FAILED, "its pick() returned null while tasks are queued that may run"),
     "verdict": (FAILED, "its tick() or turn_over() returned a verdict that does not exist"),
     "cpu": (FAILED, "its place(), push() or balance() named a CPU that does not exist"),
+    "place": (FAILED, "its place() named a CPU on which the task may not run"),
 }
 
 

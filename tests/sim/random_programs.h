@@ -19,7 +19,8 @@
 #define RANDOM_PROGRAMS   5
 #define RANDOM_STEPS      12
 #define RANDOM_CHANNELS   3
-#define RANDOM_TEXTS      3
+#define RANDOM_TEXTS      3 /* policies; then come */
+#define RANDOM_LISTS      3 /* lists of CPUs, with one that every machine has */
 #define RANDOM_TEXT_BYTES 96
 #define RANDOM_FUNCTION   static __attribute__((unused))
 
@@ -59,7 +60,7 @@ struct random_workload {
     struct workload_step steps[RANDOM_PROGRAMS][RANDOM_STEPS];
     struct simulator_program programs[RANDOM_PROGRAMS];
     char text_bytes[RANDOM_TEXTS][RANDOM_TEXT_BYTES];
-    const char *texts[RANDOM_TEXTS];
+    const char *texts[RANDOM_TEXTS + RANDOM_LISTS];
     uint64_t channels[RANDOM_CHANNELS];
     struct simulator_workload workload;
 };
@@ -117,6 +118,10 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
         step.target = draw(source, 2) ? draw(source, RANDOM_PROGRAMS) : WORKLOAD_SELF;
         step.value = 1 + draw(source, 10);
         break;
+    case STEP_AFFINITY:
+        step.target = draw(source, 2) ? draw(source, RANDOM_PROGRAMS) : WORKLOAD_SELF;
+        step.value = RANDOM_TEXTS + draw(source, RANDOM_LISTS);
+        break;
     case STEP_SETGROUP:
         step.target = 1 + draw(source, 3);
         step.detail = (uint8_t)(GROUP_PARENT + draw(source, 4));
@@ -172,6 +177,9 @@ RANDOM_FUNCTION void draw_workload(struct source *source, struct random_workload
         draw_policy(source, made->text_bytes[i]);
         made->texts[i] = made->text_bytes[i];
     }
+    made->texts[RANDOM_TEXTS] = "0";
+    made->texts[RANDOM_TEXTS + 1] = "0,2";
+    made->texts[RANDOM_TEXTS + 2] = "0-1,3-1023";
     for (uint32_t i = 0; i < RANDOM_CHANNELS; i++)
         made->channels[i] = draw(source, 3);
     for (uint32_t i = 0; i < RANDOM_PROGRAMS; i++) {
@@ -190,7 +198,7 @@ RANDOM_FUNCTION void draw_workload(struct source *source, struct random_workload
         .programs = made->programs,
         .program_count = RANDOM_PROGRAMS,
         .texts = made->texts,
-        .text_count = RANDOM_TEXTS,
+        .text_count = RANDOM_TEXTS + RANDOM_LISTS,
         .channels = made->channels,
         .channel_count = RANDOM_CHANNELS,
     };

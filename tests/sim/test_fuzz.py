@@ -64,8 +64,8 @@ def fuzz(
     )
 
 
-def random_inputs() -> list[bytes]:
-    generator = random.Random(1)
+def random_inputs(seed: int = 1) -> list[bytes]:
+    generator = random.Random(seed)
     return [generator.randbytes(300) for _ in range(200)]
 
 
@@ -124,7 +124,8 @@ def test_no_checkpoint_that_was_made_up_breaks_the_simulator(tmp_path: Path) -> 
 
 def test_a_policy_that_is_wrong_now_and_then_is_found(tmp_path: Path) -> None:
     """Or else the other test says nothing."""
-    on_one_cpu = [bytes(3) + content for content in random_inputs()]  # under the first policy
+    # Under the first policy. Of other inputs one may make a ring of its list, which has no end.
+    on_one_cpu = [bytes(3) + content for content in random_inputs(2)]
     done = fuzz(tmp_path, "broken", on_one_cpu, 20_000, 400)
     assert done.returncode != 0
     assert re.search(r"^rr\S*: (policy rr|.* by the count)", done.stderr, re.MULTILINE)

@@ -62,6 +62,10 @@ def good_by_itself(record: Record, cpus: int) -> bool:
         return False
     if record.kind == Kind.QUEUED and record.first >= cpus:
         return False
+    if record.kind == Kind.AFFINITY and record.second << 64 * min(record.first, cpus) >> cpus:
+        return False
+    if record.kind == Kind.AFFINITY and 64 * record.first >= cpus:
+        return False
     return record.kind != Kind.LOST or record.second == 0 or record.first == 1
 
 
@@ -99,6 +103,8 @@ class Machine:
         self.cpus: dict[int, Cpu] = {}
         self.state: dict[int, str] = {}
         self.where: dict[int, int] = {}
+        self.sets: dict[int, set[int]] = {}
+        """Of processes that may not run on all CPUs, those on which they may."""
 
     def take(self, record: Record) -> bool:
         """Can this be next?"""
@@ -114,9 +120,23 @@ class Machine:
             and self.scheduler(cpu, record)
             and self.end(cpu, record)
             and self.process(cpu, record)
+            and self.affinity(record)
         )
         cpu.just_started = first
         return fine
+
+    def affinity(self, record: Record) -> bool:
+        """No process gets a CPU on which it may not run."""
+        everywhere = set(range(1024))
+        if record.kind == Kind.FORK:
+            self.sets[record.first] = self.sets.get(record.process, everywhere)
+        if record.kind == Kind.AFFINITY:
+            first = 64 * record.first
+            told = {first + bit for bit in range(64) if record.second >> bit & 1}
+            before = self.sets.get(record.process, everywhere)
+            self.sets[record.process] = before - set(range(first, first + 64)) | told
+        allowed = self.sets.get(record.process, everywhere)
+        return record.kind != Kind.SWITCH or record.process == 0 or record.cpu in allowed
 
     def text(self, cpu: Cpu, record: Record) -> bool:
         """TEXT follows what has a text, at most twenty times."""

@@ -74,6 +74,10 @@ int setweight(int pid, int weight);
 int setattribute(int pid, int kind, int64_t value); /* enum attribute_kind; PID 0: of the caller */
 int getattribute(int pid, int kind, int64_t *value);
 int setgroup(int group, int field, int64_t value); /* enum group_field, of a group of processes */
+/* The CPUs on which a process may run, and its children after that: a bit for each, in words of 64.
+ * PID 0: the caller. */
+int setaffinity(int pid, const uint64_t *cpus, int words);
+int getaffinity(int pid, uint64_t *cpus, int words);
 int seturgent(int urgent); /* 1: the caller runs before all that policies order; 0: no more */
 /* Returns the number of rows filled in; with no capacity, of processes. */
 int getpinfo(struct process_info *rows, int capacity);

@@ -67,6 +67,8 @@ void host_set_name(const char *name);
 bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value);
 /* Sets what a group of tasks has. Returns false if it failed. */
 bool host_set_group(uint32_t group, enum group_field field, uint64_t value);
+/* The same for the CPUs on which it may run: CPU_LIST_WORDS words of abi/cpu_list.h. */
+bool host_set_affinity(int process, const uint64_t *cpus);
 /* Sets the machine's: "name" or "name:preset"; "name=value". Returns false if it failed. */
 bool host_set_policy(const char *text);
 bool host_set_tunable(const char *text);

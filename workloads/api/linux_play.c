@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/cpu_list.h"
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
 
@@ -186,6 +187,12 @@ void host_sleep_ticks(uint64_t ticks)
 void host_set_name(const char *name)
 {
     prctl(PR_SET_NAME, name);
+}
+
+bool host_set_affinity(int process, const uint64_t *cpus)
+{
+    size_t bytes = CPU_LIST_WORDS * sizeof(*cpus);
+    return syscall(SYS_sched_setaffinity, process, bytes, cpus) == 0 || errno == ESRCH;
 }
 
 /* Tries that are shorter than a tick of the kernel: no interrupt comes into some of them. */

@@ -54,6 +54,9 @@ static bool step_is_sound(const struct workload_file_header *header,
     case STEP_FORK:
     case STEP_KILL:
         return step->target < header->program_count;
+    case STEP_AFFINITY:
+        return (step->target == WORKLOAD_SELF || step->target < header->program_count) &&
+               step->value < header->text_count;
     case STEP_ATTRIBUTE:
         return (step->target == WORKLOAD_SELF || step->target < header->program_count) &&
                step->detail > 0 && step->detail < ATTRIBUTE_KINDS;

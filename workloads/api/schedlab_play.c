@@ -2,6 +2,7 @@
 
 /* What `play` needs of our kernel. */
 
+#include "abi/cpu_list.h"
 #include "user/library/user.h"
 #include "workloads/api/host.h"
 #include "workloads/api/workload.h"
@@ -84,6 +85,11 @@ bool host_set_attribute(int process, enum attribute_kind kind, uint64_t value)
 bool host_set_group(uint32_t group, enum group_field field, uint64_t value)
 {
     return setgroup((int)group, (int)field, (int64_t)value) == 0;
+}
+
+bool host_set_affinity(int process, const uint64_t *cpus)
+{
+    return setaffinity(process, cpus, CPU_LIST_WORDS) == 0 || last_error() == ESRCH;
 }
 
 bool host_set_policy(const char *text)

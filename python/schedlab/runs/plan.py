@@ -41,11 +41,17 @@ class Plan:
 
 
 def check_cpus(run: Run) -> None:
-    """Raises WrongUsage for more CPUs than the machine can have."""
+    """Raises WrongUsage for more CPUs than the machine can have, or fewer than the workload names."""
     most = machine_named(run.machine).cpus_max
     if run.cpus > most:
         cure = f"; --machine {SIMULATOR} has more" if run.machine != SIMULATOR else ""
         raise WrongUsage(f"--cpus {run.cpus}: only 1 to {most} are possible on {run.machine}{cure}")
+    missing = run.file.cpus_missing(run.cpus) if run.file else ""
+    if missing:
+        raise WrongUsage(
+            f"--cpus {run.cpus}: --workload {run.workload} wants processes to run on CPU {missing}"
+            " alone; take more CPUs"
+        )
 
 
 def product(

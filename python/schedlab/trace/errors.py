@@ -70,6 +70,8 @@ class RecordName:
             return f" of process {self.process} by {waker}"
         if self.kind == Kind.QUEUED:
             return f" of process {self.process} for CPU {self.first}, level {self.second}"
+        if self.kind == Kind.AFFINITY:
+            return f" of process {self.process}, CPUs {64 * self.first} and up: {self.second:#x}"
         return f", process {self.process}, first {self.first}, second {self.second}"
 
 

@@ -73,6 +73,7 @@ class Kind(IntEnum):
     QUEUED = 22
     TASK_GROUP = 23
     SAID = 24
+    AFFINITY = 25
 
 
 TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID)

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from schedlab.trace.affinity_checks import WORD_CPUS
 from schedlab.trace.bounds import (
     CYCLES_MAX,
     PROCESS_MAX,
@@ -68,6 +69,7 @@ def record_checks(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
         yield from _shares_check(columns, begin, of_policy)
     yield from _found_check(columns, begin)
     yield from _queue_check(columns, begin, cpus)
+    yield from _affinity_check(columns, begin, cpus)
 
 
 def _number_check(
@@ -108,6 +110,19 @@ def _queue_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
         begin,
         (cpu >= cpus) & is_kind(columns.kind, Kind.QUEUED),
         lambda at: f"there is no queue of CPU {cpu[at]}: the header says {cpus} CPUs",
+    )
+
+
+def _affinity_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]:
+    rows = np.flatnonzero(is_kind(columns.kind, Kind.AFFINITY))
+    word, allowed = columns.first[rows], columns.second[rows].astype(np.uint64)
+    left = np.clip(cpus - word.astype(np.int64) * WORD_CPUS, 0, WORD_CPUS)
+    full = left == WORD_CPUS
+    beyond = np.where(full, 0, allowed >> np.where(full, 0, left).astype(np.uint64))
+    yield from first_of(
+        rows + begin,
+        (left == 0) | (beyond > 0),
+        lambda at: f"it names CPUs that do not exist: the header says {cpus} CPUs",
     )
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.trace.affinity_checks import AffinityChecks
 from schedlab.trace.breach import Breach, first_in
 from schedlab.trace.cpu_checks import cpu_checks
 from schedlab.trace.errors import RecordName, TraceError
@@ -60,6 +61,7 @@ class Checks:
         self._breach: Breach | None = None
         self._groups = [self._of_records, self._of_order, self._of_stories]
         """Those that may find something that comes before what was found."""
+        self._affinity = AffinityChecks(facts.header.cpus, facts.has(Kind.AFFINITY))
         self._tells_visits = facts.has(Kind.SCHEDULER_ENTER)
         self._sequence: npt.NDArray[np.uint32] | None = None
         """Of the last record."""
@@ -119,6 +121,7 @@ class Checks:
         yield from cpu_checks(part.stories, self._tells_visits)
         yield from process_checks(self._trace, part.steps, lambda: self._certain_rows)
         yield from queued_checks(part.columns, part.steps, lambda: self._certain_rows)
+        yield from self._affinity.take(part.columns, part.begin, lambda: self._certain_rows)
 
     @cached_property
     def _certain_rows(self) -> int:

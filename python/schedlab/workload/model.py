@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -56,7 +57,28 @@ ATTRIBUTES = {
     TASKGROUP: Attribute(0, GROUPS_MAX - 1, 0),
 }
 """By their names, as in files of the scheduler and in traces."""
-ATTRIBUTE_KEYS = tuple(attribute.key or name for name, attribute in ATTRIBUTES.items())
+
+
+@dataclass(frozen=True)
+class CpuSet(Attribute):
+    """The CPUs on which a process may run: bit n of the number is CPU n."""
+
+    def line(self, name: str, value: int) -> str:
+        return f"{name} {cpu_list(value)}"
+
+
+CPUS_MAX = 1024
+ALL_CPUS = 2**CPUS_MAX - 1
+GIVEN: dict[str, Attribute] = {**ATTRIBUTES, "cpus": CpuSet(1, ALL_CPUS, ALL_CPUS)}
+"""What workload files give to processes, by the names of lines in the simulator's text form."""
+GIVEN_KEYS = tuple(attribute.key or name for name, attribute in GIVEN.items())
+
+
+def cpu_list(cpus: int) -> str:
+    """Returns a set of CPUs as Linux writes it: "0-3,8"."""
+    bits = f"{cpus:b}"[::-1]
+    runs = [(match.start(), match.end() - 1) for match in re.finditer("1+", bits)]
+    return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
 # --- times
@@ -323,7 +345,7 @@ class WorkloadFile:
         """The attributes that some process is given."""
         return tuple(
             name
-            for name in ATTRIBUTES
+            for name in GIVEN
             if any(name in task.attributes or _sets(task, name) for task in self.tasks)
         )
 
@@ -332,6 +354,19 @@ class WorkloadFile:
         """The tasks of which tasks start processes, and how many processes they have in all."""
         by_tasks = {each for task in self.tasks for each in forks(task.body)}
         return {name: count for name, count in self._played().items() if name in by_tasks}
+
+    def cpus_missing(self, cpus: int) -> str:
+        """Returns the first set of CPUs of which a machine with so many has none, or "" if there is
+        no such set."""
+        given = [task.attributes for task in self.tasks]
+        if self.starter:
+            given.insert(0, self.starter.attributes)
+        named = [cpu_list(each["cpus"]) for each in given if "cpus" in each]
+        for body in self.bodies:
+            words = (item.words.split() for item in everything(body) if isinstance(item, Step))
+            named += [own[1] for own in words if own[0] == "cpus"]
+        lowest = ((int(re.split("[-,]", each)[0]), each) for each in named)
+        return next((each for first, each in lowest if first >= cpus), "")
 
     def drawing(self) -> frozenset[str]:
         """The tasks whose processes do not all do the same: they draw times at random, or start

@@ -11,8 +11,9 @@ from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.workload.groups import Groups
 from schedlab.workload.jobs import with_jobs
 from schedlab.workload.model import (
-    ATTRIBUTE_KEYS,
     ATTRIBUTES,
+    GIVEN,
+    GIVEN_KEYS,
     TASKGROUP,
     Arrivals,
     AwaitAll,
@@ -57,7 +58,6 @@ REFUSED = {
     **dict.fromkeys(
         ("period", "deadline"), "say dl-period, dl-deadline; `timer` gives what is done a period"
     ),
-    "cpus": "processes have no affinity",
     **dict.fromkeys(("util_min", "util_max"), "CPUs have one speed"),
     "membind_nodes": "memory is not modelled",
 }
@@ -72,9 +72,9 @@ _PRIORITY = ATTRIBUTES["priority"]
 _LOCK = 'the name of a lock, or an object such as {"ref": "lock", "ceiling": 2}'
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
-TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *ATTRIBUTE_KEYS)
-STARTER_KEYS = ("delay", "phases", "loop", *ATTRIBUTE_KEYS)
-PHASE_KEYS = ("loop", *ATTRIBUTE_KEYS)
+TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *GIVEN_KEYS)
+STARTER_KEYS = ("delay", "phases", "loop", *GIVEN_KEYS)
+PHASE_KEYS = ("loop", *GIVEN_KEYS)
 
 
 @dataclass
@@ -171,7 +171,8 @@ class TaskReader:
                 events[0][1].line,
                 f"{events[0][1].path}: expected it within a phase: the task has `phases`",
             )
-        inner = self.phases(phases) if phases else self.sequence(self.node, events)
+        pinned = attributes(properties).get("cpus", GIVEN["cpus"].standard)
+        inner = self.phases(phases, pinned) if phases else self.sequence(self.node, events)
         return properties, looped(rounds(properties.get("loop"), standard), inner)
 
     def split(
@@ -195,17 +196,17 @@ class TaskReader:
                 raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
         return properties, events
 
-    def phases(self, node: Node) -> tuple[Item, ...]:
+    def phases(self, node: Node, cpus: int) -> tuple[Item, ...]:
+        """`cpus`: those of a phase that names none, if another one does."""
         items: list[Item] = []
         found = members(node, "an object whose keys are the names of phases")
         if not found:
             raise wrong(node, "at least one phase in it")
-        for _, phase in found:
-            properties, events = self.split(phase, PHASE_KEYS)
-            items += [
-                Step(ATTRIBUTES[key].line(key, value))
-                for key, value in self.attributes(properties).items()
-            ]
+        split = [(phase, *self.split(phase, PHASE_KEYS)) for _, phase in found]
+        otherwise = {"cpus": cpus} if any("cpus" in each for _, each, _ in split) else {}
+        for phase, properties, events in split:
+            given = {**otherwise, **self.attributes(properties)}
+            items += [Step(GIVEN[key].line(key, value)) for key, value in given.items()]
             items += looped(rounds(properties.get("loop"), 1), self.sequence(phase, events))
         return tuple(items)
 

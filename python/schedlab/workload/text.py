@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 
 from schedlab.workload.model import (
-    ATTRIBUTES,
+    GIVEN,
     ROOT,
     AwaitAll,
     Drawn,
@@ -147,9 +147,9 @@ class _Writer:
         yield f"group {ROOT}"
         yield from self.groups()
         for name in self.file.attributes:
-            best = ATTRIBUTES[name].best
+            best = GIVEN[name].best
             if best is not None:
-                yield ATTRIBUTES[name].line(name, best)
+                yield GIVEN[name].line(name, best)
         yield "mark begin"
         for when, task, count in self.starts():
             if when:
@@ -198,7 +198,7 @@ class _Writer:
         """Does what the file says, and at its end waits for all."""
         yield f"group {ROOT}"
         yield from self.groups()
-        yield from (ATTRIBUTES[key].line(key, value) for key, value in starter.attributes.items())
+        yield from (GIVEN[key].line(key, value) for key, value in starter.attributes.items())
         if delay := starter.delay.nanoseconds(self.tick_ns):
             yield f"sleep until {delay}ns"
         if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
@@ -229,7 +229,7 @@ class _Writer:
         yield f"group {task.group}"
         forked = task.name in self.forked
         if self.file.starter:
-            yield from (ATTRIBUTES[key].line(key, value) for key, value in task.attributes.items())
+            yield from (GIVEN[key].line(key, value) for key, value in task.attributes.items())
         elif forked:
             yield from self.attributes(task)
         yield from self.lines(task.body, numbers)
@@ -239,7 +239,7 @@ class _Writer:
     def attributes(self, task: Task) -> list[str]:
         """All that the file gives to anyone."""
         return [
-            ATTRIBUTES[key].line(key, task.attributes.get(key, ATTRIBUTES[key].standard))
+            GIVEN[key].line(key, task.attributes.get(key, GIVEN[key].standard))
             for key in self.file.attributes
         ]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from schedlab.files.json_lines import JsonError, Node, Object, Value
-from schedlab.workload.model import ATTRIBUTES, TASKGROUP, Attribute, Drawn, Time
+from schedlab.workload.model import CPUS_MAX, GIVEN, TASKGROUP, Attribute, CpuSet, Drawn, Time
 
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
@@ -143,12 +143,36 @@ def attributes(properties: Mapping[str, Node]) -> dict[str, int]:
     """Of those that are numbers: a group has a path."""
     return {
         name: _attribute(properties[key], attribute)
-        for name, attribute in ATTRIBUTES.items()
+        for name, attribute in GIVEN.items()
         if name != TASKGROUP and (key := attribute.key or name) in properties
     }
 
 
+def _cpus(node: Node) -> int:
+    """An array of numbers, as rt-app's; or, ours, a text as Linux writes it."""
+    expected = f'CPUs from 0 to {CPUS_MAX - 1}: an array such as [0, 1], or a text such as "0-3,8"'
+    value = node.value
+    ranges: list[tuple[int, int]] = []
+    if isinstance(value, tuple):
+        numbers = [whole(each, 0, CPUS_MAX - 1, expected) for each in value]
+        ranges = [(number, number) for number in numbers]
+    elif isinstance(value, str) and _CPU_LIST.fullmatch(value):
+        bounds = [part.partition("-") for part in value.split(",")]
+        ranges = [(int(first), int(last or first)) for first, _, last in bounds]
+    if not ranges or any(not first <= last < CPUS_MAX for first, last in ranges):
+        raise wrong(node, expected)
+    found = 0
+    for first, last in ranges:
+        found |= (1 << last - first + 1) - 1 << first
+    return found
+
+
+_CPU_LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+
+
 def _attribute(node: Node, attribute: Attribute) -> int:
+    if isinstance(attribute, CpuSet):
+        return _cpus(node)
     if not attribute.is_time:
         return whole(node, attribute.least, attribute.most)
     value = time(node)

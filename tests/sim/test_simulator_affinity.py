@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""The CPUs on which a process may run, under each policy, in the simulator and on our kernel.
+
+`sound_trace` holds each SWITCH against the process's set; what is left is that a process that may
+not stay leaves, and that no CPU idles beside one that may run there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from golden_stories import policies_and_presets
+from guest_machine import TICK_NS
+from played import play, played, simulated
+from schedlab import trace
+from schedlab.trace import Kind
+from simulator_command import simulate
+
+CPUS = 4
+Machine = Callable[[Path, str, str, int], trace.Trace]
+MACHINES = [simulated, pytest.param(play, marks=pytest.mark.spike)]
+
+LEAVING = """
+program root
+  mark begin
+  fork mover
+  fork pinned
+  sleep 10ms
+  cpus 0 pinned
+  loop 2
+    wait
+  end
+  mark end
+program mover
+  group mover
+  cpus 1
+  run 5ms
+  cpus 2-3
+  run 5ms
+  fork child
+  wait
+  cpus 0
+  run 5ms
+program child
+  group child
+  run 5ms
+program pinned
+  group pinned
+  cpus 3
+  run 20ms
+"""
+
+
+def runs_of(events: trace.Trace, group: str) -> list[int]:
+    """The CPUs on which the group's process ran, one after the other."""
+    label = int.from_bytes(group.encode(), "little")
+    (pid,) = events.events.filter(kind=Kind.MARK, first=3, second=label)["process"]
+    cpus = events.events.filter(kind=Kind.SWITCH, process=pid)["cpu"].to_list()
+    return [cpu for at, cpu in enumerate(cpus) if at == 0 or cpu != cpus[at - 1]]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("policy", ["rr", "rr:table-scan", "priority", "stride", "edf:global"])
+def test_a_process_leaves_a_cpu_on_which_it_may_not_run(
+    tmp_path: Path, policy: str, machine: Machine
+) -> None:
+    """At once, by its own act and by another's; and its child begins where it may run itself."""
+    events = machine(tmp_path, LEAVING, policy, CPUS)
+    mover, child, pinned = (runs_of(events, group) for group in ("mover", "child", "pinned"))
+    last = len(mover) - 1 - mover[::-1].index(1)
+    assert set(mover[last + 1 : -1]) <= {2, 3}
+    assert mover[-1] == 0
+    assert set(child) <= {2, 3}
+    assert pinned[-2:] == [3, 0]
+
+
+def programs(seed: int) -> str:
+    """A workload whose processes compute, sleep, fork and change each other's sets."""
+    source = random.Random(seed)
+
+    def some_cpus() -> str:
+        return ",".join(str(cpu) for cpu in source.sample(range(CPUS), source.randint(1, CPUS)))
+
+    names = [f"p{number}" for number in range(10)]
+    lines = ["program root", "cpus 0-1", "mark begin"]
+    for name in names:
+        lines += [f"fork {name}", f"cpus {some_cpus()} {name}"]
+    lines += [f"loop {len(names)}", "wait", "end", "mark end"]
+    for number, name in enumerate(names):
+        lines += [f"program {name}", f"priority {number % 3 + 4}", f"loop {source.randint(2, 5)}"]
+        lines += [f"run {source.randint(1, 9)}ms"]
+        acts = [f"cpus {some_cpus()}", f"cpus {some_cpus()} {source.choice(names)}"]
+        lines += source.sample([*acts, "yield", f"sleep {source.randint(1, 4)}ms", "fork leaf"], 3)
+        lines += ["run 2ms", "end", "loop 9", "wait", "end"]
+    return "\n".join([*lines, "program leaf", "run 3ms"]) + "\n"
+
+
+def idle_beside_work(events: trace.Trace) -> Iterator[str]:
+    """Each CPU that idles for two ticks while a process waits that may run there, and a third tick
+    for the kernel's own time."""
+    everywhere = 2**CPUS - 1
+    allowed: dict[int, int] = {}
+    waiting: set[int] = set()
+    running = dict.fromkeys(range(CPUS), 0)
+    since: dict[tuple[int, int], int] = {}
+    for time, cpu, kind, pid, first, second in events.events.select(
+        "time_ns", "cpu", "kind", "process", "first", "second"
+    ).iter_rows():
+        if kind == Kind.FORK:
+            allowed[first] = allowed.get(pid, everywhere)
+            waiting.add(first)
+        elif kind == Kind.AFFINITY:
+            allowed[pid] = second
+        elif kind == Kind.WAKEUP:
+            waiting.add(pid)
+        elif kind == Kind.SWITCH:
+            waiting.discard(pid)
+            if first and second == trace.ProcessState.RUNNABLE:
+                waiting.add(first)
+            running[cpu] = pid
+        now = {
+            (idle, process): since.get((idle, process), time)
+            for idle, current in running.items()
+            if not current
+            for process in waiting
+            if allowed.get(process, everywhere) >> idle & 1
+        }
+        for (idle, process), begin in now.items():
+            if time - begin > 3 * TICK_NS:
+                yield f"CPU {idle} idles at {time} ns, and pid {process} waits since {begin}"
+        since = now
+
+
+@pytest.mark.parametrize("policy", policies_and_presets())
+@pytest.mark.parametrize("seed", range(3))
+def test_no_cpu_idles_beside_a_process_that_may_run_there(
+    tmp_path: Path, policy: str, seed: int
+) -> None:
+    events = simulated(tmp_path, programs(seed), policy, CPUS)
+    assert events.events.filter(kind=Kind.AFFINITY).height > len(range(10))
+    if policy not in STAYING:
+        assert not list(idle_beside_work(events))
+
+
+STAYING = ("lottery:thesis", "priority:thesis", "priority:passes")
+"""Those that leave processes where they were placed."""
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("policy", ["rr", "rr:table-scan", "mlfq", "lottery", "eevdf"])
+def test_the_kernel_does_so_too(tmp_path: Path, policy: str) -> None:
+    events = play(tmp_path, programs(1), policy, CPUS)
+    assert not list(idle_beside_work(events))
+
+
+def test_those_that_share_a_queue_have_equal_parts_of_their_cpu(tmp_path: Path) -> None:
+    """Three processes that may run on CPU 0 alone, and a CPU that asks at each tick for another."""
+    text = "program root\nmark begin\nloop 3\nfork a\nend\nloop 3\nwait\nend\nmark end\n"
+    text += "program a\ncpus 0\nrun 60ms\n"
+    for policy in ("rr", "rr:table-scan", "priority", "mlfq", "wrr"):
+        events = simulated(tmp_path, text, policy, 2)
+        ends = events.events.filter(pl.col("kind") == Kind.EXIT)["time_ns"].sort()
+        assert (ends[2] - ends[0]) / 1e6 < 60, policy
+
+
+def test_a_machine_without_such_a_cpu(tmp_path: Path) -> None:
+    text = "program root\ncpus 2-3\nrun 1ms\n"
+    done = simulate(tmp_path, text, "--policy", "rr", "--cpus", "2", "--no-trace")
+    assert done.returncode == 2
+    assert (
+        "program root: cpus 2-3: the machine has none of them; it has 2, from 0 on" in done.stderr
+    )
+
+
+@pytest.mark.parametrize("cpus", ["", "3-1", "1024", "0,", "a", "-1", "0--1", "1 2 3"])
+def test_what_is_no_list_of_cpus(tmp_path: Path, cpus: str) -> None:
+    text = f"program root\ncpus {cpus}\nrun 1ms\n"
+    done = simulate(tmp_path, text, "--policy", "rr", "--no-trace")
+    assert done.returncode == 2
+    assert "workload.txt:2: " in done.stderr
+
+
+@pytest.mark.spike
+def test_the_kernel_says_that_it_has_no_such_cpu(tmp_path: Path) -> None:
+    guest = played(tmp_path, "program root\ncpus 2-3\nrun 1ms\n")
+    assert guest.status == 1
+    assert "2-3" in guest.console
