@@ -140,13 +140,21 @@ POLICY_FUNCTION task_t *hsfq_pick(run_queue_t *queue, uint32_t cpu)
 
 /* ---- while a task runs ---- */
 
+/* Where only ticks end turns, the one that is nearest to a turn's end does. */
+POLICY_FUNCTION bool hsfq_turn_lasts(const run_queue_t *queue, const hsfq_task_t *own)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    uint64_t early = scheduler->tunable[HSFQ_EXACT] ? 0 : scheduler->tick_ns / 2;
+    return queue->now + early < own->turn_end;
+}
+
 /* A turn is over at its end, if another task waits, the quota is used up, or the task's group was
  * not set before. */
 POLICY_FUNCTION enum tick_verdict hsfq_turn_over(run_queue_t *queue, task_t *task)
 {
     hsfq_task_t *own = hsfq_task_of(task);
     hsfq_charge(queue, task);
-    if (queue->now < own->turn_end) {
+    if (hsfq_turn_lasts(queue, own)) {
         if (queue->scheduler->tunable[HSFQ_EXACT])
             queue->turn_end = own->turn_end;
         return TICK_CONTINUE;
