@@ -58,12 +58,14 @@ DEPENDS = None
 """The status: on what this host has, such as a kernel with sched_ext."""
 
 COMMANDS = {
+    "analyse": First("workloads/files/deadlines.json --policy edf", "0.929 of 1 CPU"),
     "bench": First("", REFUSAL, 1),
     "bench agreement": First(
         "--policy rr --cpus 1 --experiment s1-timing-mixed", "on spike: failed", 1
     ),
     "bench conformance": First("--policy rr", "scenarios as expected", 1),
     "bench contention": First("--policy rr --cpus 1", REFUSAL, 1),
+    "bench deadlines": First("--help", "SimSo"),
     "bench monitor": First("", REFUSAL, 1),
     "bench monitor-model": First("", "records", long=True),
     "bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),

@@ -126,16 +126,20 @@ static inline int64_t free_pages(void)
     return (int64_t)stats.free_pages;
 }
 
-/* Computes for as long as this many iterations of two instructions take. A machine that knows the
- * hint lets the time pass, and leaves no rest. */
+/* Computes: a loop of two instructions. A machine that knows the hint before it lets as much time
+ * pass there. */
 static inline void spin(int64_t iterations)
 {
-    __asm__ volatile("slli %[rest], %[rest], 1\n"
-                     "slti x0, %[rest], %[burn]"
-                     : [rest] "+r"(iterations)
+    int64_t time = 2 * iterations + 1;
+    if (iterations <= 0)
+        return;
+    __asm__ volatile("   slti x0, %[time], %[burn]\n"
+                     "   beqz %[time], 2f\n"
+                     "1: addi %[left], %[left], -1\n"
+                     "   bnez %[left], 1b\n"
+                     "2:\n"
+                     : [time] "+r"(time), [left] "+r"(iterations)
                      : [burn] "i"(HINT_BURN));
-    for (; iterations > 0; iterations -= 2)
-        __asm__ volatile("");
 }
 
 static inline int start_watchdog(void)

@@ -41,8 +41,8 @@ POLICY_FUNCTION uint64_t pusher_time_slice(const scheduler_t *scheduler, const t
 POLICY_FUNCTION uint32_t pusher_place(const scheduler_t *scheduler, const task_t *task,
                                       enum enqueue_reason reason)
 {
-    (void)scheduler, (void)reason;
-    return task->cpu;
+    (void)reason;
+    return place_own(scheduler, task);
 }
 
 POLICY_FUNCTION uint32_t pusher_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)

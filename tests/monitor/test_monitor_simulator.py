@@ -143,7 +143,7 @@ def test_each_command_has_its_effect(tmp_path: Path) -> None:
         assert dict((await system.read_status()).changed) == {"slice": 7}
         tunables = {each.name: each for each in await system.read_tunables()}
         assert (tunables["slice"].value, tunables["slice"].default) == (7, 1)
-        for kind, value in zip(AttributeKind, (2, 30, 9, -3, 400, 5, 6, 7), strict=True):
+        for kind, value in zip(AttributeKind, (2, 30, 9, -3, 400, 5, 6, 7, 1), strict=True):
             await system.set_attribute(hog, kind, value)
         (row,) = [row for row in (await system.read_status()).rows if row.pid == hog]
         assert (row.name, row.state, row.priority, row.tickets) == ("hog", "running", 2, 30)
@@ -156,7 +156,7 @@ def test_each_command_has_its_effect(tmp_path: Path) -> None:
         return taken(system)
 
     records = with_system(tmp_path, setup(cpus=1), steer)
-    for kind, count in ((Kind.POLICY, 3), (Kind.TUNABLE, 1), (Kind.ATTRIBUTE, 8), (Kind.EXIT, 2)):
+    for kind, count in ((Kind.POLICY, 3), (Kind.TUNABLE, 1), (Kind.ATTRIBUTE, 9), (Kind.EXIT, 2)):
         assert np.count_nonzero(records["kind"] == kind) == count, kind.name
 
 
