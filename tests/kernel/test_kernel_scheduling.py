@@ -178,7 +178,7 @@ def test_shares_are_traced(tmp_path: Path) -> None:
 
 def test_a_policy_ends_a_process_at_the_tick(tmp_path: Path) -> None:
     """Whom its tick() condemns runs no longer than to that tick, whatever it does."""
-    limit = 10 * TICK_NS
+    limit = 20 * TICK_NS
     events = traced(tmp_path, "test-scheduler policies_may_end_processes", 1)
     ended = events.events.filter(
         (pl.col("kind") == trace.Kind.EXIT) & (pl.col("first") == 0xFFFF_FFFF)
