@@ -19,6 +19,8 @@ export function perform(session, message) {
     if (Object.hasOwn(TOGETHER, wanted)) return TOGETHER[wanted](session, message);
     if (!Object.hasOwn(EACH, wanted)) throw new Refused(`${wanted}: this page cannot do that by itself; ./schedlab monitor can`);
     const systems = session.systems.filter((each) => !letter || letter === "*" || each.letter === letter);
+    // A panel may still ask of a system that has just gone.
+    if (!systems.length && letter && letter !== "*") throw new Refused(`there is no system ${letter} any more`);
     const results = systems.map((system) => [system.letter, EACH[wanted](session, system, message)]);
     return results.length === 1 ? results[0][1] : Object.fromEntries(results);
 }

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""What the page's session answers when it is asked of one system, of all, or of one that has gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from schedlab.page.modules import bundled
+
+
+@pytest.mark.parametrize(
+    ("letters", "system", "answer"),
+    [
+        ("ab", "b", {"result": "b"}),
+        ("ab", "*", {"result": {"a": "a", "b": "b"}}),
+        ("a", "b", {"refused": "there is no system b any more"}),
+    ],
+)
+def test_a_system_that_has_gone_has_no_answer(
+    browser: Browser, letters: str, system: str, answer: dict[str, object]
+) -> None:
+    """A panel of it asked for its tunables, and took what is said of no systems for a list."""
+    page = browser.new_page()
+    page.evaluate(f"() => {{ {bundled(Path(__file__).with_name('asked.js'), {})} }}")
+    message = {"do": "history", "system": system}
+    found = page.evaluate(
+        "([letters, message]) => asked([...letters], message)", [letters, message]
+    )
+    page.close()
+    assert found == answer
