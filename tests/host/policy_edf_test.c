@@ -16,14 +16,9 @@ const uint32_t policy_sources_count = 1;
 #define MS        1000000ull
 #define TASKS_MAX 6
 
-/* Runs for so long, its ticks included. */
 static void run_for(struct model *model, uint64_t ms)
 {
-    for (uint64_t end = model->now + ms * MS; model->now < end;) {
-        model_run_until(model, model->now + MS);
-        if (model->now % MODEL_TICK_NS == 0)
-            model_tick_all(model);
-    }
+    model_run_for(model, ms * MS);
 }
 
 static void reserve(struct model *model, struct model_task *task, uint64_t runtime, uint64_t period)

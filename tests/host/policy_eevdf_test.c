@@ -18,16 +18,9 @@ const uint32_t policy_sources_count = 1;
 #define SLICE     (700 * US)
 #define TASKS_MAX 8
 
-/* Runs for so long, its ticks included. */
 static void run_for(struct model *model, int64_t ns)
 {
-    uint64_t end = model->now + (uint64_t)ns;
-    while (model->now < end) {
-        uint64_t tick = (model->now / MODEL_TICK_NS + 1) * MODEL_TICK_NS;
-        model_run_until(model, tick < end ? tick : end);
-        if (model->now % MODEL_TICK_NS == 0)
-            model_tick_all(model);
-    }
+    model_run_for(model, (uint64_t)ns);
 }
 
 static struct model_task *fork_nice(struct model *model, int64_t nice, int64_t slice_us)

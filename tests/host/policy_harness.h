@@ -977,6 +977,18 @@ static inline void model_tick_all(struct model *model)
     model_check(model);
 }
 
+/* Runs for so long, its ticks included. */
+static inline void model_run_for(struct model *model, uint64_t ns)
+{
+    uint64_t end = model->now + ns;
+    while (model->now < end) {
+        uint64_t tick = (model->now / MODEL_TICK_NS + 1) * MODEL_TICK_NS;
+        model_run_until(model, tick < end ? tick : end);
+        if (model->now % MODEL_TICK_NS == 0)
+            model_tick_all(model);
+    }
+}
+
 /* A tick passes, and what the policy wants to be called for before it. */
 static inline void model_tick(struct model *model)
 {

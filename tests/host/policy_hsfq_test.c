@@ -22,13 +22,7 @@ const uint32_t policy_sources_count = 1;
 
 static void run_for(struct model *model, int64_t ns)
 {
-    uint64_t end = model->now + (uint64_t)ns;
-    while (model->now < end) {
-        uint64_t tick = (model->now / MODEL_TICK_NS + 1) * MODEL_TICK_NS;
-        model_run_until(model, tick < end ? tick : end);
-        if (model->now % MODEL_TICK_NS == 0)
-            model_tick_all(model);
-    }
+    model_run_for(model, (uint64_t)ns);
 }
 
 static void set_group(struct model *model, uint32_t group, enum group_field field, int64_t value)
@@ -294,7 +288,7 @@ static void groups_share_several_cpus(void)
 
 /* ---- changes ---- */
 
-static void one_that_wakes_preempts_who_has_had_more(void)
+static void one_that_wakes_preempts_one_that_has_had_more(void)
 {
     struct model *model = model_new("hsfq", 1, 1);
     set_group(model, 2, GROUP_WEIGHT, 100);
@@ -471,7 +465,7 @@ int main(void)
     run_test(quotas_can_be_passed_over);
     run_test(a_quota_is_one_for_all_cpus);
     run_test(groups_share_several_cpus);
-    run_test(one_that_wakes_preempts_who_has_had_more);
+    run_test(one_that_wakes_preempts_one_that_has_had_more);
     run_test(changes_count_from_then_on);
     run_test(a_group_may_be_set_after_its_tasks);
     run_test(whatever_happens_counts_are_right);

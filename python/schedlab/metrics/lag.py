@@ -27,7 +27,7 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
     """
     who, window = lives(trace), measured_window(trace)
     choice = weights or chosen_weights(trace, window)
-    if choice == "groups":  # what is due to a process then hangs on who is ready in other groups
+    if choice == "groups":  # what is due to a process then depends on what is ready in other groups
         return pl.DataFrame(schema=SCHEMA)
     ready = _cut(trace, who, _ready(trace, who, window), choice)
     if ready.is_empty():
