@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import metrics, trace
-from schedlab.benchmarks.peers import FOLDER, environment
+from schedlab.benchmarks.peers import FOLDER, environment, last_line
 from schedlab.benchmarks.simulator_speed import printed
+from schedlab.errors import MachineUnfit
 from schedlab.schedulability.earliest_deadline import overload
 from schedlab.schedulability.task_set import Reserved, utilisation, uunifast
 from schedlab.toolchain.build import SIMULATOR
@@ -92,17 +93,21 @@ def our_ends(tasks: Sequence[Reserved], found: trace.Trace) -> Ends:
 
 
 def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
-    """Returns when jobs were done in SimSo, which is installed for it, if need be."""
+    """Returns when jobs were done in SimSo, which is installed for it, if need be. MachineUnfit: that
+    or SimSo itself failed."""
     asked = [
         {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
     ]
-    done = subprocess.run(
-        [environment("simso"), _RUNNER],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    try:
+        done = subprocess.run(
+            [environment("simso"), _RUNNER],
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except subprocess.CalledProcessError as error:
+        raise MachineUnfit(f"SimSo does not run here: {last_line(error.stderr)}") from None
     return [
         {(name, number): ns for name, number, ns in answer} for answer in json.loads(done.stdout)
     ]
