@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-times")]
 
 PLACE = BUILD / "linux-tests"
 CPUS = 2
+PERIOD_S, TICK_S = 0.04, 0.004
 BUDGET = 0.25
 """Of a CPU, for each hog: 10 ms of 40 ms. A heavier one has twice that from the second second on."""
 
@@ -89,6 +90,19 @@ def share(stays: pl.DataFrame, process: int, second: tuple[int, int]) -> float:
     return float(within.sum()) / (end - begin)
 
 
+def has_its_share(
+    stays: pl.DataFrame, process: int, second: tuple[int, int], budget: float
+) -> bool:
+    """A budget is used at once or late in its period, as the other hogs let it: so what a hog has had
+    is before or behind a steady flow by `budget` times the rest of the period at most, where the
+    second begins and where it ends, and by a tick, by which it may overdraw its budget."""
+    begin, end = second
+    flow = budget * PERIOD_S * (1 - budget)
+    most_s = 2 * (flow + TICK_S)
+    off = share(stays, process, second) - budget
+    return abs(off) * (end - begin) / 1e9 < most_s
+
+
 def test_the_adapter_keeps_to_the_rules(left: Path) -> None:
     state, title, policy, *_ = (left / "status").read_text().splitlines()
     assert (state, title, policy) == ("enabled", "Scheduler status", "Policy: budget")
@@ -98,14 +112,12 @@ def test_the_adapter_keeps_to_the_rules(left: Path) -> None:
 def test_threads_have_their_budgets(
     stays: pl.DataFrame, hogs: list[int], seconds: list[tuple[int, int]]
 ) -> None:
-    """Within one budget, since a second has 25 or 26 beginnings of a period; another weight counts
-    at once."""
+    """Another weight counts at once."""
     first, second = seconds
-    exact = pytest.approx(BUDGET, abs=0.012)
-    assert [share(stays, hog, first) for hog in hogs] == [exact] * len(hogs)
-    *others, heavier = [share(stays, hog, second) for hog in hogs]
-    assert others == [exact] * len(others)
-    assert heavier == pytest.approx(2 * BUDGET, abs=0.024)
+    assert all(has_its_share(stays, hog, first, BUDGET) for hog in hogs)
+    *others, heavier = hogs
+    assert all(has_its_share(stays, hog, second, BUDGET) for hog in others)
+    assert has_its_share(stays, heavier, second, 2 * BUDGET)
 
 
 def test_cpus_idle_beside_held_threads(

@@ -2,17 +2,18 @@
 
 /*
  * In place of round-robin, a policy that is wrong now and then: it forgets that a task is to
- * be taken out when three or more are queued. The fuzzer must find it.
+ * be put in when three or more are queued. The fuzzer must find it. (One that forgot to take a
+ * task out would make a ring of its list now and then, and so a run without an end.)
  */
 
 #define policy_rr policy_sound
 #include "policies/rr.c"
 #undef policy_rr
 
-static void dequeue_or_not(run_queue_t *queue, task_t *task)
+static void enqueue_or_not(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     if (queue->queued < 3)
-        policy_sound.dequeue(queue, task);
+        policy_sound.enqueue(queue, task, reason);
 }
 
 POLICY_DEFINITION policy_rr = {
@@ -25,8 +26,8 @@ POLICY_DEFINITION policy_rr = {
     .presets = rr_presets,
     .preset_count = sizeof(rr_presets) / sizeof(rr_presets[0]),
     .task_bytes = sizeof(struct rr_task),
-    .enqueue = rr_enqueue,
-    .dequeue = dequeue_or_not,
+    .enqueue = enqueue_or_not,
+    .dequeue = rr_dequeue,
     .pick = rr_pick,
     .tick = rr_tick,
     .time_slice = rr_time_slice,
