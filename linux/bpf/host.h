@@ -47,7 +47,8 @@ struct thread_slot {
     uint32_t known;   /* 1: the policy has had task_init() of it */
     uint32_t turn;    /* how its turn is to end: enum enqueue_reason + 1; 0: it goes on */
     uint32_t fresh;   /* it was forked and has not been queued yet */
-    uint32_t traced;  /* its PID in the trace; kept only if queues are traced */
+    uint32_t
+        traced; /* its PID in the trace, see learn_traced_pid(); kept only if queues are traced */
     uint32_t stopped; /* why it was on no CPU and in no queue: enum stop_reason; 0: it is */
     uint32_t reserved;
 };

@@ -15,7 +15,8 @@ struct observed_cpu {
     uint32_t yielded;   /* 1: the running thread has yielded since it was switched to */
     uint32_t asked;     /* the CPU that was last asked to pick again from here, + 1 */
     uint32_t forked_to; /* the CPU for which a thread was last forked here, + 1 */
-    uint32_t padding[10];
+    uint32_t ended;     /* 1: the running thread's EXIT is written; it has yet to leave */
+    uint32_t padding[9];
 };
 
 static struct observed_cpu observed_cpus[HOST_CPUS];

@@ -2,7 +2,7 @@
 #ifndef LINUX_BPF_OBSERVED_LIVES_H
 #define LINUX_BPF_OBSERVED_LIVES_H
 
-/* Threads begin, move, and change their names and PIDs. */
+/* Threads begin, move, change their names and PIDs, and end. */
 
 #include "visits.h"
 
@@ -75,6 +75,12 @@ int BPF_PROG(inherit_attributes, struct task_struct *task)
     return 0;
 }
 
+/* Returns true from a thread's FORK or FOUND to its EXIT. */
+static bool is_alive(const struct observed *thread)
+{
+    return thread && thread->state != PROCESS_NEW && thread->state != PROCESS_ZOMBIE;
+}
+
 /* Interrupts are off. */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(observe_move, struct task_struct *task, int to)
@@ -85,7 +91,7 @@ int BPF_PROG(observe_move, struct task_struct *task, int to)
         return 0;
     started_cpu(state);
     struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
-    if (thread && thread->state != PROCESS_NEW)
+    if (is_alive(thread))
         trace_emit(TRACE_MIGRATE, thread->pid, from, (uint64_t)(uint32_t)to);
     return 0;
 }
@@ -101,8 +107,51 @@ int BPF_PROG(observe_name, struct task_struct *task, const char *name)
     bpf_local_irq_save(&flags);
     started_cpu(state);
     struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
-    if (thread && thread->state != PROCESS_NEW)
+    if (is_alive(thread))
         emit_name(state, thread->pid, name, task->flags);
+    bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* Returns the status that a parent sees: the argument of exit(), or minus the signal that killed
+ * the task. */
+static uint32_t exit_status(struct task_struct *task)
+{
+    uint32_t code = (uint32_t)task->exit_code;
+    return code & 0x7f ? -(code & 0x7f) : (code >> 8) & 0xff;
+}
+
+static void emit_exit(struct observed_cpu *cpu, struct task_struct *task)
+{
+    trace_emit(TRACE_EXIT, cpu->current, exit_status(task), 0);
+}
+
+/*
+ * A thread has given back all that it had, and its parent is about to be told: so its EXIT comes
+ * before all that others do for that reason, on whatever CPU. What the thread still has to do
+ * before it leaves its CPU is the scheduler's. If it is preempted meanwhile, it leaves as a zombie,
+ * and what it does after that is idle time. (Without this function, observe_switch() writes EXIT.)
+ */
+SEC("fentry/exit_notify")
+int BPF_PROG(observe_end)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state)
+        return 0;
+    bpf_local_irq_save(&flags);
+    struct task_struct *task = bpf_get_current_task_btf();
+    struct observed_cpu *cpu = started_cpu(state);
+    struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
+    if (is_alive(thread)) {
+        enter_scheduler(cpu);
+        emit_exit(cpu, task);
+        thread->state = PROCESS_ZOMBIE;
+        cpu->ended = 1;
+    }
+    /* Another thread of its process may take over its PID by exec() as soon as it has ended. */
+    if (cpu->ended && task->pid == task->tgid && task->signal->nr_threads > 1)
+        emit_switch(cpu, 0, PROCESS_ZOMBIE);
     bpf_local_irq_restore(&flags);
     return 0;
 }

@@ -70,34 +70,33 @@ static void emit_stop(struct observed_cpu *cpu)
         trace_emit(TRACE_PREEMPT, cpu->current, reason ? reason : PREEMPT_SLICE, 0);
 }
 
-/* Returns the status that a parent sees: the argument of exit(), or minus the signal that killed
- * the task. */
-static uint32_t exit_status(struct task_struct *task)
-{
-    uint32_t code = (uint32_t)task->exit_code;
-    return code & 0x7f ? -(code & 0x7f) : (code >> 8) & 0xff;
-}
-
 /* Writes why the current thread stops. Returns the state in which it leaves. */
 static uint32_t stop(struct observed_cpu *cpu, struct task_struct *task, bool preempted,
                      uint32_t state)
 {
+    if (cpu->ended) {
+        take_preempt_reason();
+        return PROCESS_ZOMBIE;
+    }
     if (preempted || state == 0) {
         emit_stop(cpu);
         return PROCESS_RUNNABLE;
     }
     take_preempt_reason();
     if (state & STATE_DEAD) {
-        trace_emit(TRACE_EXIT, cpu->current, exit_status(task), 0);
+        emit_exit(cpu, task);
         return PROCESS_ZOMBIE;
     }
     trace_emit(TRACE_BLOCK, cpu->current, block_reason(task, state), 0);
     return PROCESS_BLOCKED;
 }
 
-/* A thread is about to run: the trace must know it as runnable first. Returns its PID. */
+/* A thread is about to run: the trace must know it as runnable first. Returns its PID; 0 if it has
+ * ended for the trace. */
 static uint32_t come(struct trace_state *state, struct task_struct *task, struct observed *thread)
 {
+    if (thread->state == PROCESS_ZOMBIE)
+        return 0;
     if (thread->state == PROCESS_NEW)
         introduce(state, task, thread, PROCESS_RUNNABLE);
     if (thread->state == PROCESS_BLOCKED) {

@@ -167,10 +167,9 @@ static __noinline void send(const struct choice *choice, uint32_t cpu)
 
 static __always_inline void trace_choice(const struct choice *choice)
 {
-    if (choice->remark)
-        trace_emit(TRACE_DECISION,
-                   told_queues ? choice->slot->traced : (uint32_t)choice->slot->task.pid,
-                   choice->queued, choice->remark);
+    uint32_t pid = told_queues ? choice->slot->traced : (uint32_t)choice->slot->task.pid;
+    if (choice->remark && pid)
+        trace_emit(TRACE_DECISION, pid, choice->queued, choice->remark);
 }
 
 /* Returns false if a thread must stay on its CPU for now: it is ending, or may not migrate. */

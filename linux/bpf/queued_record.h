@@ -6,6 +6,8 @@
 
 #include "errands.h"
 
+#include "abi/process_info.h"
+
 /* True if each enqueue() is traced. The loader sets it before it loads this object: if it is
  * false, the verifier removes the code below as dead. */
 const volatile bool told_queues SEC(".rodata.trace");
@@ -39,7 +41,7 @@ static __always_inline void queued_begin(struct queued *queued, uint64_t now)
 /* The queue is locked. */
 static __always_inline void queued_note(struct queued *queued, const slot_t *slot)
 {
-    if (!told_queues || !queued->state || !queued->state->on)
+    if (!told_queues || !queued->state || !queued->state->on || !slot->traced)
         return;
     queued->record.kind = TRACE_QUEUED;
     queued->record.process = slot->traced;
@@ -64,13 +66,16 @@ static __always_inline void queued_end(struct queued *queued)
 }
 
 /* Notes the PID by which the trace knows a thread: exec() may have given it another one, which the
- * trace does not have yet. A queued thread calls no exec(). */
+ * trace does not have yet. A queued thread calls no exec(). It is 0 if the thread has ended for the
+ * trace. */
 static __always_inline void learn_traced_pid(slot_t *slot, struct task_struct *thread)
 {
     if (!told_queues)
         return;
     struct observed *known = bpf_task_storage_get(&observed, thread, NULL, 0);
     slot->traced = known && known->pid ? known->pid : (uint32_t)thread->pid;
+    if (known && known->state == PROCESS_ZOMBIE)
+        slot->traced = 0;
 }
 
 #endif

@@ -27,6 +27,7 @@ static void emit_switch(struct observed_cpu *cpu, uint32_t next, uint32_t state_
     trace_emit(TRACE_SWITCH, next, cpu->current, cpu->current ? state_left : 0);
     cpu->current = next;
     cpu->yielded = 0;
+    cpu->ended = 0;
 }
 
 /*

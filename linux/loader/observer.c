@@ -52,19 +52,34 @@ struct observer_constants {
     bool told_visits;
 };
 
-/* Attaches to sched_yield() by one of the names that it may have in a kernel. */
-static void fit_yield(const struct btf *kernel, struct bpf_object *observer)
+/* Programs for what kernels have under several names, or put into other functions: the first name
+ * that this one has is taken. */
+static const struct {
+    const char *program;
+    const char *names[3];
+} by_name[] = {
+    {"observe_yield", {"do_sched_yield", "__do_sys_sched_yield", "__x64_sys_sched_yield"}},
+    /* The last two are called right before the first. */
+    {"observe_end", {"exit_notify", "exit_tasks_rcu_start", "flush_ptrace_hw_breakpoint"}},
+};
+
+static void fit_name(const struct btf *kernel, struct bpf_program *program,
+                     const char *const names[3])
 {
-    static const char *const names[] = {"do_sched_yield", "__do_sys_sched_yield",
-                                        "__x64_sys_sched_yield"};
-    struct bpf_program *program = bpf_object__find_program_by_name(observer, "observe_yield");
-    for (size_t i = 0; program && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (has_function(kernel, names[i])) {
-            bpf_program__set_attach_target(program, 0, names[i]);
-            bpf_program__set_autoload(program, true);
-            return;
-        }
+    for (size_t i = 0; program && i < 3; i++) {
+        if (!has_function(kernel, names[i]))
+            continue;
+        bpf_program__set_attach_target(program, 0, names[i]);
+        bpf_program__set_autoload(program, true);
+        return;
     }
+}
+
+static void fit_names(const struct btf *kernel, const struct bpf_object *observer)
+{
+    for (size_t i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++)
+        fit_name(kernel, bpf_object__find_program_by_name(observer, by_name[i].program),
+                 by_name[i].names);
 }
 
 #define BEFORE_QUEUES "observe_fork_before_it_is_queued"
@@ -82,7 +97,7 @@ void observer_fit(struct bpf_object *observer, bool tell_queues)
         wanted = wanted && (visits || !tells_visits(program));
         bpf_program__set_autoload(program, wanted && can_attach(kernel, program));
     }
-    fit_yield(kernel, observer);
+    fit_names(kernel, observer);
     size_t size = 0;
     struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
     struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;

@@ -16,7 +16,7 @@ from schedlab.machines.linux.guest import KVM, GuestJob, boot
 from schedlab.machines.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
 from schedlab.toolchain.policies import read_catalogue
-from schedlab.trace import Kind
+from schedlab.trace import BlockReason, Kind, MarkKind
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
 
@@ -89,6 +89,24 @@ def test_the_trace_of_all_that_can_have_happened(left: Path) -> None:
     queued = told.events.filter(pl.col("kind") == Kind.QUEUED)
     assert queued["first"].n_unique() == 2
     assert queued["second"].n_unique() > 2
+
+
+def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
+    """The parent, which waits, may go on at once on another CPU, and say that all is over."""
+    events = trace.read(left / "trace.bin").events.with_row_index("row")
+    begins = (pl.col("kind") == Kind.MARK) & (pl.col("first") == MarkKind.BEGIN)
+    (parent, begin), *_ = events.filter(begins).select("process", "row").iter_rows()
+    exits = events.filter(pl.col("kind") == Kind.EXIT).select(first="process", exit_row="row")
+    of_parent = events.filter((pl.col("process") == parent) & (pl.col("row") > begin))
+    waits = of_parent.filter(pl.col("kind") == Kind.BLOCK).select("row", reason="first")
+    told = (
+        of_parent.filter((pl.col("kind") == Kind.WAKEUP) & (pl.col("first") > 0))
+        .join_asof(waits, on="row")
+        .filter(pl.col("reason") == BlockReason.CHILD)
+        .join(exits, on="first")
+    )
+    assert len(told) > 3
+    assert (told["exit_row"] < told["row"]).all()
 
 
 def test_visits_to_the_scheduler_are_told_only_where_each_cpu_has_a_time_of_its_own(
