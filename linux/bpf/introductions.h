@@ -7,9 +7,8 @@
 
 #include "policies/support/attributes.h"
 
+#include "allowed_cpus.h"
 #include "block_reason.h"
-#include "observed_cpu.h"
-#include "trace_emit.h"
 
 #define TEXT_BYTES 12 /* of a record: eight in `second`, then four in `first` */
 
@@ -98,6 +97,8 @@ static __attribute__((noinline)) bool introduce(struct trace_state *state, struc
         bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
     if (won)
         emit_attributes(task, thread->pid);
+    if (won && !same_allowed(task, 0))
+        emit_allowed(state, task, thread->pid);
     return won;
 }
 

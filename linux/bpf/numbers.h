@@ -10,6 +10,10 @@
 #define EINVAL 22
 #define ERANGE 34
 
+/* In struct affinity_context: a thread may not move for now; it may move again. */
+#define SCA_MIGRATE_DISABLE 0x2
+#define SCA_MIGRATE_ENABLE  0x4
+
 #define PF_EXITING   0x4
 #define TASK_IS_DEAD 0x80
 

@@ -21,9 +21,7 @@ struct observed_cpu {
 
 static struct observed_cpu observed_cpus[HOST_CPUS];
 
-/* True if visits to the scheduler are told: the kernel has tracepoints for them, and each CPU's
- * time is its own. The loader sets it. */
-const volatile bool told_visits;
+const volatile struct observer_settings told SEC(".rodata.told");
 
 static struct observed_cpu *this_cpu(void)
 {

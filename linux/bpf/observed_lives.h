@@ -4,6 +4,7 @@
 
 /* Threads begin, move, change their names and PIDs, and end. */
 
+#include "held.h"
 #include "visits.h"
 
 static bool same_name(struct task_struct *one, struct task_struct *other)
@@ -27,8 +28,11 @@ static void tell_fork(struct trace_state *state, struct task_struct *task)
     thread->fresh = 1;
     thread->state = PROCESS_RUNNABLE;
     trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
-    if (parent == 0 || !same_name(task, bpf_get_current_task_btf()))
+    struct task_struct *forks = bpf_get_current_task_btf();
+    if (parent == 0 || !same_name(task, forks))
         emit_name(state, thread->pid, task->comm, task->flags);
+    if (!same_allowed(task, parent ? forks : 0)) /* it begins in another control group */
+        emit_allowed(state, task, thread->pid);
 }
 
 /* A new thread has become runnable. Interrupts are off. */
@@ -110,6 +114,28 @@ int BPF_PROG(observe_name, struct task_struct *task, const char *name)
     if (is_alive(thread))
         emit_name(state, thread->pid, name, task->flags);
     bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/*
+ * A thread may run on other CPUs from now on: its run queue is locked, so no CPU switches to it
+ * meanwhile. One that may not be moved for a moment still runs where it was; it is told once it may
+ * move. (A BPF program that runs on a thread counts as one reason why that may not be moved.)
+ */
+SEC("fexit/set_cpus_allowed_common")
+int BPF_PROG(observe_allowed, struct task_struct *task, struct affinity_context *change)
+{
+    struct trace_state *state = trace_recording();
+    if (!state || change->flags & SCA_MIGRATE_DISABLE)
+        return 0;
+    started_cpu(state);
+    struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
+    bool may_move = change->flags & SCA_MIGRATE_ENABLE;
+    if (!is_alive(thread) || (may_move && !thread->later))
+        return 0;
+    thread->later = !may_move && is_held(task);
+    if (!thread->later)
+        emit_allowed(state, task, thread->pid);
     return 0;
 }
 

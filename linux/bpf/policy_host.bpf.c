@@ -24,6 +24,7 @@
 #include <bpf/bpf_core_read.h>
 /* clang-format on */
 
+#include "held.h"
 #include "interrupts.h"
 #include "language.h"
 #include "shared.h"
@@ -175,10 +176,7 @@ static __always_inline void trace_choice(const struct choice *choice)
 /* Returns false if a thread must stay on its CPU for now: it is ending, or may not migrate. */
 static __always_inline bool may_leave(struct task_struct *thread)
 {
-    int held = thread->migration_disabled;
-    /* A BPF program that runs on a thread forbids migration itself: that counts one. */
-    bool stuck = held > 1 || (held == 1 && thread != bpf_get_current_task_btf());
-    return !(thread->flags & PF_EXITING) && !stuck;
+    return !(thread->flags & PF_EXITING) && !is_held(thread);
 }
 
 /* The thread that was leaving is picked again. */

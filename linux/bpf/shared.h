@@ -43,12 +43,20 @@ struct trace_state {
     uint32_t reserved;
 };
 
+/* Which trace it is; the loader says so before it loads the observer. */
+struct observer_settings {
+    uint32_t cpus;   /* of the machine, as the trace's header has it */
+    uint32_t visits; /* 1: visits to the scheduler are told. The kernel has tracepoints for them,
+                        and each CPU's time is its own */
+};
+
 /* What the trace knows of a thread. */
 struct observed {
     uint32_t pid;   /* its PID in the trace, even if exec() has changed it since */
     uint32_t state; /* enum process_state; PROCESS_NEW: the trace does not know it yet */
     uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
     uint32_t fresh; /* 1: has never run */
+    uint32_t later; /* 1: may run on other CPUs as soon as it may move, which is yet to be told */
 };
 
 #define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */

@@ -8,7 +8,7 @@
 
 static void enter_scheduler(struct observed_cpu *cpu)
 {
-    if (!told_visits || cpu->inside)
+    if (!told.visits || cpu->inside)
         return;
     cpu->inside = 1;
     trace_emit(TRACE_SCHEDULER_ENTER, cpu->current, 0, bpf_ktime_get_boot_ns());

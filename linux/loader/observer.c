@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "linux/bpf/shared.h"
 #include "machine.h"
 
 static bool has_tracepoint(const struct btf *kernel, const char *name)
@@ -35,22 +36,18 @@ static bool tells_visits(const struct bpf_program *program)
            strcmp(bpf_program__name(program), "observe_exit") == 0;
 }
 
-/* Returns true if the kernel has the NAME in a program's section "tp_btf/NAME" or "fentry/NAME". */
+/* Returns true if the kernel has the NAME in a program's section "tp_btf/NAME", "fentry/NAME" or
+ * "fexit/NAME". */
 static bool can_attach(const struct btf *kernel, const struct bpf_program *program)
 {
     const char *section = bpf_program__section_name(program);
     const char *name = strchr(section, '/');
     if (name && strncmp(section, "tp_btf/", 7) == 0)
         return has_tracepoint(kernel, name + 1);
-    if (name && strncmp(section, "fentry/", 7) == 0)
+    if (name && (strncmp(section, "fentry/", 7) == 0 || strncmp(section, "fexit/", 6) == 0))
         return has_function(kernel, name + 1);
     return true;
 }
-
-/* The observer's constants, in the order of its read-only section. */
-struct observer_constants {
-    bool told_visits;
-};
 
 /* Programs for what kernels have under several names, or put into other functions: the first name
  * that this one has is taken. */
@@ -99,11 +96,10 @@ void observer_fit(struct bpf_object *observer, bool tell_queues)
     }
     fit_names(kernel, observer);
     size_t size = 0;
-    struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata");
-    struct observer_constants *constants = map ? bpf_map__initial_value(map, &size) : NULL;
-    if (constants && size >= sizeof(*constants)) {
-        constants->told_visits = visits;
-    }
+    struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata.told");
+    struct observer_settings *told = map ? bpf_map__initial_value(map, &size) : NULL;
+    if (told && size >= sizeof(*told))
+        *told = (struct observer_settings){.cpus = machine_cpus(), .visits = visits};
     btf__free(kernel);
 }
 

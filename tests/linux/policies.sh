@@ -31,8 +31,8 @@ chrt --fifo --pid 80 $$
 schedlab-linux serve --policy fair --seed 1 --trace /result/trace.bin --trace-queues --background || exit 1
 
 # The verifier has its say while nothing else computes, which is sooner.
-for name in $POLICIES; do
-    [ "$name" != "${name%:*}" ] || schedlab-linux policy "$name"
+for name in $LOADED; do
+    schedlab-linux policy "$name"
 done
 
 hog &
@@ -47,6 +47,7 @@ chrt --other 0 sh -c 'while :; do true | cat >/dev/null; done' &
 load="$load $!"
 chrt --other 0 sh -c 'while :; do taskset -p 1 $$; sleep 0.03; taskset -p 2 $$; sleep 0.03; taskset -p 3 $$; done' >/dev/null &
 load="$load $!"
+echo $! >/result/bound
 
 for name in $POLICIES; do
     echo "$name" >"$control/sched_status" || echo "refused: $(cat "$control/sched_problem")"

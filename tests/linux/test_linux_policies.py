@@ -45,7 +45,10 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
     instructions, it may leave one of two CPUs out for longer than the kernel bears."""
     programs()
     build_linux("linux-observed")
-    variables = f"POLICIES='{' '.join(choices())}'\nTURN={TURN}\n"
+    loaded = {source_of(choice): choice for choice in choices() if choice != "fair"}
+    variables = (
+        f"LOADED='{' '.join(loaded.values())}'\nPOLICIES='{' '.join(choices())}'\nTURN={TURN}\n"
+    )
     job = GuestJob(
         files={**contents(), "observed": BUILD / "linux-tests" / "observed"},
         script=variables + (ROOT / "tests" / "linux" / "policies.sh").read_text(),
@@ -107,6 +110,19 @@ def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
     )
     assert len(told) > 3
     assert (told["exit_row"] < told["row"]).all()
+
+
+def test_on_which_cpus_a_thread_may_run_is_told(left: Path) -> None:
+    """That none runs elsewhere is a law of the trace, which the test above holds against it."""
+    table = trace.event_table(trace.read(left / "trace.bin"))
+    sets = table.filter(pl.col("kind") == "AFFINITY")
+    assert set(sets["first"]) == {0}
+    own = sets.filter(pl.col("process") == int((left / "bound").read_text()))["second"].to_list()
+    assert len(own) > 30
+    assert own == [(1, 2, 3)[turn % 3] for turn in range(len(own))]
+    found = table.filter(pl.col("kind") == "FOUND").select("process", name="text")
+    alone = dict(sets.join(found, on="process").select("name", "second").iter_rows())
+    assert (alone["[migration/0]"], alone["[migration/1]"]) == (1, 2)
 
 
 def test_visits_to_the_scheduler_are_told_only_where_each_cpu_has_a_time_of_its_own(

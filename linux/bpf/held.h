@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_HELD_H
+#define LINUX_BPF_HELD_H
+
+#include "numbers.h"
+
+/* Returns true if the thread may not move to another CPU for now, whatever CPUs it may have. A BPF
+ * program that runs on a thread forbids that itself: it counts one. */
+static bool is_held(struct task_struct *thread)
+{
+    int held = thread->migration_disabled;
+    return held > 1 || (held == 1 && thread != bpf_get_current_task_btf());
+}
+
+#endif
