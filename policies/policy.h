@@ -181,6 +181,40 @@ struct share_group {
     uint64_t period; /* nanoseconds; it begins whenever the time is a multiple of it */
 };
 
+/*
+ * The machine's shape: which CPUs share a core, a cache and a node, how far nodes are from each
+ * other, and how fast each CPU is. policies/machine_shape.h reads it. A core lies in one cache, a
+ * cache in one node. Only `capacity_now` ever changes, and may be a moment old.
+ */
+#define CAPACITY_FULL    1024 /* of the machine's fastest CPU, as Linux has it */
+#define SHAPE_KINDS_MAX  16
+#define SHAPE_LEVELS_MAX 16
+#define SHAPE_NODES_MAX  64
+#define DISTANCE_LOCAL   10 /* within a node, as ACPI's SLIT has it */
+
+struct cpu_place {
+    uint16_t core;         /* CPUs of one core are its hardware threads */
+    uint16_t cache;        /* the last one that CPUs share */
+    uint16_t node;         /* of memory: below `nodes` */
+    uint16_t kind;         /* below `kinds` */
+    uint16_t sibling;      /* the next CPU of its core, in a ring: itself if it has none */
+    uint16_t capacity_now; /* at the level that it has now */
+};
+
+/* CPUs of a kind are equally fast. */
+struct cpu_kind {
+    uint32_t levels;                     /* of frequency: 1 or more */
+    uint32_t capacity[SHAPE_LEVELS_MAX]; /* at each level, the highest first */
+};
+
+struct machine_shape {
+    uint32_t nodes;
+    uint32_t kinds;
+    struct cpu_place cpu[POLICY_CPUS_MAX];
+    struct cpu_kind kind[SHAPE_KINDS_MAX];
+    uint8_t distance[SHAPE_NODES_MAX][SHAPE_NODES_MAX]; /* from a node to another */
+};
+
 /* One system of CPUs under one policy. */
 struct scheduler {
     uint32_t cpus;
@@ -195,6 +229,7 @@ struct scheduler {
     uint32_t groups; /* 1 more than the highest number of a group that users have set; 0: none */
     struct share_group
         group[GROUPS_MAX]; /* a task in a group that is not set is one of the root's */
+    const struct machine_shape SHARED_MEMORY *shape; /* null: all CPUs are alike */
 };
 
 enum enqueue_reason {

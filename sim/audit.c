@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "sim/machine.h"
+#include "sim/speeds.h"
 
 struct tally {
     uint32_t queued[POLICY_CPUS_MAX];
@@ -151,6 +151,21 @@ static bool check_lines(const struct simulator *simulator, const struct tally *t
            compare(timers->count - timers->dead, tally->waiting[WAIT_TIMER], "timers", 0, error);
 }
 
+/* Each CPU has the speed that its level and its siblings leave it. */
+static bool check_speeds(const struct simulator *simulator, struct simulator_error *error)
+{
+    const struct speeds *speeds = simulator->speeds;
+    uint32_t busy[POLICY_CPUS_MAX] = {0};
+    for (uint32_t i = 0; speeds && i < simulator->scheduler.cpus; i++)
+        busy[speeds->shape.cpu[i].core] += simulator->cpus[i].current != NULL;
+    for (uint32_t i = 0; speeds && i < simulator->scheduler.cpus; i++) {
+        if (!compare(speeds->busy[i], busy[i], "busy CPUs in a core", i, error) ||
+            !compare(speeds->speed[i], speed_now(simulator, i), "units of work in a ns", i, error))
+            return false;
+    }
+    return true;
+}
+
 bool simulator_audit(const struct simulator *simulator, struct simulator_error *error)
 {
     struct tally tally = {0};
@@ -168,7 +183,7 @@ bool simulator_audit(const struct simulator *simulator, struct simulator_error *
         if (!check_current(&simulator->cpus[i], error))
             return false;
     }
-    return check_lines(simulator, &tally, error) &&
+    return check_lines(simulator, &tally, error) && check_speeds(simulator, error) &&
            compare(simulator->queued, tally.all_queued, "queued in all", 0, error) &&
            compare(simulator->busy, tally.busy, "CPUs that run a process", 0, error) &&
            compare(simulator->counts.processes, tally.processes, "processes", 0, error);

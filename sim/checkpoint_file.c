@@ -12,7 +12,7 @@
 #include "sim/tracing.h"
 
 #define MAGIC          0x50434d4953424c53ull /* "SLBSIMCP" */
-#define FORMAT_VERSION 2
+#define FORMAT_VERSION 3
 #define FIRST_ROOM     65536
 
 /* A hash of the objects that the simulator is made of: made by sim.mk. */

@@ -9,6 +9,7 @@
 #include "sim/policies.h"
 #include "sim/process.h"
 #include "sim/process_memory.h"
+#include "sim/speeds.h"
 #include "sim/ticking.h"
 #include "sim/tracing.h"
 
@@ -144,6 +145,13 @@ static void lay_out(struct simulator *simulator, uint32_t cpus)
         arena_take(arena, (size_t)limit * simulator->loop_depth, sizeof(*simulator->loop_rounds));
     simulator->timer_times =
         arena_take(arena, (size_t)limit * simulator->timer_count, sizeof(*simulator->timer_times));
+    if (simulator->has_shape) {
+        struct speeds *speeds = arena_take(arena, 1, sizeof(*speeds));
+        struct pace *paces = arena_take(arena, limit, sizeof(*paces));
+        if (speeds)
+            speeds->paces = paces;
+        simulator->speeds = speeds;
+    }
     simulator->cpu_sets = arena_take(arena, limit, sizeof(*simulator->cpu_sets));
     for (uint32_t i = 0; i < SLOT_LEVELS; i++)
         simulator->slots.level[i] = arena_take(arena, slots_words(limit, i), sizeof(uint64_t));
@@ -291,6 +299,7 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
         .counts = {.exit_status = -1},
         .scheduler = {.cpus = setup->cpus, .tick_ns = setup->tick_ns, .seed = setup->seed},
         .traces_queues = setup->trace_queues,
+        .has_shape = setup->shape && *setup->shape,
         .trace = {.file = -1},
     };
     if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
@@ -322,6 +331,10 @@ struct simulator *simulator_create(const struct simulator_setup *setup,
         return NULL;
     }
     make_cpus(simulator);
+    if (simulator->has_shape && !begin_speeds(simulator, setup->shape, error)) {
+        simulator_destroy(simulator);
+        return NULL;
+    }
     add_init(simulator);
     copy_workload(simulator, workload, simulator->costs.boot);
     slots_fill(&simulator->slots, simulator->process_limit);

@@ -118,6 +118,7 @@ struct extent {
 };
 
 struct engine;
+struct speeds;
 
 struct simulator {
     /* What every decision needs. */
@@ -143,6 +144,7 @@ struct simulator {
     struct simulator_costs all_costs;
     uint64_t step_cost[STEPS_ALL];
     uint64_t step_rest[STEPS_ALL]; /* what of it comes after the kernel has looked for interrupts */
+    struct speeds *speeds;         /* null: all CPUs are alike */
 
     struct arena arena; /* holds all of this, except the engine, the trace's buffer and */
     struct recipe recipe;
@@ -170,6 +172,7 @@ struct simulator {
     size_t process_bytes;
     char policy_name[64]; /* that is in force: "rr:table-scan" */
     uint32_t state_bytes; /* that the policy has of them */
+    bool has_shape;       /* there is room for `speeds` */
     uint32_t process_limit;
     uint32_t most_processes; /* that lived at once, until now */
     int32_t last_pid;
@@ -234,6 +237,11 @@ static inline const struct workload_step *step_of(const struct simulator *simula
                                                   const struct process *process)
 {
     return &simulator->steps[process->step];
+}
+
+static inline bool is_computing(const struct workload_step *step)
+{
+    return step->kind <= STEP_RUN_UNTIL;
 }
 
 /* The run has failed: says why, as printf does, unless it has failed already. */

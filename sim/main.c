@@ -30,6 +30,8 @@ static const char usage[] =
     "  --tick NS                 the length of a tick in nanoseconds (1000000)\n"
     "  --limit NS                ends the run at this time (60000000000)\n"
     "  --costs COSTS             kernel, none, or either and changes: kernel,fork=9000 (kernel)\n"
+    "  --shape SHAPE             of the machine (policies/support/shape_text.h): all CPUs are "
+    "alike\n"
     "  --trace FILE              where the event trace goes\n"
     "  --no-trace                no trace: needed if there is no --trace\n"
     "  --trace-queues            each record of where a process is queued, too\n"
@@ -88,22 +90,32 @@ static _Noreturn void wrong_usage(const char *text)
 }
 
 static const struct option long_options[] = {
-    {"policy", required_argument, NULL, 'p'},  {"set", required_argument, NULL, 's'},
-    {"cpus", required_argument, NULL, 'c'},    {"processes", required_argument, NULL, 'n'},
-    {"seed", required_argument, NULL, 'r'},    {"tick", required_argument, NULL, 't'},
-    {"limit", required_argument, NULL, 'l'},   {"costs", required_argument, NULL, 'k'},
-    {"trace", required_argument, NULL, 'o'},   {"no-trace", no_argument, NULL, 'x'},
-    {"trace-queues", no_argument, NULL, 'q'},  {"speed", no_argument, NULL, 'v'},
-    {"compile", required_argument, NULL, 'b'}, {"save", required_argument, NULL, 'f'},
-    {"at", required_argument, NULL, 'a'},      {"continue", required_argument, NULL, 'g'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+    {"policy", required_argument, NULL, 'p'},
+    {"set", required_argument, NULL, 's'},
+    {"cpus", required_argument, NULL, 'c'},
+    {"processes", required_argument, NULL, 'n'},
+    {"seed", required_argument, NULL, 'r'},
+    {"tick", required_argument, NULL, 't'},
+    {"limit", required_argument, NULL, 'l'},
+    {"costs", required_argument, NULL, 'k'},
+    {"trace", required_argument, NULL, 'o'},
+    {"no-trace", no_argument, NULL, 'x'},
+    {"trace-queues", no_argument, NULL, 'q'},
+    {"speed", no_argument, NULL, 'v'},
+    {"compile", required_argument, NULL, 'b'},
+    {"save", required_argument, NULL, 'f'},
+    {"at", required_argument, NULL, 'a'},
+    {"continue", required_argument, NULL, 'g'},
+    {"shape", required_argument, NULL, 'm'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
 };
 
 static void take_option(struct options *options, int letter, const char *name, const char *value)
 {
     struct simulator_setup *setup = &options->setup;
     struct simulator_error error;
-    options->describes |= strchr("pscnrtkq", letter) != NULL;
+    options->describes |= strchr("pscnrtkqm", letter) != NULL;
     switch (letter) {
     case 'p':
         setup->policy = value;
@@ -129,6 +141,9 @@ static void take_option(struct options *options, int letter, const char *name, c
     case 'k':
         if (!simulator_read_costs(&setup->costs, value, &error))
             wrong_usage(error.text);
+        break;
+    case 'm':
+        setup->shape = value;
         break;
     case 'o':
         setup->trace = value;

@@ -3,6 +3,7 @@
 #include "sim/process.h"
 
 #include "policies/support/attributes.h"
+#include "sim/speeds.h"
 
 #include <string.h>
 
@@ -31,6 +32,8 @@ static void begin_step(const struct simulator *simulator, struct process *proces
 {
     const struct workload_step *step = step_of(simulator, process);
     process->left = step->kind == STEP_RUN ? step->value : simulator->step_cost[step->kind];
+    if (simulator->speeds)
+        begin_pace(simulator, process);
 }
 
 void advance(struct simulator *simulator, struct process *process)
@@ -81,6 +84,8 @@ struct process *process_create(struct simulator *simulator, struct process *pare
         simulator->cpu_sets[slot] = *parent->task.cpus;
         process->task.cpus = &simulator->cpu_sets[slot];
     }
+    if (simulator->speeds)
+        simulator->speeds->paces[slot] = (struct pace){.ran_on = RAN_NOWHERE};
     if (program != INIT_PROGRAM)
         simulator->players[program] = (struct player){slot, process->task.pid};
     if (parent)

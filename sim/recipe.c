@@ -86,6 +86,7 @@ void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
     put(recipe, &numbers, sizeof(numbers));
     put_text(recipe, setup->policy);
     put_text(recipe, setup->tunables);
+    put_text(recipe, setup->shape);
     put(recipe, &setup->costs, recipe_costs_bytes(&setup->costs));
     put_workload(recipe, workload);
 }

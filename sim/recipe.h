@@ -35,8 +35,8 @@ struct recipe_entry {
     uint64_t third;
 };
 
-/* Of struct simulator_setup, what is a number; policy and tunables follow as texts, then the costs
- * up to their last policy. */
+/* Of struct simulator_setup, what is a number; policy, tunables and shape follow as texts, then the
+ * costs up to their last policy. */
 struct recipe_setup {
     uint32_t cpus;
     uint32_t processes;

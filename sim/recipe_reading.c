@@ -107,5 +107,6 @@ bool recipe_take_setup(struct recipe_rest *rest, struct simulator_setup *setup)
     };
     setup->policy = recipe_take_text(rest);
     setup->tunables = setup->policy ? recipe_take_text(rest) : NULL;
-    return setup->tunables && take_costs(rest, &setup->costs);
+    setup->shape = setup->tunables ? recipe_take_text(rest) : NULL;
+    return setup->shape && take_costs(rest, &setup->costs);
 }

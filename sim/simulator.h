@@ -102,6 +102,7 @@ struct simulator_setup {
     uint64_t tick_ns;
     uint64_t seed;
     struct simulator_costs costs;
+    const char *shape; /* as policies/support/shape_text.h; null or empty: all CPUs are alike */
     const char *trace; /* file to be written; null: no trace */
     bool trace_queues; /* it says, too, each time that a process was queued: TRACE_QUEUED */
     /* Of workloads that are added while it runs (sim/control.h), at most: so many steps, and so

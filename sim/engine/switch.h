@@ -6,54 +6,7 @@
 
 #include "abi/process_info.h"
 #include "sim/engine/runnable.h"
-#include "sim/ticking.h"
-
-static inline bool is_computing(const struct workload_step *step)
-{
-    return step->kind <= STEP_RUN_UNTIL;
-}
-
-/* Returns when the CPU's process will have computed; if it is about to act: when it calls the
- * kernel, and then, when the kernel does it. */
-static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
-{
-    const struct workload_step *step = step_of(simulator, cpu->current);
-    uint64_t done = cpu->resumes + (is_computing(step) ? cpu->current->left : 0);
-    bool waits = step->kind == STEP_RUN_UNTIL && step->value > done && !cpu->current->killed;
-    return waits ? step->value : done;
-}
-
-/* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
- * of it late. */
-static inline uint64_t policy_time(const struct cpu *cpu, uint64_t when)
-{
-    uint64_t earliest = cpu->turn_end < cpu->alarm ? cpu->turn_end : cpu->alarm;
-    if (earliest == NEVER)
-        return when;
-    earliest = earliest < cpu->resumes ? cpu->resumes : earliest;
-    return earliest < when ? earliest : when;
-}
-
-/* Notes when the CPU does something next by itself. What its process does after the next tick is
- * noted at that tick: so a process that computes for long costs nothing here. */
-static inline void plan(struct simulator *simulator, const struct cpu *cpu)
-{
-    uint64_t when = NEVER;
-    if (cpu->current) {
-        uint64_t done = completion(simulator, cpu);
-        when = done <= next_tick_of(simulator, cpu) ? done : NEVER;
-    }
-    if (cpu->reschedule) {
-        uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
-        when = heard < when ? heard : when;
-    }
-    when = policy_time(cpu, when);
-    if (cpu->late || cpu->calls)
-        when = cpu->resumes;
-    else if (cpu->due_first != NOBODY && next_tick_of(simulator, cpu) < when)
-        when = next_tick_of(simulator, cpu);
-    events_set(simulator, cpu->id, when);
-}
+#include "sim/engine/speed.h"
 
 /* The process, which may run on some CPUs alone, has just been queued by the CPU that it leaves.
  * Returns true if it may not run there any more: it was taken out then. */
@@ -136,6 +89,8 @@ static void switch_to(struct simulator *simulator, struct cpu *cpu, struct proce
         record(simulator, cpu->id, TRACE_PREEMPT, previous, cpu->why, 0);
     record(simulator, cpu->id, TRACE_SWITCH, next, pid_of(previous),
            previous ? (uint64_t)state_left(stop) : 0);
+    if (simulator->speeds)
+        switch_speeds(simulator, cpu, next);
     count_switch(simulator, cpu, next);
     cpu->current = next;
 }

@@ -70,6 +70,8 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
             call(simulator, cpu->id, cpu->id, PREEMPT_WAKEUP);
         return;
     }
+    if (simulator->speeds)
+        review_level(simulator, cpu);
     struct run_queue *queue = queue_of(simulator, cpu->id);
     simulator->counts.ticks++;
     cpu->resumes += simulator->costs.tick;

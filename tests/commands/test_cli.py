@@ -29,7 +29,7 @@ from schedlab.toolchain.policies import (
 )
 from schedlab.units import format_time, parse_counts, parse_time
 
-NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs", "ignore_limits")
+NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs", "shape", "ignore_limits")
 WRONG = [
     ("--cpus", "0", "1 to 1024"),
     ("--cpus", "1025", "1 to 1024"),

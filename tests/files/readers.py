@@ -32,6 +32,7 @@ from schedlab.report import artifact, proof
 from schedlab.runs import collection, results
 from schedlab.runs.looks import LOOKS, looks_at, note_looks
 from schedlab.runs.recording import recording
+from schedlab.shapes import reading as shapes
 from schedlab.studies import figures
 from schedlab.sweep import dataset, ranking, reading
 from schedlab.sweep.expanding import expand, most
@@ -296,6 +297,8 @@ READERS = (
     Reader("workload", "work.json", _sweep, _read_workload, _JSON),
     Reader("costs", "costs.json", partial(_copy, "sim/costs/kernel.json", "costs.json"),
            lambda _, file: costs.read(file).text(), _JSON),
+    Reader("shape", "shape.json", partial(_copy, "shapes/fast-and-slow.json", "shape.json"),
+           lambda _, file: shapes.read(file).text(), _JSON),
     Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
     _recording("few.data", "perf"),
     _recording("sched.dat", "trace-cmd"),

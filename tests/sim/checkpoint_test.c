@@ -84,6 +84,8 @@ static void draw_machine(const char *policy, uint32_t number)
     setup.processes = 2000;
     setup.seed = number;
     setup.trace = trace_path;
+    if (number % 3 == 0)
+        setup.shape = TEST_SHAPE;
     if (number % 2)
         setup.costs = simulator_costs_kernel();
 }

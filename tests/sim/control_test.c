@@ -499,6 +499,8 @@ static void test_at_random(const char *policy)
         setup.added_steps = 600;
         if (i >= 4)
             setup.costs = simulator_costs_kernel();
+        if (i % 3 == 2)
+            setup.shape = TEST_SHAPE;
         struct simulator *simulator = create(&setup, busy);
         run_at_random(simulator, i, 300, i % 2);
         simulator_destroy(simulator);

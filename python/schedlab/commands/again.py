@@ -18,7 +18,7 @@ from schedlab.display.terminal import say, tell
 from schedlab.errors import WrongUsage
 from schedlab.files.whole import file_hash
 from schedlab.machines import machine_named
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_FILE
+from schedlab.machines.folder import SHAPE_FILE, TRACE_FILE, WORKLOAD_FILE
 from schedlab.paths import new_runs_folder
 from schedlab.runs import results
 from schedlab.runs.again import command_of
@@ -150,11 +150,12 @@ def _run_of(read: Read, folder: Path) -> Run | None:
     """Returns the run that a folder keeps, or None, and says why, if no options name it.
 
     It is read from the command that a report shows for it, by the command line's own rules; a workload
-    file is the folder's own copy.
+    file or a shape is the folder's own copy.
     """
     manifest = results.read_manifest(folder)
-    file = folder / WORKLOAD_FILE
-    told = {**manifest, "workload": str(file)} if file.is_file() else manifest
+    own = {"workload": folder / WORKLOAD_FILE, "shape": folder / SHAPE_FILE}
+    files = {key: str(file) for key, file in own.items() if file.is_file()}
+    told = {**manifest, **files}
     words = command_of(told)
     if words is None:
         say(f"schedlab: {visible(folder.name)} is left out: {_NO_COMMAND}")
@@ -163,6 +164,8 @@ def _run_of(read: Read, folder: Path) -> Run | None:
         run = read(shlex.split(words)[2:]).base()
     except click.UsageError as error:
         raise WrongUsage(f"--again {folder}: {error.format_message()}") from None
+    if run.shape:
+        run = replace(run, shape=replace(run.shape, name=manifest["shape"]))
     return replace(run, workload=manifest["workload"], label=manifest.get("label", ""))
 
 

@@ -39,6 +39,7 @@ COMMANDS: Any = Modules(
     "policies",
     "report",
     "run",
+    "shape",
     "soak",
     "sweep",
     "test",

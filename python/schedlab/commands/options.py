@@ -14,6 +14,7 @@ from schedlab.commands.deciding import parse_budget
 from schedlab.display.names import json_text
 from schedlab.machines.sim import Simulator
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
+from schedlab.shapes.reading import choose as choose_shape
 from schedlab.toolchain.policies import parse_choices, parse_own_setting, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.changes import parse_change
@@ -58,6 +59,7 @@ OWN_SETTING = Parsed("[POLICY.]NAME=VALUE", parse_own_setting)
 DELAY = Parsed("OPERATION=TIME", parse_delay)
 CHANGE = Parsed("PLACE=VALUE", parse_change)
 TICK = Parsed("TIME", time_between(*TICK_NS))
+SHAPE = Parsed("SHAPE", choose_shape)
 LIMIT = Parsed("TIME", time_between(1_000_000, 24 * 3600 * 1_000_000_000))
 SEED = click.IntRange(0, 2**63 - 1)
 MEMORY = click.IntRange(*MEMORY_MIB)

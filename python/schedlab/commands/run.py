@@ -21,6 +21,7 @@ from schedlab.commands.options import (
     OWN_SETTING,
     POLICIES,
     SEED,
+    SHAPE,
     TICK,
     echo_json,
     given,
@@ -63,6 +64,7 @@ OF_A_WORKLOAD = {
     "limit": "--limit",
     "costs": "--costs",
     "delays": "--delay",
+    "shape": "--shape",
     "replay": "--replay",
     "kernel": "--kernel",
     "ignore_limits": "--ignore-limits",
@@ -174,6 +176,12 @@ _READY = "mixed"
     help="An operation takes so much longer, as on another machine: fork=380us.",
 )
 @click.option(
+    "--shape",
+    type=SHAPE,
+    help="The shape of the machine: which CPUs share a core, a cache, a node, and how fast they are. A file, or"
+    " one that `./schedlab shape` lists.  [default: all CPUs are alike]",
+)
+@click.option(
     "--decide",
     is_flag=False,
     flag_value=str(Budget()),
@@ -236,8 +244,8 @@ def run(
     With --machine sim, a study's suites run in the simulator, as workload files, in a fraction of
     the time. Study 5 is run on our kernel and on Linux; --machine spike or linux runs one of the two.
 
-    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs, --delay or
-    --replay instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
+    With --workload, --with, --policy, --set, --cpus, --machine, --runs, --limit, --costs, --delay,
+    --shape or --replay instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
     CPUs.
 
     Each run leaves a folder with its manifest, console, event trace and metrics.
@@ -321,7 +329,11 @@ def fill_in(options: dict[str, Any]) -> None:
     standards = {
         "tick": machine.tick_ns,
         "memory": machine.memory_mib,
-        "cpus": of_host if machine.name in LINUX_KERNELS else _CPUS,
+        "cpus": (options["shape"].cpus,)
+        if options["shape"]
+        else of_host
+        if machine.name in LINUX_KERNELS
+        else _CPUS,
     }
     for name, standard in standards.items():
         if options[name] is None:

@@ -121,6 +121,7 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
     "workload file": _hash("workload"),
     "costs": lambda run: str(run.manifest.get("costs") or ""),
     "delays": lambda run: str(run.manifest.get("delays") or ""),
+    "machine's shape": lambda run: str(run.manifest.get("shape") or ""),
     "branch": lambda run: str(run.manifest.get("branch") or ""),
     "measuring code": lambda run: (run.manifest.get("measuring") or {}).get("sources_sha256", "")[
         :12

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from schedlab.machines.folder import WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.shapes.model import Shape
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload.changes import Change, changes_text
 from schedlab.workload.costs import KERNEL, Costs
@@ -66,6 +67,8 @@ class Run:
     """Operations that take longer than they do, on our kernel and in the simulator."""
     changes: tuple[Change, ...] = ()
     """Values that the workload file is given instead of its own; those of `file`."""
+    shape: Shape | None = None
+    """The shape of the machine. None: all CPUs are alike."""
     ignore_limits: bool = False
     """A policy takes over although nice values or control groups share out CPU time on this machine."""
     replay: Replay | None = field(default=None, compare=False, repr=False)
@@ -120,6 +123,8 @@ class Run:
     def files(self) -> dict[str, str]:
         """Texts that must be in the run's folder before it begins, by name."""
         own = {WORKLOAD_FILE: self.file.source} if self.file else {}
+        if self.shape:
+            own[SHAPE_FILE] = self.shape.source
         if self.replay:
             own[WORKLOAD_TEXT] = self.replay.text(self.seed, self.tick_ns)
         elif self.file:

@@ -65,6 +65,8 @@ class Simulator:
             "costs": delayed_costs(run.costs.text, run.delays),
             "trace": TRACE_FILE,
         }
+        if run.shape:
+            options["shape"] = run.shape.text()
         if run.settings:
             options["set"] = run.settings_text
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]

@@ -19,7 +19,14 @@ from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.files.archive import write_archive
 from schedlab.files.whole import file_hash
-from schedlab.machines.folder import CONSOLE, TRACE_FILE, TYPED, WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import (
+    CONSOLE,
+    SHAPE_FILE,
+    TRACE_FILE,
+    TYPED,
+    WORKLOAD_FILE,
+    WORKLOAD_TEXT,
+)
 from schedlab.report.build import only_pages
 from schedlab.report.files import FOLDER as FILES
 from schedlab.report.latex import citation
@@ -40,8 +47,8 @@ FIGURES = "figures"
 SUFFIX = ".zip"
 CHANGES = "changes.patch"
 _README = Path(__file__).parent / "templates" / "artifact.md"
-_WHOLE = (results.MANIFEST, TRACE_FILE, CONSOLE, TYPED, WORKLOAD_FILE, WORKLOAD_TEXT)
-_OF_AGAIN = (results.MANIFEST, WORKLOAD_FILE)
+_WHOLE = (results.MANIFEST, TRACE_FILE, CONSOLE, TYPED, WORKLOAD_FILE, WORKLOAD_TEXT, SHAPE_FILE)
+_OF_AGAIN = (results.MANIFEST, WORKLOAD_FILE, SHAPE_FILE)
 """What is kept of a run that is carried out again."""
 
 

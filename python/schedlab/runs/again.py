@@ -16,7 +16,7 @@ _COMMAND = ("./schedlab", "run")
 _OTHER = ("branch", "replay_of")
 """Members of a manifest of a run that took its course from another one, which no option names."""
 _FIXED = (
-    *("workload", "with", "delays", "costs", "tunables"),
+    *("workload", "with", "delays", "costs", "shape", "tunables"),
     *("machine", "tick_ns", "limit_ns", "memory_mib", "ignore_limits"),
 )
 """What the runs of one command have in common."""
@@ -29,8 +29,8 @@ Manifest = Mapping[str, Any]
 def commands(manifests: Iterable[Manifest]) -> list[str]:
     """Returns commands that carry out these runs again and no others: few, where they are whole products.
 
-    Those that no command can name are left out: a branch, a replay, a run whose costs came from a file,
-    and one of a machine that runs no commands.
+    Those that no command can name are left out: a branch, a replay, a run whose costs or shape came from a
+    file, and one of a machine that runs no commands.
     """
     once = {json.dumps([each.get(key) for key in (*_FIXED, *_VARIED)]): each for each in manifests}
     told = [each for each in once.values() if _can_be_told(each)]
@@ -43,8 +43,8 @@ def command_of(manifest: Manifest) -> str | None:
 
 
 def _can_be_told(manifest: Manifest) -> bool:
-    own_costs = " " in manifest.get("costs", "")
-    return manifest["machine"] in MACHINES and not own_costs and not set(_OTHER) & manifest.keys()
+    own_files = any(manifest.get(key, "").endswith(")") for key in ("costs", "shape"))
+    return manifest["machine"] in MACHINES and not own_files and not set(_OTHER) & manifest.keys()
 
 
 def _of_alike(manifests: Sequence[Manifest], varied: Sequence[str]) -> list[str]:
@@ -91,6 +91,7 @@ def _command(manifests: Sequence[Manifest]) -> str:
         *(("--limit", format_time(first["limit_ns"])) if "limit_ns" in first else ()),
         *(("--memory", str(first["memory_mib"])) if first.get("memory_mib") else ()),
         *_each("--delay", (each.split("=") for each in first.get("delays", "").split(",") if each)),
+        *(("--shape", first["shape"]) if "shape" in first else ()),
         *(["--ignore-limits"] if first.get("ignore_limits") else ()),
         *(("--costs", first["costs"]) if first.get("costs", KERNEL.name) != KERNEL.name else ()),
     ]

@@ -14,6 +14,7 @@ from schedlab.machines.run import Run
 from schedlab.paths import new_runs_folder
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.recording import Recording
+from schedlab.shapes.model import Shape
 from schedlab.toolchain.policies import PolicyChoice, check_owners, settings_for
 from schedlab.workload import costs, workload_files
 from schedlab.workload.changes import Change
@@ -39,6 +40,7 @@ class Request:
     limit: int
     costs: str | None
     delays: tuple[Delay, ...]
+    shape: Shape | None
     memory: int
     kernel: Path | None
     replay: Recording | None
@@ -69,6 +71,7 @@ class Request:
             costs=recorded_costs or costs.choose(self.costs or "kernel"),
             delays=one_value_each("--delay", self.delays),
             changes=file.changes if file else (),
+            shape=self.shape,
             replay=self.replay,
             ignore_limits=self.ignore_limits,
         )

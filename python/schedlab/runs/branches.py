@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, Branching, machine_named
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import SHAPE_FILE, TRACE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
 from schedlab.machines.run import Run
 from schedlab.runs import results
+from schedlab.shapes.reading import read as read_shape
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.units import format_time, parse_time
 from schedlab.workload import workload_files
@@ -176,7 +177,7 @@ def check_machine(folder: Path, name: str) -> None:
 def _run_of(folder: Path, manifest: Mapping[str, Any]) -> Run:
     """Raises WrongUsage if what is run now would be another run than the manifest's."""
     changes = tuple(manifest.get("with", {}).items())
-    own = folder / WORKLOAD_FILE
+    own, shape = folder / WORKLOAD_FILE, folder / SHAPE_FILE
     run = Run(
         manifest["workload"],
         parse_choices(manifest["policy"])[0],
@@ -191,6 +192,7 @@ def _run_of(folder: Path, manifest: Mapping[str, Any]) -> Run:
         file=workload_files.read(own, changes) if own.exists() else None,
         changes=changes,
         delays=delays_of(manifest.get("delays") or ""),
+        shape=replace(read_shape(shape), name=manifest["shape"]) if "shape" in manifest else None,
     )
     other = [
         name

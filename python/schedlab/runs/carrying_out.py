@@ -215,6 +215,7 @@ def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
         **_given(run),
         **({"with": dict(run.changes)} if run.changes else {}),
         **({"delays": delays_text(run.delays)} if run.delays else {}),
+        **({"shape": run.shape.name} if run.shape else {}),
         **({"ignore_limits": True} if run.ignore_limits else {}),
         "policy": str(run.policy),
         "tunables": dict(run.settings),

@@ -29,7 +29,7 @@ UNFINISHED = ".unfinished-"
 """The names of folders that are being filled begin so."""
 
 _SHOWN_MAX, _TEXT_MAX = 12, 40
-_ABSENT = {"branch": "none", "delays": "none"}
+_ABSENT = {"branch": "none", "delays": "none", "shape": "none"}
 """What it means that a manifest does not have it."""
 
 DECISIVE = {
@@ -42,6 +42,7 @@ DECISIVE = {
     "workload_sha256": "workload file",
     "costs": "costs",
     "delays": "delays",
+    "shape": "machine's shape",
     "with": "values of the workload file",
     "machine": "machine",
     "machine_version": "machine's version",
@@ -185,7 +186,7 @@ FIELDS: Mapping[str, Field] = {
     "changed": flag(),
     "measuring": by_name("texts", _TEXT.sound),
     **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
-                     "commit", "changes_sha256", "costs", "machine_version", "machine_origin", "boot_arguments",
-                     "mode", "host", "started", "schedlab", "branch"), _TEXT),
+                     "commit", "changes_sha256", "costs", "shape", "machine_version", "machine_origin",
+                     "boot_arguments", "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip
 """What each member of a run's manifest must be."""

@@ -42,7 +42,8 @@ class Simulator:
 
     `workload`: text, a file (a Path) or a Workload. `policy`: "name" or "name:preset", with
     `tunables` of its own. `costs`: "kernel" (as our kernel on Spike), "none" (only computing takes
-    time), or either and changes: "kernel,fork=20000". `processes`: that may live at once, at most.
+    time), or either and changes: "kernel,fork=20000". `shape`: of the machine, as
+    policies/support/shape_text.h has it; "": all CPUs are alike. `processes`: that may live at once, at most.
     `trace`: the file that the event trace is written to; with `trace_queues` it says, too, each time
     that a process was queued. `added_steps`: room for add_workload(). Times are nanoseconds.
 
@@ -64,6 +65,7 @@ class Simulator:
         seed: int = 1,
         tunables: Mapping[str, int] | str = "",
         costs: str = "kernel",
+        shape: str = "",
         processes: int = 4096,
         trace: FilePath | None = None,
         trace_queues: bool = False,
@@ -75,10 +77,16 @@ class Simulator:
         setup = ffi.new("struct simulator_setup *")
         kept = [
             ffi.new("char[]", text)
-            for text in (policy.encode(), _settings(tunables).encode(), fsencode(trace or ""))
+            for text in (
+                policy.encode(),
+                _settings(tunables).encode(),
+                fsencode(trace or ""),
+                shape.encode(),
+            )
         ]
         try:
             setup.policy, setup.tunables = kept[0], kept[1]
+            setup.shape = kept[3]
             setup.cpus, setup.processes = cpus, processes
             setup.tick_ns, setup.seed = tick_ns, seed
             setup.trace = ffi.NULL if trace is None else kept[2]

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_MACHINE_SHAPE_H
+#define SCHEDLAB_MACHINE_SHAPE_H
+
+#include "policy.h"
+
+/*
+ * How CPUs lie to each other, and how fast they are, for policies that ask. On a machine
+ * whose shape is not known all CPUs are alike: each is a core of its own, all share one
+ * cache and one node, and all are as fast as the fastest.
+ *
+ * Every `cpu` is one of the machine's: below scheduler->cpus.
+ */
+
+typedef const struct machine_shape SHARED_MEMORY machine_shape_t;
+
+/* How fast the CPU is at its highest level: CAPACITY_FULL if no CPU is faster. */
+POLICY_FUNCTION uint32_t cpu_capacity(const scheduler_t *scheduler, uint32_t cpu)
+{
+    machine_shape_t *shape = scheduler->shape;
+    if (!shape || cpu >= POLICY_CPUS_MAX)
+        return CAPACITY_FULL;
+    uint32_t kind = shape->cpu[cpu].kind;
+    return kind < SHAPE_KINDS_MAX ? shape->kind[kind].capacity[0] : CAPACITY_FULL;
+}
+
+/* The same at the level that the CPU has now. */
+POLICY_FUNCTION uint32_t cpu_capacity_now(const scheduler_t *scheduler, uint32_t cpu)
+{
+    machine_shape_t *shape = scheduler->shape;
+    return shape && cpu < POLICY_CPUS_MAX ? shape->cpu[cpu].capacity_now : CAPACITY_FULL;
+}
+
+/* The next hardware thread of the CPU's core, in a ring: the CPU itself if it is alone. */
+POLICY_FUNCTION uint32_t next_sibling(const scheduler_t *scheduler, uint32_t cpu)
+{
+    machine_shape_t *shape = scheduler->shape;
+    return shape && cpu < POLICY_CPUS_MAX ? shape->cpu[cpu].sibling : cpu;
+}
+
+POLICY_FUNCTION bool share_core(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
+{
+    machine_shape_t *shape = scheduler->shape;
+    if (!shape || cpu >= POLICY_CPUS_MAX || other >= POLICY_CPUS_MAX)
+        return cpu == other;
+    return shape->cpu[cpu].core == shape->cpu[other].core;
+}
+
+POLICY_FUNCTION bool share_cache(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
+{
+    machine_shape_t *shape = scheduler->shape;
+    if (!shape || cpu >= POLICY_CPUS_MAX || other >= POLICY_CPUS_MAX)
+        return true;
+    return shape->cpu[cpu].cache == shape->cpu[other].cache;
+}
+
+POLICY_FUNCTION uint32_t node_of(const scheduler_t *scheduler, uint32_t cpu)
+{
+    machine_shape_t *shape = scheduler->shape;
+    return shape && cpu < POLICY_CPUS_MAX ? shape->cpu[cpu].node : 0;
+}
+
+/* How far the memory of `other`'s node is from the CPU: DISTANCE_LOCAL in the same node. */
+POLICY_FUNCTION uint32_t node_distance(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
+{
+    machine_shape_t *shape = scheduler->shape;
+    uint32_t from = node_of(scheduler, cpu);
+    uint32_t to = node_of(scheduler, other);
+    if (!shape || from >= SHAPE_NODES_MAX || to >= SHAPE_NODES_MAX)
+        return DISTANCE_LOCAL;
+    return shape->distance[from][to];
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef SCHEDLAB_NEAR_PLACEMENT_H
+#define SCHEDLAB_NEAR_PLACEMENT_H
+
+#include "machine_shape.h"
+#include "placement.h"
+
+/*
+ * A place() for policies with a queue for each CPU, on a machine with a shape: an idle
+ * CPU, of which there may be several. One whose core is idle as a whole goes before one
+ * whose sibling computes; then the faster one; then the nearer one, since a task finds
+ * less of what it knows in caches the further it goes.
+ */
+
+/* Is nothing to do for all hardware threads of the CPU's core? */
+POLICY_FUNCTION bool core_is_idle(const scheduler_t *scheduler, uint32_t cpu)
+{
+    uint32_t thread = (uint32_t)LOOP_START(cpu);
+    do {
+        if (thread >= scheduler->queues || queue_load(scheduler->queue[thread]) > 0)
+            return false;
+        thread = next_sibling(scheduler, thread);
+    } while (thread != cpu && LOOP_GUARD);
+    return true;
+}
+
+/* How far a task that ran on `cpu` is on `other` from what it knows: 0 on the same CPU. */
+POLICY_FUNCTION uint32_t cpu_distance(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
+{
+    if (cpu == other)
+        return 0;
+    if (share_core(scheduler, cpu, other))
+        return 1;
+    if (share_cache(scheduler, cpu, other))
+        return 2;
+    return node_distance(scheduler, cpu, other);
+}
+
+/* The less, the better: an idle CPU for a task that ran on `own`. */
+POLICY_FUNCTION uint32_t idle_cpu_rank(const scheduler_t *scheduler, uint32_t own, uint32_t cpu)
+{
+    uint32_t half = core_is_idle(scheduler, cpu) ? 0 : 1;
+    uint32_t slowness = CAPACITY_FULL - cpu_capacity(scheduler, cpu);
+    return half << 24 | slowness << 8 | cpu_distance(scheduler, own, cpu);
+}
+
+/* The best idle CPU on which the task may run, the lowest of several; if none is idle, the one
+ * with the fewest tasks. */
+POLICY_FUNCTION uint32_t place_near(const scheduler_t *scheduler, const task_t *task)
+{
+    uint32_t own = place_own(scheduler, task);
+    uint32_t best = NO_CPU;
+    uint32_t best_rank = UINT32_MAX;
+    for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_rank > 0 && LOOP_GUARD;
+         cpu++) {
+        if (queue_load(scheduler->queue[cpu]) > 0 || !task_may_run_on(task, cpu))
+            continue;
+        uint32_t rank = idle_cpu_rank(scheduler, own, cpu);
+        if (rank < best_rank) {
+            best = cpu;
+            best_rank = rank;
+        }
+    }
+    return best == NO_CPU ? place_fewest(scheduler, task) : best;
+}
+
+#endif

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab shape`: which shapes of machines there are, and the shape of this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from schedlab.commands.options import SHAPE, echo_json, json_option
+from schedlab.display.terminal import results, say, tell
+from schedlab.errors import WrongUsage
+from schedlab.files.whole import written
+from schedlab.shapes.model import CAPACITY_FULL, Shape
+from schedlab.shapes.of_sys import SYS, shape_of_sys
+from schedlab.shapes.reading import read, ready
+from schedlab.shapes.writing import file_text
+
+
+@click.command()
+@click.argument("shape", required=False, type=SHAPE)
+@click.option(
+    "--sys",
+    "folder",
+    is_flag=False,
+    flag_value=str(SYS),
+    metavar="[FOLDER]",
+    help="Make the file of the machine whose /sys, or a copy of it, this is.  [without a value: this"
+    " machine's]",
+)
+@click.option(
+    "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Where that file goes."
+)
+@json_option
+def shape(shape: Shape | None, folder: str | None, out: Path | None, as_json: bool) -> None:
+    """List the shapes of machines that are there by name; or check SHAPE, a file or one of those, and say
+    what it is; or make such a file of a machine.
+
+    `./schedlab run --shape SHAPE` runs on a machine of that shape (docs/shapes.md).
+    """
+    if (shape and folder) or (out and not folder):
+        raise WrongUsage("expected SHAPE, or --sys FOLDER, and with it -o FILE")
+    if folder:
+        _make(Path(folder), out)
+        return
+    told = [shape] if shape else [read(path) for path in ready().values()]
+    if as_json:
+        echo_json([_told(each) for each in told])
+        return
+    for each in told:
+        results().print(f"{each.name}: {_words(each)}\n    {each.description}", soft_wrap=True)
+
+
+def _make(folder: Path, out: Path | None) -> None:
+    """What had to be assumed is said, whether or not the file is printed."""
+    made, notes = shape_of_sys(folder)
+    for note in notes:
+        say(f"schedlab: {folder}: {note}")
+    text = file_text(made)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    with written(out) as new:
+        new.write_text(text)
+    tell(f"Wrote {out}: {_words(made)}")
+
+
+def _words(shape: Shape) -> str:
+    """How many there are of what."""
+    threads = len(shape.core) // len(set(shape.core))
+    words = [f"{shape.cpus} CPUs"]
+    if len(set(shape.core)) < shape.cpus:
+        words.append(f"{len(set(shape.core))} cores of up to {max(threads, 2)} CPUs")
+    words += [
+        f"{len(set(numbers))} {what}"
+        for numbers, what in ((shape.cache, "caches"), (shape.node, "nodes"))
+        if len(set(numbers)) > 1
+    ]
+    if shape.kinds != ((CAPACITY_FULL,),):
+        words.append("capacities " + ", ".join(str(levels[0]) for levels in shape.kinds))
+    return ", ".join(words)
+
+
+def _told(shape: Shape) -> dict[str, object]:
+    return {
+        "name": shape.name,
+        "description": shape.description,
+        "cpus": shape.cpus,
+        "core": list(shape.core),
+        "cache": list(shape.cache),
+        "node": list(shape.node),
+        "kind": list(shape.kind),
+        "kinds": [list(levels) for levels in shape.kinds],
+        "distances": [list(row) for row in shape.distances],
+        "model": {
+            "busy_siblings_thousandths": list(shape.model.busy_siblings),
+            "cold_ns": list(shape.model.cold_ns),
+            "levels": shape.model.levels,
+        },
+        "text": shape.text(),
+    }

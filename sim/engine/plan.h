@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_PLAN_H
+#define SIM_ENGINE_PLAN_H
+
+/* When a CPU does something next by itself. */
+
+#include "sim/engine/base.h"
+#include "sim/ticking.h"
+
+/* Returns when the CPU's process will have computed; if it is about to act: when it calls the
+ * kernel, and then, when the kernel does it. */
+static inline uint64_t completion(const struct simulator *simulator, const struct cpu *cpu)
+{
+    const struct workload_step *step = step_of(simulator, cpu->current);
+    uint64_t done = cpu->resumes + (is_computing(step) ? cpu->current->left : 0);
+    bool waits = step->kind == STEP_RUN_UNTIL && step->value > done && !cpu->current->killed;
+    return waits ? step->value : done;
+}
+
+/* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
+ * of it late. */
+static inline uint64_t policy_time(const struct cpu *cpu, uint64_t when)
+{
+    uint64_t earliest = cpu->turn_end < cpu->alarm ? cpu->turn_end : cpu->alarm;
+    if (earliest == NEVER)
+        return when;
+    earliest = earliest < cpu->resumes ? cpu->resumes : earliest;
+    return earliest < when ? earliest : when;
+}
+
+/* Notes when the CPU does something next by itself. What its process does after the next tick is
+ * noted at that tick: so a process that computes for long costs nothing here. */
+static inline void plan(struct simulator *simulator, const struct cpu *cpu)
+{
+    uint64_t when = NEVER;
+    if (cpu->current) {
+        uint64_t done = completion(simulator, cpu);
+        when = done <= next_tick_of(simulator, cpu) ? done : NEVER;
+    }
+    if (cpu->reschedule) {
+        uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
+        when = heard < when ? heard : when;
+    }
+    when = policy_time(cpu, when);
+    if (cpu->late || cpu->calls)
+        when = cpu->resumes;
+    else if (cpu->due_first != NOBODY && next_tick_of(simulator, cpu) < when)
+        when = next_tick_of(simulator, cpu);
+    events_set(simulator, cpu->id, when);
+}
+
+#endif

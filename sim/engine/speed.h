@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_SPEED_H
+#define SIM_ENGINE_SPEED_H
+
+/* How CPUs that are not alike come to other speeds: sim/speeds.h. Of a machine without a shape
+ * nothing here is called. */
+
+#include "sim/engine/plan.h"
+#include "sim/speeds.h"
+
+/* The CPU has another level, or other siblings are busy. */
+static void renew_speed(struct simulator *simulator, struct cpu *cpu)
+{
+    uint32_t *speed = &simulator->speeds->speed[cpu->id];
+    uint32_t renewed = speed_now(simulator, cpu->id);
+    if (*speed == renewed)
+        return;
+    if (cpu->current) {
+        progress(simulator, cpu);
+        change_pace(simulator, cpu->current, *speed, renewed);
+    }
+    *speed = renewed;
+    plan(simulator, cpu);
+}
+
+/* The CPU, which has had a tick or is about to have a process, may go to another level. */
+static __attribute__((noinline)) void review_level(struct simulator *simulator, struct cpu *cpu)
+{
+    struct cpu_place *place = &simulator->speeds->shape.cpu[cpu->id];
+    if (!simulator->speeds->model.demand)
+        return;
+    place->capacity_now = (uint16_t)demanded_capacity(simulator, cpu);
+    renew_speed(simulator, cpu);
+}
+
+/* The CPU is about to get a process after it had none, or the other way round: `current` is still
+ * as it was. */
+static void change_busy(struct simulator *simulator, struct cpu *cpu)
+{
+    struct speeds *speeds = simulator->speeds;
+    struct demand *demand = &speeds->demand[cpu->id];
+    uint16_t *busy = &speeds->busy[speeds->shape.cpu[cpu->id].core];
+    if (cpu->current) {
+        demand->busy += simulator->now - demand->busy_from;
+        --*busy;
+    } else {
+        review_level(simulator, cpu);
+        demand->busy_from = simulator->now;
+        ++*busy;
+    }
+    for (uint32_t i = speeds->shape.cpu[cpu->id].sibling; i != cpu->id;
+         i = speeds->shape.cpu[i].sibling)
+        renew_speed(simulator, &simulator->cpus[i]);
+}
+
+/* The CPU goes from its process to another one, or none: each computes at full speed while it is on
+ * no CPU, by the way its work is counted. */
+static __attribute__((noinline)) void switch_speeds(struct simulator *simulator, struct cpu *cpu,
+                                                    struct process *next)
+{
+    const uint32_t *speed = &simulator->speeds->speed[cpu->id];
+    if (cpu->current)
+        change_pace(simulator, cpu->current, *speed, SPEED_FULL);
+    if (!cpu->current != !next)
+        change_busy(simulator, cpu);
+    if (next) {
+        warm_up(simulator, next, cpu->id);
+        change_pace(simulator, next, SPEED_FULL, *speed);
+    }
+}
+
+#endif

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Files of shapes: what is read from them, what is refused, and what a run remembers of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command
+from schedlab.errors import WrongUsage
+from schedlab.files.json_lines import parse
+from schedlab.runs.results import read_manifest
+from schedlab.shapes.model import Model, Shape
+from schedlab.shapes.reading import choose, read, ready, shape_of
+from schedlab.shapes.writing import file_text
+
+SHAPE: dict[str, Any] = {
+    "format": 1,
+    "cpus": 12,
+    "cores": ["0-1", "2-3", "4", "5", "6-7", "8-9", "10", "11"],
+    "caches": 6,
+    "nodes": 6,
+    "distances": [[10, 21], [22, 10]],
+    "kinds": [
+        {"name": "fast", "cpus": "0-3,6-9", "capacity": 1024, "levels": [512, 768, 1024]},
+        {"name": "slow", "cpus": "4-5,10-11", "capacity": 600},
+    ],
+    "model": {
+        "busy_siblings": [0.6, 0.455],
+        "cold": {"core": 0, "cache": "5us", "node": 50},
+        "levels": "demand",
+    },
+}
+TEXT = (
+    "core0.0.1.1.2.3.4.4.5.5.6.7,cache/6,node/6,kind%6/4,speed1024.768.512:600,"
+    "distance10.21:22.10,threads600.455,cold0.5000.50000,demand"
+)
+
+
+def written(folder: Path, content: object) -> Path:
+    path = folder / "mine.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_what_a_file_says(tmp_path: Path) -> None:
+    shape = read(written(tmp_path, SHAPE))
+    assert shape.text() == TEXT
+    assert shape.text(with_model=False) == TEXT[: TEXT.index(",threads")]
+    assert shape.cpus == 12
+    assert shape.source == json.dumps(SHAPE)
+
+
+def test_what_is_left_out_is_as_if_all_cpus_were_alike() -> None:
+    shape = shape_of(parse('{"format": 1, "cpus": 3}'))
+    assert shape == Shape((0, 1, 2), (0, 0, 0), (0, 0, 0), (0, 0, 0))
+    assert shape.text() == "core/1"
+    sets = '{"format": 1, "cpus": 4, "cores": ["0,2", "3,1"]}'
+    assert shape_of(parse(sets)).text() == "core%2/1"
+    nodes = '{"format": 1, "cpus": 4, "nodes": 2, "distances": [[10, 20], [20, 10]]}'
+    assert shape_of(parse(nodes)).cache == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize("name", ready())
+def test_a_shape_is_what_was_written(name: str) -> None:
+    for shape in (choose(name), shape_of(parse(json.dumps(SHAPE)))):
+        assert shape_of(parse(file_text(shape))) == shape
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": 2}, "format: 2: expected 1, the only format there is"),
+        ({"cpus": 1025}, "cpus: 1025: expected a whole number from 1 to 1024"),
+        ({"cpu": 4}, "cpu: unknown: expected format, description, cpus"),
+        ({"cores": 0}, "cores: 0: expected how many CPUs are in each"),
+        ({"cores": ["0-11", "11"]}, "cores.1: CPU 11: expected once in cores"),
+        ({"cores": ["0-5"]}, "cores: CPU 6 is missing: expected all 12"),
+        ({"cores": ["0-12"]}, 'cores.0: "0-12": expected CPUs from 0 to 11, such as "0-3,8"'),
+        ({"cores": 12, "caches": 12, "nodes": 12, "distances": [[10]], "kinds": []}, "kinds: an array: expected"),
+        ({"cores": ["0,6", "1-5,7-11"]}, "cores: CPU 6: expected a core in one cache"),
+        ({"caches": 5}, "caches: CPU 6: expected a cache in one node"),
+        ({"cores": 6}, "kinds: CPU 4: expected a core of one kind"),
+        ({"distances": [[10, 21]]}, "distances: an array: expected 2 arrays of 2 distances"),
+        ({"distances": [[10, 21], [10]]}, "distances.1: an array: expected 2 arrays"),
+        ({"distances": [[10, 9], [10, 10]]}, "distances.0.1: 9: expected a whole number from 10"),
+        ({"distances": [[11, 21], [21, 10]]}, "distances.0.0: 11: expected 10, from a node to"),
+        ({"distances": None}, "distances: null: expected 2 arrays of 2 distances"),
+        ({"kinds": [{"cpus": "0-11", "capacity": 512}]}, "kinds: expected the capacity 1024 of the fastest"),
+        ({"kinds": [{"cpus": "0-11"}]}, "kinds.0: an object: expected the key capacity in it"),
+        ({"kinds": [{"cpus": "0-11", "capacity": 1024, "levels": [512]}]}, "kinds.0.levels: an array: expected 1"),
+        ({"kinds": [{"cpus": "0-11", "capacity": 1024, "mhz": 1}]}, "kinds.0.mhz: unknown: expected name, cpus"),
+        ({"model": {"busy_siblings": 1.5}}, "model.busy_siblings: 1.5: expected a part of a CPU's speed"),
+        ({"model": {"busy_siblings": 0.0001}}, "model.busy_siblings: 0.0001: expected a part"),
+        ({"model": {"busy_siblings": []}}, "model.busy_siblings: an array: expected 1 to 7 parts"),
+        ({"model": {"cold": 5}}, "model.cold: 5: expected an object: times of a cold cache"),
+        ({"model": {"cold": {"cache": "1s"}}}, 'model.cold.cache: "1s": expected a time of at most 100 ms'),
+        ({"model": {"cold": {"disk": 1}}}, "model.cold.disk: unknown: expected core, cache, node"),
+        ({"model": {"levels": "lowest"}}, 'model.levels: "lowest": expected highest or demand'),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage) as refused:
+        read(written(tmp_path, {**SHAPE, **change}))
+    assert str(refused.value).startswith(f"{tmp_path}/mine.json:1: {message}")
+
+
+def test_several_nodes_have_distances(tmp_path: Path) -> None:
+    found = {key: value for key, value in SHAPE.items() if key != "distances"}
+    with pytest.raises(WrongUsage, match="expected the key distances in it, for it has several"):
+        read(written(tmp_path, found))
+
+
+def test_a_shape_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="it cannot be read: No such file"):
+        choose(f"{tmp_path}/none.json")
+    with pytest.raises(WrongUsage, match=r"--shape three-sockets: expected a file .*two-sockets"):
+        choose("three-sockets")
+
+
+# --- commands
+
+
+def test_a_run_remembers_its_shape_and_is_carried_out_again(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    """From the folder's own copy, whatever has become of the file."""
+    shape = written(tmp_path, {**SHAPE, "cpus": 2, "cores": 2, "caches": 2, "nodes": 2, "distances": [[10]],
+                               "kinds": [{"cpus": "0-1", "capacity": 1024}]})  # fmt: skip
+    common = ("--machine", "sim", "--workload", "ladder")
+    done = schedlab("run", *common, "--shape", str(shape), "--out", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    manifest = read_manifest(tmp_path / "runs" / "rr-2cpu-seed1")
+    assert manifest["shape"].startswith("mine.json (")
+    assert "--shape core/2,threads600.455,cold0.5000.50000,demand" in manifest["boot_arguments"]
+    shape.unlink()
+    again = schedlab("run", "--again", str(tmp_path / "runs"), "--out", str(tmp_path / "again"))
+    assert again.returncode == 0, again.stdout + again.stderr
+    kept = read_manifest(tmp_path / "again" / "rr-2cpu-seed1")
+    assert kept["shape"] == manifest["shape"]
+
+
+def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
+    for words, message in (
+        (("run", "--machine", "sim", "--workload", "mixed", "--shape", "two-sockets", "--cpus", "4"),
+         "--cpus 4: the shape two-sockets is of 32 CPUs; leave out --cpus, or take another --shape"),
+        (("shape", "two-sockets", "--sys"), "expected SHAPE, or --sys FOLDER"),
+        (("shape", "--sys", str(tmp_path)), "it does not say which CPUs there are"),
+    ):  # fmt: skip
+        done = schedlab(*words)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
+def test_they_are_listed(schedlab: Command) -> None:
+    done = schedlab("shape", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [each["name"] for each in json.loads(done.stdout)] == list(ready())
+    assert Model().words() == []

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""The shape of a machine by its /sys, of which there are copies made up here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedlab.errors import WrongUsage
+from schedlab.files.json_lines import parse
+from schedlab.shapes.of_sys import shape_of_sys
+from schedlab.shapes.reading import shape_of
+from schedlab.shapes.writing import file_text
+
+GUESS = "what the simulator's model takes is a guess: no file of /sys has it"
+
+
+def copy_of_sys(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / "devices/system" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
+    return folder
+
+
+def server() -> dict[str, str]:
+    """Two nodes of two cores with two hardware threads, as Linux numbers those: 0 and 4 are siblings."""
+    files = {"cpu/online": "0-7", "node/online": "0-1"}
+    for node, cpus in enumerate(("0-1,4-5", "2-3,6-7")):
+        files[f"node/node{node}/cpulist"] = cpus
+        files[f"node/node{node}/distance"] = "10 21" if node == 0 else "21 10"
+    for cpu in range(8):
+        place, own = f"cpu/cpu{cpu}", f"{cpu % 4},{cpu % 4 + 4}"
+        files[f"{place}/topology/core_cpus_list"] = own
+        for index, (level, kind, shared) in enumerate(
+            ((1, "Data", own), (1, "Instruction", own), (2, "Unified", own))
+        ):
+            files[f"{place}/cache/index{index}/level"] = str(level)
+            files[f"{place}/cache/index{index}/type"] = kind
+            files[f"{place}/cache/index{index}/shared_cpu_list"] = shared
+        files[f"{place}/cache/index3/level"] = "3"
+        files[f"{place}/cache/index3/type"] = "Unified"
+        files[f"{place}/cache/index3/shared_cpu_list"] = "0-1,4-5" if cpu % 4 < 2 else "2-3,6-7"
+        files[f"{place}/cpu_capacity"] = "1024"
+    return files
+
+
+def test_a_server(tmp_path: Path) -> None:
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, server()))
+    assert shape.core == (0, 1, 2, 3) * 2
+    assert shape.cache == shape.node == (0, 0, 1, 1) * 2
+    assert shape.distances == ((10, 21), (21, 10))
+    assert shape.kinds == ((1024,),)
+    assert shape.text(False) == "core%4/1,cache%4/2,node%4/2,distance10.21:21.10"
+    assert notes == [GUESS]
+    assert shape_of(parse(file_text(shape))) == shape
+
+
+def test_a_telephone(tmp_path: Path) -> None:
+    """Its capacities are told, and frequencies of the slow ones alone."""
+    files = {"cpu/online": "0-3"}
+    for cpu, capacity in enumerate((446, 446, 1024, 1024)):
+        files[f"cpu/cpu{cpu}/cpu_capacity"] = str(capacity)
+        files[f"cpu/cpu{cpu}/topology/thread_siblings_list"] = str(cpu)
+    for cpu in (0, 1):
+        files[f"cpu/cpu{cpu}/cpufreq/scaling_available_frequencies"] = "900000 1800000 450000"
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
+    assert shape.kind == (0, 0, 1, 1)
+    assert shape.kinds == ((446, 223, 112), (1024,))
+    assert "no nodes of memory are told: there is one" in notes
+    assert "caches are not told: the CPUs of a node share one" in notes
+
+
+def test_frequencies_stand_for_capacities(tmp_path: Path) -> None:
+    files = {"cpu/online": "0-1"}
+    for cpu, frequency in enumerate((3_000_000, 4_000_000)):
+        files[f"cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"] = str(frequency)
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
+    assert shape.kinds == ((768,), (1024,))
+    assert "capacities are not told: CPUs are as fast as their highest frequencies" in notes
+
+
+def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
+    files = {**server(), "cpu/online": "0,2-4,6"}
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
+    assert shape.core == (0, 1, 2, 0, 1)
+    assert shape.node == (0, 1, 1, 0, 1)
+    assert notes == [
+        "some CPUs are offline: the others are numbered from 0 on, without gaps",
+        GUESS,
+    ]
+
+
+def test_a_cache_that_nodes_share_is_one_for_each(tmp_path: Path) -> None:
+    files = server()
+    for cpu in range(8):
+        files[f"cpu/cpu{cpu}/cache/index3/shared_cpu_list"] = "0-7"
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
+    assert shape.cache == shape.node
+    assert "a cache is shared by several nodes: it is told as one for each of them" in notes
+    assert shape_of(parse(file_text(shape))) == shape
+
+
+def test_a_container_that_tells_nothing(tmp_path: Path) -> None:
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, {"cpu/online": "0-3"}))
+    assert shape.text(False) == "core/1"
+    assert notes == [
+        "no nodes of memory are told: there is one",
+        "hardware threads are not told: each CPU is a core",
+        "caches are not told: the CPUs of a node share one",
+        "neither capacities nor frequencies are told: all CPUs are as fast",
+        GUESS,
+    ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"node/node0/distance": "10"},
+        {"node/node0/distance": "10 x"},
+        {"node/node0/distance": "12 21"},
+        {"node/node0/cpulist": ""},
+        {"cpu/cpu0/topology/core_cpus_list": "0,99999999999"},
+        {"cpu/cpu0/cpu_capacity": "many"},
+        {"cpu/cpu0/cpu_capacity": "99999999999999"},
+        {"cpu/cpu1/cache/index3/level": "-3"},
+        {"cpu/cpu1/cache/index3/shared_cpu_list": "1"},
+        {"cpu/cpu0/topology/core_cpus_list": "0-7"},
+    ],
+)
+def test_whatever_stands_there_a_shape_comes_of_it(change: dict[str, str], tmp_path: Path) -> None:
+    """One that may be read again."""
+    shape, notes = shape_of_sys(copy_of_sys(tmp_path, {**server(), **change}))
+    assert shape_of(parse(file_text(shape))) == shape
+    assert notes
+
+
+def test_what_is_no_sys_is_refused(tmp_path: Path) -> None:
+    for text in ("", "0-", "0-2000", "x"):
+        with pytest.raises(WrongUsage):
+            shape_of_sys(copy_of_sys(tmp_path, {"cpu/online": text}))

@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: MIT
+"""Machines whose CPUs are not alike: how long work takes on them, that none of it is lost, and that
+nothing is different where no shape is given."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from schedlab import trace
+from schedlab.shapes.model import CAPACITY_FULL, Model, Shape, in_order
+from schedlab.shapes.reading import choose, ready
+from schedlab.trace import Kind
+from schedlab_simulator import SetupRefused, Simulator, Status
+from simulator_command import built, simulate
+
+US, MS = 1_000, 1_000_000
+FULL = CAPACITY_FULL * 1000
+"""Units of work that the fastest CPU by itself does in a nanosecond."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _library() -> None:
+    built("sim/libschedlab-sim.so")
+
+
+def ends(text: str, shape: str, cpus: int, **options: object) -> int:
+    """When the first process ends."""
+    with Simulator(text, shape=shape, cpus=cpus, costs="none", **options) as machine:  # type: ignore[arg-type]
+        assert machine.run() is Status.DONE
+        machine.audit()
+        return machine.now
+
+
+ALONE = "program root\n  cpus {cpu}\n  run {time}\n"
+PAIR = """
+program root
+  fork first
+  fork second
+  wait
+  wait
+program first
+  cpus 0
+  run {first}
+program second
+  cpus 1
+  run {second}
+"""
+
+# --- laws
+
+
+@pytest.mark.parametrize(("capacity", "takes"), [(1024, 12_000), (512, 24_000), (700, 17_555)])
+def test_work_takes_as_much_longer_as_its_cpu_is_slower(capacity: int, takes: int) -> None:
+    shape = f"kind0.1,speed1024:{capacity}"
+    assert ends(ALONE.format(cpu=0, time="12000ns"), shape, 2) == 12_000
+    assert ends(ALONE.format(cpu=1, time="12000ns"), shape, 2) - takes in (0, 1)
+
+
+def test_siblings_slow_each_other_while_both_compute() -> None:
+    """The second one has its core to itself from the end of the first one on."""
+    shape = "core/2,threads600"
+    assert ends(PAIR.format(first="6ms", second="6ms"), shape, 2) == 10 * MS
+    assert ends(PAIR.format(first="3ms", second="6ms"), shape, 2) == 8 * MS
+    assert ends(PAIR.format(first="6ms", second="6ms"), "core/1,threads600", 2) == 6 * MS
+
+
+def test_nothing_is_lost_where_a_step_ends_within_a_nanosecond() -> None:
+    """A thousand steps take as long as all of them in one: they end 0.7 ns after each other."""
+    steps = "program root\n  cpus 1\n  loop 1000\n    run 1ns\n  end\n"
+    assert ends(steps, "kind0.1,speed1024:600", 2) == -(-1000 * 1024 // 600)
+
+
+MOVING = """
+program root
+  cpus 0
+  run 1ms
+  cpus {to}
+  run 1ms
+"""
+
+
+@pytest.mark.parametrize(
+    ("to", "takes"),
+    [(0, 0), (1, 7 * US), (2, 20 * US), (4, 100 * US), (8, 210 * US)],
+)
+def test_a_process_computes_longer_after_it_has_moved(to: int, takes: int) -> None:
+    """The further it went, the longer: what it needs comes from its old node's memory. It begins on CPU 1."""
+    shape = "core/2,cache/4,node/8,distance10.15:21.10,threads600,cold7000.20000.100000"
+    assert ends(MOVING.format(to=to), shape, 16) == 2 * MS + 7 * US + takes
+
+
+def test_a_cold_cache_is_work_and_takes_longer_on_a_slow_cpu() -> None:
+    shape = "kind0.1,speed1024:512,cold0.30000.0"
+    assert ends(MOVING.format(to=1), shape, 2) == 30 * US + 1 * MS + 2 * (1 * MS + 30 * US)
+
+
+def test_levels_follow_what_a_cpu_has_to_do() -> None:
+    """A tick is 1 ms. The CPU was idle for long, so it begins at its lowest level; it is busy for all of each
+    tick, and goes to the lowest level that does a quarter more."""
+    text = "program root\n  sleep 100ms\n  run 4ms\n  sleep 100ms\n  run 100us\n"
+    shape = "speed1024.700.400.200,demand"
+    with Simulator(text, shape=shape, costs="none") as machine:
+        machine.run()
+        left = 4 * MS * FULL - 1 * MS * (200 + 400 + 700) * 1000
+        first = -(-left // FULL)
+        ahead = first * FULL - left  # it has computed in the last nanosecond, for what comes next
+        second = -(-(100 * US * FULL - ahead) // 200_000)
+        assert machine.now == 103 * MS + first + 100 * MS + second
+    assert ends(text, "speed1024.700.400.200", 1) == 204_100 * US
+
+
+def random_shape(draw: random.Random) -> Shape:
+    """Of up to 16 CPUs, in any order of their numbers."""
+    cpus = draw.randint(1, 16)
+    order = draw.sample(range(cpus), cpus)
+    threads, cores, caches = draw.choice([1, 2, 3]), draw.choice([1, 2]), draw.choice([1, 2])
+    core = tuple(place // threads for place in order)
+    cache = tuple(each // cores for each in core)
+    node = in_order([each // caches for each in cache])
+    of_core = {each: draw.randrange(2) for each in set(core)}
+    kinds = [(1024,), (draw.randint(100, 1023),)]
+    nodes = max(node) + 1
+    distances = tuple(
+        tuple(10 if one == other else draw.randint(10, 40) for other in range(nodes))
+        for one in range(nodes)
+    )
+    first = core[0]
+    kind = tuple(0 if each == first else of_core[each] for each in core)
+    threads_left = (draw.randint(300, 1000), draw.randint(200, 300))
+    cold = tuple(draw.randint(0, 30_000) for _ in range(3))
+    return Shape(in_order(core), in_order(cache), node, kind, tuple(kinds), distances,
+                 Model(threads_left, cold))  # type: ignore[arg-type]  # fmt: skip
+
+
+def random_text(draw: random.Random) -> tuple[str, dict[str, int]]:
+    """Processes that compute and sleep in turns, and the work of each by its name."""
+    work: dict[str, int] = {}
+    lines = []
+    for number in range(draw.randint(1, 12)):
+        name = f"p{number}"
+        run, rounds = draw.randint(1, 3 * MS), draw.randint(1, 12)
+        lines += [f"program {name}", f"  group {name}", f"  loop {rounds}", f"    run {run}ns"]
+        lines += [f"    sleep {draw.randint(1, 2 * MS)}ns", "  end"]
+        work[name] = run * rounds
+    root = ["program root", *(f"  fork {name}" for name in work), *["  wait"] * len(work)]
+    return "\n".join([*root, *lines]), work
+
+
+@dataclass
+class Done:
+    """What a process has done."""
+
+    units: int = 0
+    """Of work, without what is next."""
+    cold: int = 0
+    """Of work that is still to be done for a cold cache."""
+    cpu: int = -1
+    moves: int = 0
+
+    def compute(self, units: int) -> None:
+        """It goes on."""
+        warming = min(units, self.cold)
+        self.cold -= warming
+        self.units += units - warming
+
+    def enter(self, cpu: int, shape: Shape) -> None:
+        """It gets a CPU. What it has not computed yet for a cold cache on another one, it never does."""
+        lost = cold(shape, self.cpu, cpu) if self.cpu >= 0 else 0
+        if lost:
+            self.cold = lost * FULL
+            self.moves += 1
+        self.cpu = cpu
+
+
+def done_by(shape: Shape, events: trace.Trace, end: int) -> dict[int, Done]:
+    """What each process did by the trace: by the definition, piece by piece. What a process does besides
+    computing takes no time here."""
+    done: dict[int, Done] = defaultdict(Done)
+    now, running = 0, dict[int, int]()
+    switches = events.events.filter(kind=Kind.SWITCH).select("time_ns", "cpu", "process")
+    for time, cpu, process in [*switches.iter_rows(), (end, 0, 0)]:
+        busy = [shape.core[each] for each in running]
+        for each, pid in running.items():
+            others = busy.count(shape.core[each]) - 1
+            share = (1000, *shape.model.busy_siblings)[min(others, 2)]
+            done[pid].compute((time - now) * shape.kinds[shape.kind[each]][0] * share)
+        now = time
+        running.pop(cpu, None)
+        if process:
+            running[cpu] = process
+            done[process].enter(cpu, shape)
+    return done
+
+
+def cold(shape: Shape, before: int, cpu: int) -> int:
+    """Nanoseconds of work."""
+    if before == cpu:
+        return 0
+    core, cache, node = shape.model.cold_ns
+    if shape.core[before] == shape.core[cpu]:
+        return core
+    if shape.cache[before] == shape.cache[cpu]:
+        return cache
+    return node * shape.distances[shape.node[cpu]][shape.node[before]] // 10
+
+
+@pytest.mark.parametrize("policy", ["rr", "cfs", "lottery", "edf:global", "hsfq"])
+def test_all_work_is_done_and_no_more(policy: str, tmp_path: Path) -> None:
+    """To the part of a nanosecond in which a process's last step ends; and one for each move, where what was left for
+    a cold cache is counted in whole ones."""
+    for seed in range(6):
+        draw = random.Random(f"{policy} {seed}")
+        shape, (text, work) = random_shape(draw), random_text(draw)
+        file = tmp_path / "trace.bin"
+        with Simulator(
+            text, policy=policy, shape=shape.text(), cpus=shape.cpus, costs="none", trace=file
+        ) as machine:
+            assert machine.run() is Status.DONE
+            machine.audit()
+            end = machine.now
+        events = trace.read(file)
+        trace.validate(events)
+        names = events.events.filter(kind=Kind.MARK, first=3)
+        done = done_by(shape, events, end)
+        assert len(names) == len(work)
+        for pid, label in names.select("process", "second").iter_rows():
+            name = label.to_bytes(8, "little").rstrip(b"\0").decode()
+            error = done[pid].units - work[name] * FULL
+            assert abs(error) < FULL * (1 + done[pid].moves), (seed, name)
+            assert error >= 0 or done[pid].moves
+
+
+# --- nothing else is different
+
+
+def test_a_machine_of_cpus_that_are_alike_is_as_one_without_a_shape(tmp_path: Path) -> None:
+    draw = random.Random(7)
+    for policy in ("rr", "mlfq", "eevdf"):
+        text, _ = random_text(draw)
+        traces = []
+        for shape in ((), ("--shape", "core/1"), ("--shape", "cache/2,speed1024.500")):
+            file = tmp_path / "trace.bin"
+            options = ("--policy", policy, "--cpus", "4", *shape, "--trace", str(file))
+            assert simulate(tmp_path, text, *options).returncode == 0
+            traces.append(file.read_bytes())
+        assert traces[0] == traces[1] == traces[2]
+
+
+def test_a_run_is_put_aside_and_continued_with_its_shape(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    text, _ = random_text(draw)
+    shape = choose("fast-and-slow").text() + ",demand,core/2,threads600"
+    whole, parts, saved = (tmp_path / name for name in ("whole", "parts", "saved"))
+    options = ("--policy", "cfs", "--cpus", "8", "--shape", shape)
+    assert simulate(tmp_path, text, *options, "--trace", str(whole)).returncode == 0
+    save = ("--save", str(saved), "--at", "3333333", "--trace", str(parts))
+    assert simulate(tmp_path, text, *options, *save, "--limit", "3333333").returncode == 0
+    with Simulator.restore(saved, trace=tmp_path / "rest") as machine:
+        machine.run()
+    assert parts.read_bytes() + (tmp_path / "rest").read_bytes() == whole.read_bytes()
+
+
+MANY = """
+program root
+  loop {count}
+    fork hog
+  end
+  loop {count}
+    wait
+  end
+program hog
+  run 2ms
+"""
+
+
+@pytest.mark.parametrize("name", ["1024", *ready()])
+def test_large_machines_run(name: str) -> None:
+    shape = "core%512/1,cache%512/8,node%512/128,distance10.20.20.20:20.10.20.20:20.20.10.20:20.20.20.10"
+    cpus = 1024
+    if name in ready():
+        chosen = choose(name)
+        shape, cpus = chosen.text(), chosen.cpus
+    assert ends(MANY.format(count=2 * cpus), shape, cpus) > 3 * MS
+
+
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ("core0.1.2", "there is more in it than was expected"),
+        ("speed512", "no CPU has the capacity 1024, which the fastest has"),
+    ],
+)
+def test_what_is_no_shape_is_refused(shape: str, why: str, tmp_path: Path) -> None:
+    text = "program root\n  run 1ms\n"
+    with pytest.raises(SetupRefused, match=f"the shape of a machine of 2 CPUs: {why}"):
+        Simulator(text, shape=shape, cpus=2)
+    done = simulate(tmp_path, text, "--no-trace", "--cpus", "2", "--shape", shape)
+    assert done.returncode == 2
+    assert done.stderr == f"schedlab-sim: the shape of a machine of 2 CPUs: {why}\n"
