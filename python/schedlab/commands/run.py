@@ -288,7 +288,9 @@ def run(
 
 def request_of(words: list[str]) -> Request:
     """Returns what these options ask for. Raises click's UsageError."""
-    options = run.make_context("run", words).params
+    context = run.make_context("run", words)
+    options = context.params
+    options["replay"] = recorded(context, options)
     fill_in(options)
     return Request(**{name: options[name] for name in Request.__dataclass_fields__})
 

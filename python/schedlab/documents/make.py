@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.documents import first_run, screens, stairs
+from schedlab.documents import first_run, screens, stairs, table_list
 from schedlab.documents.marked import with_marked
 from schedlab.documents.running import told_by
 from schedlab.files.whole import written
@@ -30,6 +30,7 @@ def parts() -> dict[str, Part]:
     """Returns all parts, by name."""
     stairs_file = DOCS / "stairs.svg"
     readme = ROOT / "README.md"
+    tables = DOCS / "tables.md"
     return {
         "studies": Part(
             "what is compared with the studies, from their folders",
@@ -52,6 +53,13 @@ def parts() -> dict[str, Part]:
             "what decisions cost, measured on Spike",
             (DOCS / "policies.md", DOCS / "policies-cost.svg"),
             lambda: _written_by_test("tests/policies/test_cost.py"),
+        ),
+        "tables": Part(
+            "the tables of traces, and their columns",
+            (tables,),
+            lambda: _write(
+                tables, with_marked(tables.read_text("utf-8"), table_list.PART, table_list.block())
+            ),
         ),
         "tuning": Part(
             "the sweeps of the tutorial",

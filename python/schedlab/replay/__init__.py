@@ -2,6 +2,7 @@
 """What the processes of a recorded trace wanted, as a workload (docs/replay.md)."""
 
 from schedlab.replay.charges import Charges, charges
+from schedlab.replay.otherwise import AS_RECORDED, Otherwise
 from schedlab.replay.programs import Replayed, workload_of
 
-__all__ = ["Charges", "Replayed", "charges", "workload_of"]
+__all__ = ["AS_RECORDED", "Charges", "Otherwise", "Replayed", "charges", "workload_of"]

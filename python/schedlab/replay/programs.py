@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schedlab.replay.charges import Charges
+from schedlab.replay.otherwise import AS_RECORDED, Otherwise
 from schedlab.replay.story import Story
 from schedlab.replay.text import NAME_MAX, safe_name, with_loops
 from schedlab.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
@@ -29,12 +30,17 @@ class Replayed:
     """What of the recording is not in it, and why."""
 
 
-def workload_of(trace: Trace, charges: Charges, keep_switches: bool = False) -> Replayed:
+def workload_of(
+    trace: Trace,
+    charges: Charges,
+    keep_switches: bool = False,
+    otherwise: Otherwise = AS_RECORDED,
+) -> Replayed:
     """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
 
-    `keep_switches`: the process that switched the policy or a tunable does so again. Raises TraceError if a
-    record by itself cannot be, or a process was forked by one that came later; whether all records
-    together can have happened is not asked.
+    `keep_switches`: the process that switched the policy or a tunable does so again. `otherwise`: what processes do
+    or have in another way. Raises TraceError if a record by itself cannot be, or a process was forked by one that came
+    later; whether all records together can have happened is not asked.
     """
     check_records(trace)
     story = Story(trace, charges, keep_switches)
@@ -45,7 +51,8 @@ def workload_of(trace: Trace, charges: Charges, keep_switches: bool = False) -> 
     first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 else None
     writer = Writer(story, first)
     # Children before their parents: those that do the same play one program.
-    programs = _Programs(story, {life: writer.body(life) for life in reversed(order)})
+    bodies = {life: otherwise.body(life, writer.body(life)) for life in reversed(order)}
+    programs = _Programs(story, bodies)
     parts = list(programs.in_order(order))
     if first is None:
         parts.insert(0, (STARTER, _starter(story, tops, programs)))

@@ -21,7 +21,7 @@ from schedlab.workload.costs import KERNEL, Costs
 from schedlab.workload.delays import delayed_costs, delays_of
 
 if TYPE_CHECKING:
-    from schedlab.replay import Replayed
+    from schedlab.replay import Otherwise, Replayed
     from schedlab.trace import Trace
 
 STANDARD_LIMIT_NS = 60_000_000_000
@@ -52,12 +52,17 @@ class Recording:
     """
     keep_switches: bool = False
     """Policies and tunables that were switched while it ran are switched again."""
+    otherwise: Otherwise | None = None
+    """What processes do or have in another way."""
+    changes: str = ""
+    """The same, in words."""
 
     @property
     def title(self) -> str:
         """The title for a replay's manifest and tables."""
         how = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
-        return f"replay of {self.workload} ({self.machine}, {how}, seed {self.seed})"
+        changes = f", {self.changes}" if self.changes else ""
+        return f"replay of {self.workload} ({self.machine}, {how}, seed {self.seed}{changes})"
 
     @property
     def _policy_title(self) -> str:
@@ -78,16 +83,18 @@ class Recording:
             "tick_ns": self.tick_ns,
             "costs": self.costs.name,
             "switches": "kept" if self.keep_switches else "left out",
+            **({"otherwise": self.changes} if self.changes else {}),
         }
 
     @cached_property
     def replayed(self) -> Replayed:
         """What its processes wanted. Raises TraceError if the file is no trace."""
         from schedlab import trace
-        from schedlab.replay import charges, workload_of
+        from schedlab.replay import AS_RECORDED, charges, workload_of
 
         paid = charges(self.costs.text, str(self.policy))
-        return workload_of(trace.read(self.path), paid, self.keep_switches)
+        otherwise = self.otherwise or AS_RECORDED
+        return workload_of(trace.read(self.path), paid, self.keep_switches, otherwise)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -102,6 +109,10 @@ class Recording:
     def text(self, seed: int, tick_ns: int) -> str:
         """The text in the simulator's form. It depends on neither: nothing in it is random."""
         return self.replayed.text
+
+    def but(self, otherwise: Otherwise, changes: str) -> Recording:
+        """The same, where processes do or have something in another way, which `changes` says in words."""
+        return replace(self, otherwise=otherwise, changes=changes)
 
     def with_switches(self) -> Recording:
         """The same, where switches of the policy are replayed too."""

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab explain`: why processes waited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.options import POLICIES, Parsed, as_object, echo_json, json_option
+from schedlab.commands.rerun import Instead, rerun
+from schedlab.display.terminal import new_table, print_whole, tell
+from schedlab.errors import WrongUsage
+from schedlab.runs.branches import Attribute, parse_attribute
+from schedlab.units import parse_time
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.table import Table
+
+    from schedlab.explanation.explained import Explained, ExplainedWait
+    from schedlab.explanation.reasons import Choice
+    from schedlab.explanation.words import Names, Share
+    from schedlab.tables import Run
+    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.trace import Trace
+
+TIME = Parsed("TIME", parse_time)
+ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
+_KINDS = ("response", "wake-up", "turn", "blocked")
+_SHARES_SHOWN = 8
+_CHOICES_SHOWN = 5
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    found = tuple(text.split(","))
+    for kind in found:
+        if kind not in _KINDS:
+            raise ValueError(f"'{kind}' is none of {', '.join(_KINDS)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's parameters."""
+
+    run: Path
+    task: str | None
+    kinds: tuple[str, ...]
+    worst: int
+    percentile: float | None
+    begin_ns: int | None
+    end_ns: int | None
+    by: str
+    path: str | None
+    without: tuple[str, ...]
+    policies: tuple[PolicyChoice, ...]
+    attributes: tuple[Attribute, ...]
+    as_json: bool
+
+
+@click.command()
+@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.option("--task", help="Only waits of this process: a PID, a name or a group.")
+@click.option(
+    "--kind",
+    "kinds",
+    default="response,wake-up,turn",
+    show_default=True,
+    type=Parsed("KINDS", _kinds),
+    help="Which waits: from the fork to the first run, from a wake-up on, between two turns; and blocked, of a process"
+    " that waits for another one.",
+)
+@click.option(
+    "--worst",
+    default=5,
+    show_default=True,
+    type=click.IntRange(0, 10_000),
+    help="How many of the longest are taken apart one by one.",
+)
+@click.option(
+    "--percentile",
+    type=click.FloatRange(0, 100),
+    help="Only waits as long as this percentile of their kind, or longer: 99.",
+)
+@click.option(
+    "--from", "begin_ns", type=TIME, help="Only waits that begin from this time on: 1.2s."
+)
+@click.option("--to", "end_ns", type=TIME, help="Only those that begin until then.")
+@click.option(
+    "--by",
+    default="group",
+    show_default=True,
+    type=click.Choice(("group", "name", "pid")),
+    help="What the table of who delays whom adds up.",
+)
+@click.option(
+    "--path",
+    metavar="TASK",
+    help="Instead: what this process did and waited for from its fork to its end, through all that it waited for.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="TASK",
+    help="Also run it again without what this process computes, and say whether the blame on it holds. May be"
+    " repeated.",
+)
+@click.option(
+    "--policy",
+    "policies",
+    default=(),
+    type=POLICIES,
+    help="Also run it again under this POLICY or POLICY:PRESET.",
+)
+@click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    type=ATTRIBUTE,
+    help="Also run it again with this: io:priority=0, by a PID, a name or a group. May be repeated.",
+)
+@json_option
+@as_object(Options)
+def explain(options: Options) -> None:
+    """Say why processes of a RUN waited: for whom, on which CPU, and why the policy chose so.
+
+    RUN is a run's folder. Each wait is taken apart into what its CPU did meanwhile or, if the process waits for another
+    one, into what that one did and waited for: parts that add up to the wait exactly.
+
+    With --without, --policy and --attribute the run is carried out again, otherwise: as a branch of it from --from on,
+    if its machine has branches; else as a replay. docs/explain.md says more.
+    """
+    from schedlab.explanation.explained import Asked
+    from schedlab.explanation.explained import explain as take_apart
+    from schedlab.tables import open_run
+    from schedlab.toolchain.policies import known_policies
+
+    begin, end = options.begin_ns, options.end_ns
+    if begin is not None and end is not None and end < begin:
+        raise WrongUsage("--to is before --from: no wait begins in that time")
+    if len(options.policies) > 1:
+        raise WrongUsage("--policy: the run is carried out again under one policy; name one")
+    opened = open_run(options.run)
+    if options.path is not None:
+        _show_path(opened.trace, options.path, options.as_json)
+        return
+    asked = Asked(
+        options.task, options.kinds, options.worst, options.percentile, begin, end, options.by
+    )
+    found = take_apart(opened.trace, asked, known_policies())
+    policy = options.policies[0] if options.policies else None
+    instead = Instead(options.without, policy, options.attributes)
+    if options.as_json:
+        again = _again(opened, options, instead, found) if instead else None
+        otherwise = {"otherwise": again.to_dict()} if again else {}
+        echo_json({**found.to_dict(), **otherwise})
+        return
+    _show(found, options.by)
+    if instead:
+        _show_again(_again(opened, options, instead, found), options.by)
+
+
+@dataclass(frozen=True)
+class Again:
+    """The run carried out again, otherwise, and whether the blame holds."""
+
+    title: str
+    how: str
+    difference: pl.DataFrame
+
+    def to_dict(self) -> dict[str, object]:
+        return {"what": self.title, "how": self.how, "waiting": self.difference.to_dicts()}
+
+
+def _again(opened: Run, options: Options, instead: Instead, found: Explained) -> Again:
+    from schedlab.explanation.difference import confirmed, difference
+
+    begin_ns = opened.window.begin_ns if options.begin_ns is None else options.begin_ns
+    with rerun(opened, instead, options.begin_ns) as done:
+        compared = difference(
+            done.unchanged, done.changed, options.kinds, options.task, begin_ns, options.by
+        )
+    because_of = [
+        found.names.called(life, options.by)
+        for each in instead.without
+        for life in opened.lives(each)
+    ]
+    return Again(instead.title, done.how, confirmed(compared, found.delays, because_of))
+
+
+def _show_again(again: Again, by: str) -> None:
+    from schedlab.metrics.tables import duration
+
+    blames = again.difference["blamed_ns"].sum() > 0
+    headings = (">blamed on it", "") if blames else ()
+    table = new_table(
+        f"Waiting {again.title}", f"waiting ({by})", ">as it was", ">otherwise", ">saved", *headings
+    )
+    for row in again.difference.iter_rows(named=True):
+        before, after, blamed = row["before_ns"], row["after_ns"], row["blamed_ns"]
+        verdict = {True: "confirmed", False: "not confirmed", None: ""}[row["confirmed"]]
+        more = (duration(blamed), verdict) if blames else ()
+        table.add_row(
+            row["waiting"], duration(before), duration(after), duration(before - after), *more
+        )
+    print_whole(table)
+    tell(f"Carried out again as {again.how}.")
+
+
+def _show(found: Explained, by: str) -> None:
+    from schedlab.metrics.tables import duration
+
+    if not found.waits:
+        tell("No process waited so.")
+        return
+    tell(f"{found.waits:,} waits, {duration(found.waited_ns)} in all.")
+    if len(found.delays):
+        print_whole(_delays_table(found.delays, by))
+    for number, each in enumerate(found.longest, 1):
+        _show_wait(number, each, found.names)
+
+
+def _delays_table(delays: pl.DataFrame, by: str) -> Table:
+    """A row for each pair, the largest first within those that wait."""
+    import polars as pl
+
+    from schedlab.metrics.tables import duration, percent
+
+    table = new_table(
+        "Who delays whom", f"waiting ({by})", "went by with", ">time", ">of its waiting"
+    )
+    whole = pl.col("duration_ns").sum().over("waiting")
+    last = None
+    for row in delays.with_columns(whole=whole).iter_rows(named=True):
+        shown = row["waiting"] if row["waiting"] != last else ""
+        last = row["waiting"]
+        part = row["duration_ns"] / row["whole"] if row["whole"] else 0.0
+        table.add_row(shown, row["because_of"], duration(row["duration_ns"]), percent(part))
+    return table
+
+
+def _show_wait(number: int, each: ExplainedWait, names: Names) -> None:
+    from schedlab.metrics.tables import duration
+
+    wait = each.wait
+    title = f"{number}. {each.name}, {wait.kind}, at {wait.begin_ns / 1e6:,.4f} ms:"
+    tell(f"{title} {duration(wait.duration_ns)}")
+    _show_shares(each.shares, wait.duration_ns)
+    for cpu, spent in each.idle_elsewhere_ns.items():
+        tell(f"        meanwhile CPU {cpu} idled for {duration(spent)}")
+    _show_choices(each.choices, names)
+
+
+def _show_shares(shares: Sequence[Share], whole: int) -> None:
+    from schedlab.metrics.tables import duration, percent
+
+    for share in shares[:_SHARES_SHOWN]:
+        often = f" ({share.parts:,} times)" if share.parts > 1 else ""
+        part = percent(share.duration_ns / whole) if whole else ""
+        tell(f"    {duration(share.duration_ns):>9} {part:>7}  {share.words}{often}")
+    rest = shares[_SHARES_SHOWN:]
+    if rest:
+        spent = sum(share.duration_ns for share in rest)
+        tell(
+            f"    {duration(spent):>9} {percent(spent / whole):>7}  {len(rest)} more; --json has them"
+        )
+
+
+def _show_choices(choices: Sequence[Choice], names: Names) -> None:
+    hidden = len(choices) - _CHOICES_SHOWN
+    if hidden > 0:
+        tell(f"        of {len(choices)} choices meanwhile, the last {_CHOICES_SHOWN}:")
+    for choice in choices[-_CHOICES_SHOWN:]:
+        about = names[choice.life] if choice.life is not None else "no process"
+        why = f": {choice.words}" if choice.words else ""
+        picked = "" if choice.waiting is None else f" was picked, {choice.waiting} waited"
+        tell(f"        {choice.time_ns / 1e6:,.4f} ms, CPU {choice.cpu}: {about}{picked}{why}")
+
+
+def _show_path(trace: Trace, task: str, as_json: bool) -> None:
+    from schedlab.explanation.explained import critical_path
+    from schedlab.metrics.tables import duration
+
+    shares, _, whole = critical_path(trace, task)
+    if as_json:
+        echo_json({"duration_ns": whole, "parts": [asdict(share) for share in shares]})
+        return
+    tell(f"{task}, from its fork to its end: {duration(whole)}")
+    _show_shares(shares, whole)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab python`: the user's own Python, with schedlab's libraries."""
+
+from __future__ import annotations
+
+import ast
+import code
+import json
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import click
+
+from schedlab.errors import WrongUsage
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def python(file: Path | None, arguments: tuple[str, ...]) -> None:
+    """Run a Python FILE, or a notebook, with schedlab and its libraries.
+
+    `import schedlab` works in it, and so do polars, altair and duckdb. Of a notebook (.ipynb) the cells are run one
+    after the other, and what they give is printed. Without FILE, Python asks for lines. docs/tables.md has examples.
+    """
+    if file is None:
+        code.interact(local={})
+        return
+    sys.argv = [str(file), *arguments]
+    sys.path.insert(0, str(file.absolute().parent))
+    try:
+        if file.suffix == ".ipynb":
+            _run_cells(file)
+        else:
+            runpy.run_path(str(file), run_name="__main__")
+    except Exception:
+        traceback.print_exc()
+        raise SystemExit(1) from None
+
+
+def _run_cells(file: Path) -> None:
+    """Raises WrongUsage if the file is no notebook, and what a cell raises."""
+    try:
+        cells = json.loads(file.read_text("utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError):
+        raise WrongUsage(f"{file}: it is no notebook of Jupyter, format 4") from None
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for number, source in enumerate(sources, 1):
+        _run_cell(source, f"{file}, cell {number}", names)
+
+
+def _run_cell(source: str, place: str, names: dict[str, Any]) -> None:
+    """Prints the value of an expression at its end, as a notebook shows it."""
+    tree = ast.parse(source, place)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, place, "exec"), names)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), place, "eval"), names)
+        if value is not None:
+            print(value)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab query`: SQL over the traces of runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import click
+
+from schedlab.commands.options import echo_json
+from schedlab.display.terminal import new_table, print_whole, say, tell
+from schedlab.errors import WrongUsage
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Format = Literal["table", "csv", "json", "parquet"]
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="RUN... SQL")
+@click.option(
+    "--format",
+    "file_format",
+    default="table",
+    show_default=True,
+    type=click.Choice(get_args(Format)),
+    help="parquet needs --out.",
+)
+@click.option(
+    "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it into this file."
+)
+@click.option("--tables", "only_list", is_flag=True, help="List the tables and their columns.")
+def query(words: tuple[str, ...], file_format: Format, out: Path | None, only_list: bool) -> None:
+    """Ask the traces of runs by SQL.
+
+    RUN is a folder of one run, or of many; SQL is a query in the language of DuckDB, over the tables runs, processes,
+    stays, waits, blocks, wakeups, decisions, said, switches, migrations, marks and cpus. All have a column `run`, and
+    those about processes `life`. docs/tables.md describes them, and so does --tables.
+    """
+    if only_list:
+        _list()
+        return
+    if len(words) < 2:
+        raise WrongUsage("query: name a run's folder, or several, and then the SQL query in quotes")
+    if file_format == "parquet" and out is None:
+        raise WrongUsage("--format parquet: name a file with --out; a terminal shows no Parquet")
+    *places, sql = words
+    found = _found(places, sql)
+    if file_format == "table" and out is None:
+        _show(found)
+    else:
+        _write(found, "csv" if file_format == "table" else file_format, out)
+
+
+def _found(places: list[str], sql: str) -> pl.DataFrame:
+    from schedlab.runs.collection import read
+    from schedlab.tables import Run
+    from schedlab.tables import query as ask
+
+    for place in places:
+        if not Path(place).exists():
+            raise WrongUsage(f"{place}: there is no such folder (the last word is the query)")
+    kept = read([Path(place) for place in places])
+    done = 0
+
+    def count(ready: int) -> None:
+        nonlocal done
+        done = ready
+        if len(kept) > 50 and ready % 50 == 0:
+            say(f"schedlab: {ready:,} of {len(kept):,} runs read")
+
+    return ask((Run(each) for each in kept), sql, count)
+
+
+def _show(found: pl.DataFrame) -> None:
+    numbers = [kind.is_numeric() for kind in found.dtypes]
+    headings = [
+        f">{name}" if number else name for name, number in zip(found.columns, numbers, strict=True)
+    ]
+    table = new_table("", *headings)
+    for row in found.iter_rows():
+        table.add_row(*(_cell(value) for value in row))
+    print_whole(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
+    from schedlab.display.names import json_text, write_csv
+    from schedlab.files import placing
+    from schedlab.files.whole import written
+
+    if out is None:
+        if file_format == "json":
+            echo_json(found.to_dicts())
+        else:
+            write_csv(found, sys.stdout.buffer)
+        return
+    place = out.absolute()
+    placing.check_file("--out", place, ours=False)
+    with written(place) as new:
+        if file_format == "json":
+            new.write_text(json_text(found.to_dicts(), indent=2) + "\n")
+        elif file_format == "csv":
+            write_csv(found, new)
+        else:
+            found.write_parquet(new)
+    tell(f"{place}: {len(found):,} rows")
+
+
+def _list() -> None:
+    from schedlab.tables import DESCRIBED
+
+    for table in DESCRIBED.values():
+        shown = new_table(f"{table.name}: {table.row}", "column", "", "meaning")
+        for column in table.columns:
+            shown.add_row(column.name, column.type_, column.meaning)
+        print_whole(shown)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""What a runnable process waited for, found slowly: from one time of the trace to the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+from schedlab.trace import Kind, ProcessState, Trace
+
+
+class Naive:
+    """Of one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.records = list(
+            trace.events.select("time_ns", "cpu", "kind", "process", "first", "second").iter_rows()
+        )
+        self.tells = any(record[2] == Kind.SCHEDULER_ENTER for record in self.records)
+        self.times = sorted({record[0] for record in self.records})
+
+    def occupant(self, cpu: int, time: int) -> str | int:
+        """What a CPU does from a time on: a PID, "idle", "scheduler", or "unknown"."""
+        found: str | int = "unknown"
+        for at, of, kind, process, first, _ in self.records:
+            if of != cpu or at > time:
+                continue
+            if kind == Kind.START:
+                found = "idle"
+            elif kind == Kind.FOUND and first == ProcessState.RUNNING:
+                found = process
+            elif self.tells and kind == Kind.SCHEDULER_ENTER:
+                found = "scheduler"
+            elif kind == (Kind.SCHEDULER_EXIT if self.tells else Kind.SWITCH):
+                found = process or "idle"
+        return found
+
+    def place(self, wait: dict[str, Any], time: int) -> int:
+        """The CPU at which a process waits."""
+        cpu = int(wait["cpu"])
+        last = wait["end_row"] if wait["end_row"] is not None else len(self.records)
+        moves = [
+            record
+            for record in self.records[wait["begin_row"] + 1 : last]
+            if record[2] == Kind.MIGRATE and record[3] == wait["pid"]
+        ]
+        if moves:
+            cpu = moves[0][4]
+        for record in moves:
+            if record[0] <= time:
+                cpu = record[5]
+        return cpu
+
+    def blame(self, wait: dict[str, Any]) -> Counter[str | int]:
+        """How long a wait went by with what."""
+        begin, end = wait["begin_ns"], wait["end_ns"]
+        edges = [begin, *(time for time in self.times if begin < time < end), end]
+        found: Counter[str | int] = Counter()
+        for start, stop in pairwise(edges):
+            if stop > start:
+                found[self.occupant(self.place(wait, start), start)] += stop - start
+        return found

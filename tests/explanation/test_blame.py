@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""Waits taken apart: against a slow way, and against cases done by hand."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import Command
+from naive_blame import Naive
+from schedlab.commands.cli import cli
+from schedlab.errors import WrongUsage
+from schedlab.explanation import Blame, Blames, Cause, confirmed, critical_path, delays
+from schedlab.explanation.waits import KINDS, select_waits, waits_of
+from schedlab.explanation.words import Names, described, told_blame
+from schedlab.tables import TraceTables
+from schedlab.trace import read
+from simulator_command import simulate as simulate_text
+from trace_simulator import PATIENT, Script, load, simulate
+
+MS = 1_000_000
+SCRIPTS = st.builds(
+    Script,
+    cpus=st.integers(1, 4),
+    steps=st.integers(0, 120),
+    pids=st.sampled_from([0, 4]),
+    found=st.sampled_from([0, 0, 3]),
+)
+
+
+@settings(PATIENT, max_examples=30)
+@given(SCRIPTS, st.randoms(use_true_random=False))
+def test_each_runnable_wait_is_as_the_slow_way_finds_it(
+    script: Script, chance: random.Random
+) -> None:
+    trace = load(simulate(chance, script), script)
+    tables, naive = TraceTables(trace), Naive(trace)
+    blames = Blames(tables)
+    pids = tables.lives.pid
+    for wait in tables.waits.iter_rows(named=True):
+        found: Counter[str | int] = Counter()
+        for part in blames.of(wait["life"], wait["begin_ns"], wait["end_ns"]):
+            name = part.cause.value if part.life is None else int(pids[part.life])
+            found[name] += part.duration_ns
+        assert found == naive.blame(wait)
+    summed = delays(blames, tables.waits.with_row_index("at")["at"])
+    assert summed["duration_ns"].sum() == tables.waits["duration_ns"].sum()
+
+
+@settings(PATIENT, max_examples=30)
+@given(SCRIPTS, st.randoms(use_true_random=False))
+def test_parts_follow_each_other_without_a_gap(script: Script, chance: random.Random) -> None:
+    """Of all waits, through whatever chain of wakers, and of whole lives."""
+    trace = load(simulate(chance, script), script)
+    tables = TraceTables(trace)
+    blames = Blames(tables)
+    spans = [
+        (wait.life, wait.begin_ns, wait.end_ns)
+        for wait in waits_of(select_waits(tables, None, KINDS, trace.begin_ns, trace.end_ns))
+    ]
+    for (life,), own in tables.states.group_by("life"):
+        spans.append((int(str(life)), int(own["begin_ns"][0]), int(own["end_ns"][-1])))
+    for life, begin, end in spans:
+        parts = blames.of(life, begin, end)
+        edges = [begin, *(part.end_ns for part in parts)]
+        assert [part.begin_ns for part in parts] == edges[:-1]
+        assert edges[-1] == end
+        assert all(len(set(part.chain)) == len(part.chain) for part in parts)
+
+
+# --- by hand: one CPU, round-robin of one tick of 1 ms, no costs
+
+CHAIN = """
+channel c 0
+program root
+  fork waiter
+  fork helper
+  wait
+  wait
+program waiter
+  take c
+program helper
+  fork hog
+  run 4ms
+  give c 1
+  wait
+program hog
+  run 3ms
+"""
+
+
+@pytest.fixture(scope="module")
+def chained(tmp_path_factory: pytest.TempPathFactory) -> TraceTables:
+    place = tmp_path_factory.mktemp("chain")
+    options = ("--policy", "rr", "--set", "slice=1", "--cpus", "1", "--tick", "1000000")
+    done = simulate_text(
+        place, CHAIN, *options, "--costs", "none", "--trace", str(place / "trace.bin")
+    )
+    assert done.returncode == 0, done.stderr
+    return TraceTables(read(place / "trace.bin"))
+
+
+def test_a_chain_of_wakers_is_followed(chained: TraceTables) -> None:
+    """The waiter waits for the helper, which needs 4 ms and shares the CPU with a hog of 3 ms."""
+    life = {name: chained.lives_of(name)[0] for name in ("root", "waiter", "helper", "hog")}
+    (block,) = chained.blocks.filter(chained.blocks["life"] == life["waiter"]).to_dicts()
+    parts = Blames(chained).of(life["waiter"], block["begin_ns"], block["end_ns"])
+    names = Names(chained)
+    assert {share.words: share.duration_ns for share in described(parts, names)} == {
+        f"{names[life['helper']]} ran on CPU 0": 4 * MS,
+        f"{names[life['helper']]} waited while {names[life['hog']]} ran on CPU 0": 3 * MS,
+    }
+    assert {part.chain for part in parts} == {(life["helper"],)}
+    assert {part.cause for part in parts} == {Cause.RAN}
+
+
+def test_the_path_of_a_process_goes_through_all_that_it_waits_for(chained: TraceTables) -> None:
+    """Root waits for the waiter, and so for the helper; then for the helper itself."""
+    shares, names, whole = critical_path(chained.trace, "root")
+    assert sum(share.duration_ns for share in shares) == whole
+    spent: Counter[str] = Counter()
+    for share in shares:
+        spent[share.words.rpartition(" waited while ")[2].split(" ")[0]] += share.duration_ns
+    assert (spent["helper"] + spent["waiter"], spent["hog"]) == (4 * MS, 3 * MS)
+    assert names[chained.lives_of("hog")[0]].startswith("hog ")
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (Blame(0, 1, (), Cause.RAN, 3, 1), "hog 5 ran on CPU 1"),
+        (Blame(0, 1, (), Cause.IDLE, None, 1), "CPU 1 idled"),
+        (Blame(0, 1, (), Cause.BLOCKED, reason="disk"), "it waited for the disk"),
+        (Blame(0, 1, (), Cause.UNKNOWN), "it: the trace does not tell"),
+        (Blame(0, 1, (2,), Cause.RAN, 2, 0), "helper 4 ran on CPU 0"),
+        (
+            Blame(0, 1, (2, 3), Cause.SCHEDULER, None, 0),
+            "helper 4 waited for hog 5, which waited while CPU 0 was in the scheduler",
+        ),
+        (
+            Blame(0, 1, (1, 2, 3), Cause.BLOCKED, reason="sleep"),
+            "waiter 3 waited for helper 4, which waited for hog 5, which slept",
+        ),
+    ],
+)
+def test_words(part: Blame, words: str) -> None:
+    called = {1: "waiter 3", 2: "helper 4", 3: "hog 5"}
+    assert told_blame(part, called) == words
+
+
+# --- the command
+
+TASKS = {
+    "tasks": {
+        "cpu": {"instance": 2, "loop": 1, "run": 20_000},
+        "io": {"instance": 2, "loop": 10, "run": 300, "sleep": "3ticks"},
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def both(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Runs of the simulator under rr and mlfq. To be read only: all tests here share them."""
+    place = tmp_path_factory.mktemp("recorded")
+    (place / "w.json").write_text(json.dumps(TASKS))
+    words = ("--machine", "sim", "--workload", str(place / "w.json"), "--policy", "rr,mlfq")
+    more = ("--cpus", "1", "--set", "rr.slice=3", "--costs", "none", "--out", str(place / "out"))
+    done = schedlab("run", "--json", *words, *more)
+    assert done.returncode == 0, done.stderr
+    folders = [Path(each["folder"]) for each in json.loads(done.stdout)["runs"]]
+    return dict(zip(("rr", "mlfq"), folders, strict=True))
+
+
+@pytest.fixture
+def recorded(both: dict[str, Path]) -> Path:
+    return both["rr"]
+
+
+def explained(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["explain", *map(str, words)])
+
+
+def told(*words: str | Path) -> dict[str, Any]:
+    done = explained(*words, "--json")
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_longest_waits_come_first_and_add_up(recorded: Path) -> None:
+    found = told(recorded, "--worst", "7")
+    lengths = [wait["duration_ns"] for wait in found["longest"]]
+    assert len(lengths) == 7
+    assert lengths == sorted(lengths, reverse=True)
+    for wait in found["longest"]:
+        assert sum(part["duration_ns"] for part in wait["parts"]) == wait["duration_ns"]
+    assert sum(row["duration_ns"] for row in found["delays"]) == found["waited_ns"]
+    io = told(recorded, "--task", "io", "--kind", "wake-up", "--percentile", "90", "--by", "pid")
+    assert 0 < io["waits"] < found["waits"]
+    assert {wait["kind"] for wait in io["longest"]} == {"wake-up"}
+
+
+def test_choices_at_the_cpu_are_told(both: dict[str, Path]) -> None:
+    """The last one is that by which the process got its CPU."""
+    (wait,) = told(both["mlfq"], "--worst", "1")["longest"]
+    last = wait["choices"][-1]
+    assert (last["life"], last["time_ns"]) == (wait["life"], wait["end_ns"])
+    assert re.fullmatch("level [0-9]: the best at which a task waits", last["words"])
+
+
+def test_blame_that_holds_is_confirmed(recorded: Path) -> None:
+    """Without what the hogs compute, nothing delays the others."""
+    rows = told(recorded, "--without", "cpu")["otherwise"]["waiting"]
+    (io,) = (row for row in rows if row["waiting"] == "io")
+    assert io["confirmed"] is True
+    assert io["before_ns"] - io["after_ns"] >= io["blamed_ns"] > 0.9 * io["before_ns"]
+
+
+def test_half_of_what_is_blamed_must_be_saved() -> None:
+    """Where others take the place of what is left out, the blame on it does not hold."""
+    found = pl.DataFrame(
+        {"waiting": ["a", "b", "c"], "before_ns": [100, 100, 100], "after_ns": [60, 61, 0]}
+    )
+    blamed = pl.DataFrame(
+        {
+            "waiting": ["a", "b", "b", "c"],
+            "because_of": ["x", "x", "y", "z"],
+            "duration_ns": [80, 60, 20, 100],
+        }
+    )
+    assert confirmed(found, blamed, ["x", "y"]).select(
+        "waiting", "blamed_ns", "confirmed"
+    ).rows() == [("a", 80, True), ("b", 80, False), ("c", 0, None)]
+
+
+def test_other_policies_and_attributes_are_tried(recorded: Path) -> None:
+    found = told(recorded, "--policy", "priority", "--attribute", "io:priority=0")["otherwise"]
+    (io,) = (row for row in found["waiting"] if row["waiting"] == "io")
+    assert io["after_ns"] < 0.2 * io["before_ns"]
+    assert io["confirmed"] is None
+    assert found["what"] == "under priority, io:priority=0"
+
+
+def test_people_read_it(recorded: Path) -> None:
+    done = explained(recorded, "--without", "cpu", "--worst", "2")
+    assert done.exit_code == 0
+    for words in ("Who delays whom", "confirmed", "ran on CPU 0", "a replay in the simulator"):
+        assert words in done.output
+    done = explained(recorded, "--path", "io")
+    assert "from its fork to its end" in done.output
+    assert "it slept" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--task", "strange"], "no process is called 'strange'"),
+        (["--path", "strange"], "no process is called 'strange'"),
+        (["--from", "2s", "--to", "1s"], "--to is before --from"),
+        (["--policy", "rr,mlfq"], "name one"),
+        (["--without", "strange"], "no process is called 'strange'"),
+    ],
+)
+def test_what_cannot_be_is_refused(recorded: Path, words: list[str], why: str) -> None:
+    done = explained(recorded, *words)
+    assert isinstance(done.exception, WrongUsage)
+    assert why in str(done.exception)
