@@ -84,19 +84,21 @@ static uint32_t waiting_for(const struct simulator *simulator, uint32_t queue, u
     return waiting->queued > kept ? waiting->queued - kept : 0;
 }
 
-/* No CPU that could run a process idles, unless another is on its way to it. */
+/* No CPU that could run a process idles, unless another is on its way to it. A queue serves all
+ * CPUs, or its own. */
 static bool check_idle(const struct simulator *simulator, uint32_t queue,
                        struct simulator_error *error)
 {
+    bool serves_all = simulator->scheduler.queues == 1;
+    uint32_t first = serves_all ? 0 : queue;
+    uint32_t end = serves_all ? simulator->scheduler.cpus : queue + 1;
     uint32_t called = 0;
     uint32_t idle = NO_CPU;
-    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
-        if (queue_serving(simulator, i) == queue)
-            called += is_called(&simulator->cpus[i]);
-    }
-    for (uint32_t i = 0; i < simulator->scheduler.cpus && idle == NO_CPU; i++) {
+    for (uint32_t i = first; i < end; i++)
+        called += is_called(&simulator->cpus[i]);
+    for (uint32_t i = first; i < end && idle == NO_CPU; i++) {
         const struct cpu *cpu = &simulator->cpus[i];
-        bool rests = queue_serving(simulator, i) == queue && !is_called(cpu) && !cpu->current;
+        bool rests = !is_called(cpu) && !cpu->current;
         if (rests && waiting_for(simulator, queue, i) > called)
             idle = i;
     }

@@ -15,10 +15,10 @@ from hypothesis import settings
 
 from cpu_of_rooms import CpuOfRooms
 from known_environment import settle
-from schedlab.host.interpreter import module_command
 from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.toolchain.tools import find_browser
 from started_machines import check_command, watch_starts, watched
+from warm_starts import warm_starts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -113,7 +113,7 @@ Programs = Callable[[str, str], Path]
 
 @pytest.fixture(scope="session")
 def schedlab() -> Command:
-    """Runs `./schedlab …` as the launcher would start it; gives what came of it."""
+    """Runs `./schedlab …` in a process of its own; gives what came of it."""
 
     def call(
         *arguments: str,
@@ -121,16 +121,7 @@ def schedlab() -> Command:
         environment: dict[str, str] | None = None,
         timeout: float = 300,
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            module_command("schedlab", *arguments),
-            cwd=cwd,
-            env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = warm_starts.run(arguments, cwd, {**os.environ, **(environment or {})}, timeout)
         check_command(arguments, done.returncode)
         return done
 

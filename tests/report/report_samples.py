@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.host.interpreter import module_command
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
+from warm_starts import warm_starts
 
 HOSTILE = "</script><img src=x onerror=attack()>&lt;b&gt;[x](javascript:attack())|`*_"
 """Breaks out of whatever does not escape it, as HTML, as JSON in HTML, and as Markdown."""
@@ -122,15 +121,8 @@ def small_runs(folder: Path) -> None:
 
 def run_kept(out: Path, *arguments: str) -> None:
     """`./schedlab run`."""
-    subprocess.run(
-        module_command("schedlab", "run", "--out", str(out), *arguments),
-        env={"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=300,
-        check=False,
-    )
+    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home()
+    warm_starts.run(("run", "--out", str(out), *arguments), None, environment, 300)
 
 
 def home() -> dict[str, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -32,11 +31,11 @@ from schedlab.display.names import (
     visible_line,
     write_csv,
 )
-from schedlab.host.interpreter import module_command
 from schedlab.runs.parts import supply
 from schedlab.toolchain.kept import PAGE
 from schedlab.toolchain.tools import find_browser
 from test_report_browser import opened
+from warm_starts import warm_starts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -247,13 +246,11 @@ def test_a_recording_is_a_workload_and_is_replayed(hostile: Path, tmp_path: Path
     for words in ([], ["--json"]):
         # A process of its own: a browser's library may have a loop running in this one.
         out = str(tmp_path / f"again{len(words)}")
-        done = subprocess.run(
-            module_command("schedlab", "run", "--replay", str(run), "--out", out, *words),
-            env={"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
+        done = warm_starts.run(
+            ("run", "--replay", str(run), "--out", out, *words),
+            None,
+            {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
+            300,
         )
         assert done.returncode == 0, done.stderr
         assert not UNSAFE.search(done.stdout + done.stderr)

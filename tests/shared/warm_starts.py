@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Commands of schedlab, forked from a process that has imported all that commands import.
+
+To start Python and to import takes longer than most commands have to do. Each command still is a process of its own,
+with the environment, folder and modules' first state that a start would give it. Two such processes take turns: all
+commands of one hash texts alike, so what depends on the order of a set shows between the two, as between any starts.
+`tests/commands/test_first_commands.py` starts each command as the launcher does.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+TURNS = 2
+BESIDE = ("scipy.stats",)
+"""What commands import besides our own modules and what these import."""
+LEFT_OUT = ("__main__", "benchmarks", "documents", "soak", "sweep")
+"""Parts of names of modules that few commands need, or that compute while they are imported."""
+POOL = "polars-0"
+"""A thread of the pool that polars computes with, which it starts when it computes first."""
+REQUEST_BYTES = 1 << 20
+DIED = "the process that commands are forked from has ended"
+
+
+class WarmStarts:
+    """Runs commands, one at a time."""
+
+    def __init__(self) -> None:
+        self.cpu_s = 0.0
+        """What all commands took, and the imports before them."""
+        self._warm: list[_Warm] = []
+        self._turns = cycle(range(TURNS))
+
+    def run(
+        self, words: Sequence[str], cwd: Path | None, environment: Mapping[str, str], timeout: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs `./schedlab WORDS`, as subprocess.run() would, whose errors it raises."""
+        turn = next(self._turns)
+        while len(self._warm) <= turn:
+            self._warm.append(_Warm())
+        request = {"words": words, "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
+        with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
+            status, taken_s = self._warm[turn].run(request, (out.fileno(), err.fileno()), timeout)
+            self.cpu_s += taken_s
+            said = []
+            for file in (out, err):
+                file.seek(0)
+                said.append(file.read().decode())
+        return subprocess.CompletedProcess(list(words), status, *said)
+
+
+class _Warm:
+    """A process that commands are forked from. It ends with this one."""
+
+    def __init__(self) -> None:
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-X", "utf8", __file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def run(
+        self, request: Mapping[str, Any], outputs: tuple[int, int], timeout: float
+    ) -> tuple[int, float]:
+        """Returns a command's exit status, as subprocess has it, and its CPU seconds."""
+        self.socket.settimeout(None)
+        socket.send_fds(self.socket, [json.dumps(request).encode()], outputs)
+        pid = int(self._answer())
+        end = time.monotonic() + timeout
+        try:
+            self.socket.settimeout(max(end - time.monotonic(), 0.01))
+            status, taken_s = json.loads(self._answer())
+        except BaseException as error:
+            os.kill(pid, signal.SIGKILL)
+            self.socket.settimeout(None)
+            self._answer()
+            if isinstance(error, TimeoutError):
+                raise subprocess.TimeoutExpired(request["words"], timeout) from None
+            raise
+        return status, taken_s
+
+    def _answer(self) -> bytes:
+        answer = self.socket.recv(REQUEST_BYTES)
+        if not answer:
+            raise RuntimeError(DIED)
+        return answer
+
+
+warm_starts = WarmStarts()
+"""Those of this process."""
+
+
+# ---- in the process that commands are forked from
+
+
+def import_all() -> None:
+    """Imports what commands do. A fork has no other threads: a command would wait for ever for those of a pool."""
+    import schedlab
+
+    for module in pkgutil.walk_packages(schedlab.__path__, "schedlab."):
+        if not any(part in module.name for part in LEFT_OUT):
+            importlib.import_module(module.name)
+    for name in BESIDE:
+        importlib.import_module(name)
+    threads = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    assert POOL not in threads, f"a module computes when it is imported: {LEFT_OUT} has to name it"
+    gc.freeze()
+
+
+def serve(connection: socket.socket) -> None:
+    """Forks a command for each request. Returns in each of these, and nowhere else."""
+    before_s = time.process_time()
+    while True:
+        data, outputs, _, _ = socket.recv_fds(connection, REQUEST_BYTES, 2)
+        if not data:
+            sys.exit()
+        pid = os.fork()
+        if not pid:
+            connection.close()
+            become(json.loads(data), outputs)
+            return
+        for output in outputs:
+            os.close(output)
+        connection.send(str(pid).encode())
+        _, status, usage = os.wait4(pid, 0)
+        own_s = time.process_time()
+        taken_s = usage.ru_utime + usage.ru_stime + own_s - before_s
+        before_s = own_s
+        connection.send(json.dumps((os.waitstatus_to_exitcode(status), taken_s)).encode())
+
+
+def become(request: Mapping[str, Any], outputs: Sequence[int]) -> None:
+    """Makes this process what a start would have made of it."""
+    for output, place in zip(outputs, (1, 2), strict=True):
+        os.dup2(output, place)
+        os.close(output)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv[:] = ["schedlab", *request["words"]]
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the suite, which ends this one
+    sys.path[:0] = [str(ROOT / "python"), str(ROOT / "sim" / "python")]
+    from start import leave_the_callers_settings
+
+    leave_the_callers_settings()
+    import_all()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    leave_the_callers_settings()
+    runpy.run_module("schedlab", run_name="__main__", alter_sys=True)
