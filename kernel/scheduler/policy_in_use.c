@@ -11,6 +11,7 @@
 #include "policies/support/groups.h"
 #include "process/owners.h"
 #include "scheduler/events.h"
+#include "scheduler/machine_shape.h"
 #include "scheduler/run_queue.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/tasks.h"
@@ -274,6 +275,7 @@ void run_queues_init(void)
         .tick_ns = clock_tick_ns(),
         .seed = boot_argument_number("seed", 1),
         .state = scheduler_state,
+        .shape = machine_shape_at_boot(),
     };
     install(&setting);
 }

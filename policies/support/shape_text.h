@@ -245,9 +245,12 @@ SHAPE_TEXT const char *shape_read(const char *text, uint32_t cpus, struct machin
                                   struct shape_model *model)
 {
     struct shape_reader reader = {.next = text};
-    *shape = (struct machine_shape){.nodes = 1, .kinds = 1};
-    *model = (struct shape_model){0};
-    shape->kind[0] = (struct cpu_kind){.levels = 1, .capacity = {CAPACITY_FULL}};
+    __builtin_memset(shape, 0, sizeof(*shape)); /* it is too large for a stack */
+    __builtin_memset(model, 0, sizeof(*model));
+    shape->nodes = 1;
+    shape->kinds = 1;
+    shape->kind[0].levels = 1;
+    shape->kind[0].capacity[0] = CAPACITY_FULL;
     shape->distance[0][0] = DISTANCE_LOCAL;
     for (uint32_t i = 0; i < SHAPE_THREADS_MAX; i++)
         model->threads[i] = SPEED_WHOLE;

@@ -44,7 +44,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One with policies that are new."""
     build("kernel", "image")
     place = copy_checkout(tmp_path_factory.mktemp("checkout"))
-    shutil.copy2(ROOT / "tests/kernel_policies/pusher.c", place / "policies")
+    for policy in ("pusher", "surveyor"):
+        shutil.copy2(ROOT / f"tests/kernel_policies/{policy}.c", place / "policies")
     for name in NAMES:
         done = command(place, "-m", "schedlab", "new-policy", name, "--source", "Knuth 1968")
         assert done.returncode == 0, done.stderr
@@ -226,6 +227,69 @@ def test_a_cpu_pushes_waiting_processes_away(checkout: Path, tmp_path: Path) -> 
     last_fork = forks["time_ns"].to_numpy().max()
     for ticks, time in enumerate(moves["time_ns"].to_list()[:3], start=1):
         assert time - last_fork <= ticks * 1_000_000 + 10_000
+
+
+SURVEYED = {
+    "format": 1, "cpus": 4, "cores": ["0,2", "1,3"], "caches": ["0,2", "1,3"], "nodes": ["0,2", "1,3"],
+    "distances": [[10, 21], [31, 10]],
+    "kinds": [{"cpus": "0,2", "capacity": 1024, "levels": [512, 1024]}, {"cpus": "1,3", "capacity": 700}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", ["sim", pytest.param("spike", marks=pytest.mark.spike)])
+def test_a_policy_reads_the_machines_shape(checkout: Path, tmp_path: Path, machine: str) -> None:
+    """All of it, on every CPU. Without one, all CPUs are alike."""
+    shape = tmp_path / "shape.json"
+    shape.write_text(json.dumps(SURVEYED))
+    work = tmp_path / "work.json"
+    work.write_text('{"tasks": {"worker": {"instance": 12, "loop": 1, "run": "12ticks"}}}')
+    for given in (("--shape", str(shape)), ()):
+        out = tmp_path / f"out{len(given)}"
+        done = command(
+            checkout,
+            *("-m", "schedlab", "run", "--policy", "surveyor", "--cpus", "4", "--machine", machine),
+            *("--workload", str(work), *given, "--out", str(out)),
+        )
+        assert done.returncode == 0, done.stderr
+        assert ("all CPUs are equally fast here" in done.stderr) == (
+            machine != "sim" and given != ()
+        )
+        (file,) = out.rglob(TRACE_FILE)
+        assert said_of_shape(file) == (expected_of_shape() if given else expected_of_none())
+
+
+def said_of_shape(file: Path) -> set[tuple[int, str, int, int]]:
+    """What a policy that surveys the machine has said: on which CPU, in which words, with which numbers."""
+    found = trace.read(file)
+    texts = dict(zip(found.texts["row"].to_list(), found.texts["text"].to_list(), strict=True))
+    rows = found.rows(trace.Kind.SAID).tolist()
+    columns = found.events[rows].select("cpu", "second", "first").iter_rows()
+    return {
+        (cpu, texts[row], second, first)
+        for row, (cpu, second, first) in zip(rows, columns, strict=True)
+    }
+
+
+def expected_of_shape() -> set[tuple[int, str, int, int]]:
+    said = set()
+    for cpu in range(4):
+        node, capacity, levels = cpu % 2, (1024, 700)[cpu % 2], (2, 1)[cpu % 2]
+        numbers = levels << 48 | node << 32 | capacity << 16 | capacity
+        said.add((cpu, "CPU: {}, sibling {}", numbers, (cpu + 2) % 4))
+        for other in range(4):
+            shared = 3 if other % 2 == node else 0
+            distance = (10, 21, 31)[0 if other % 2 == node else 1 + node]
+            said.add((cpu, "beside it: {}, distance {}", other << 2 | shared, distance))
+    return said
+
+
+def expected_of_none() -> set[tuple[int, str, int, int]]:
+    said = {(cpu, "CPU: {}, sibling {}", 1 << 48 | 1024 << 16 | 1024, cpu) for cpu in range(4)}
+    return said | {
+        (cpu, "beside it: {}, distance {}", other << 2 | (3 if other == cpu else 1), 10)
+        for cpu in range(4)
+        for other in range(4)
+    }
 
 
 def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: Path) -> None:

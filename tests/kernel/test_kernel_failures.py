@@ -56,7 +56,13 @@ def test_the_limit_ends_a_run_with_its_trace_whole(tmp_path: Path) -> None:
 @pytest.mark.spike
 @pytest.mark.parametrize(
     "arguments",
-    ["tick=1ms policy=unknown", "tick=1ms set=slice=0", "tick=7s", "tick=1ms fork-delay=2s"],
+    [
+        "tick=1ms policy=unknown",
+        "tick=1ms set=slice=0",
+        "tick=7s",
+        "tick=1ms fork-delay=2s",
+        "tick=1ms shape=core/0",
+    ],
 )
 def test_a_wrong_boot_argument_is_named(tmp_path: Path, arguments: str) -> None:
     """Rather than to run with something else than was asked for."""

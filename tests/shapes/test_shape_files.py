@@ -144,9 +144,14 @@ def test_a_run_remembers_its_shape_and_is_carried_out_again(
 
 
 def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
+    """The kernel is told of few CPUs, or of many that lie in order."""
+    mixed = [f"{cpu},{255 - cpu}" for cpu in range(128)]
+    many = written(tmp_path, {"format": 1, "cpus": 256, "cores": mixed, "caches": mixed})
     for words, message in (
         (("run", "--machine", "sim", "--workload", "mixed", "--shape", "two-sockets", "--cpus", "4"),
          "--cpus 4: the shape two-sockets is of 32 CPUs; leave out --cpus, or take another --shape"),
+        (("run", "--workload", "mixed", "--shape", str(many)), "characters too long to be passed to the kernel"),
+        (("run", "--workload", "mixed", "--machine", "linux", "--shape", "fast-and-slow"), "--shape: --machine linux"),
         (("shape", "two-sockets", "--sys"), "expected SHAPE, or --sys FOLDER"),
         (("shape", "--sys", str(tmp_path)), "it does not say which CPUs there are"),
     ):  # fmt: skip

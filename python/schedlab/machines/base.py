@@ -45,6 +45,11 @@ class Machine(Protocol):
         ...
 
     @property
+    def shape_note(self) -> str:
+        """What is to be said to a user who gives it a shape; "": nothing, work takes as long as that says."""
+        ...
+
+    @property
     def programs(self) -> frozenset[str] | None:
         """The programs that it can run; None: there may be others than are known here."""
         ...

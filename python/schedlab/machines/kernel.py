@@ -60,6 +60,7 @@ class KernelMachine(Machine):
     cpus_max = KERNEL_CPUS_MAX
     tick_ns = 1_000_000
     memory_mib = 512
+    shape_note = "policies read it, but all CPUs are equally fast here, and no cache is cold"
 
     @property
     def programs(self) -> frozenset[str]:
@@ -76,6 +77,13 @@ class KernelMachine(Machine):
 
     def check(self, run: Run) -> None:
         """Raises WrongUsage if the command cannot pass through the boot arguments as it is."""
+        length = len(self.arguments(run))
+        if run.shape and length > BOOT_ARGUMENTS_MAX:
+            raise WrongUsage(
+                f"--shape {run.shape.name}: it is {length - BOOT_ARGUMENTS_MAX} characters too long"
+                " to be passed to the kernel: CPUs of a core, a cache, a node in the order of their"
+                " numbers take fewer"
+            )
         if run.file:
             check_room(run.workload, run.file, run.memory_mib)
             return
@@ -89,7 +97,6 @@ class KernelMachine(Machine):
                 f'--workload {workload!r}: only printable ASCII characters without " can be'
                 " passed on"
             )
-        length = len(self.arguments(run))
         if length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
                 f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to"
@@ -107,6 +114,8 @@ class KernelMachine(Machine):
         ]
         if run.settings:
             words.append(f"set={run.settings_text}")
+        if run.shape:
+            words.append(f"shape={run.shape.text(with_model=False)}")
         words += boot_arguments(run.delays)
         words.append(f'run="{COMMAND if run.file else run.workload}"')
         return " ".join(words)

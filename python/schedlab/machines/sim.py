@@ -31,7 +31,7 @@ class Simulator:
 
     name = "sim"
     repeatable = True
-    note = ""
+    note = shape_note = ""
     parts: tuple[str, ...] = ("simulator",)
     tools: tuple[str, ...] = ()
     cpus_max = 1024

@@ -92,6 +92,9 @@ class Request:
         wanted = replace(wanted, runs=tuple(own), unchecked=self.unchecked)
         wanted.check()
         wanted.check_new()
+        note = machine_named(self.machine).shape_note
+        if self.shape and note:
+            say(f"schedlab: --shape {self.shape.name} on {self.machine}: {note}")
         return wanted
 
     def kernel_instead(self) -> dict[str, Path]:

@@ -46,11 +46,6 @@ def check_cpus(run: Run) -> None:
     if run.cpus > most:
         cure = f"; --machine {SIMULATOR} has more" if run.machine != SIMULATOR else ""
         raise WrongUsage(f"--cpus {run.cpus}: only 1 to {most} are possible on {run.machine}{cure}")
-    if run.shape and run.machine != SIMULATOR:
-        raise WrongUsage(
-            f"--shape: --machine {run.machine} cannot be given one; leave it out, or add --machine"
-            f" {SIMULATOR}"
-        )
     if run.shape and run.shape.cpus != run.cpus:
         raise WrongUsage(
             f"--cpus {run.cpus}: the shape {run.shape.name} is of {run.shape.cpus} CPUs; leave out"

@@ -65,6 +65,7 @@ class Linux(Machine):
     memory_mib = 1024
     """The trace is kept in it until the run has ended."""
     programs: frozenset[str] | None = None
+    shape_note = ""
 
     @property
     def note(self) -> str:
@@ -94,6 +95,11 @@ class Linux(Machine):
             raise WrongUsage(
                 f"--delay: on --machine {self.name} things take what they take; leave it out, or run"
                 " it on spike, qemu or sim"
+            )
+        if run.shape:
+            raise WrongUsage(
+                f"--shape: --machine {self.name} has the CPUs that it has; leave it out, or run it on"
+                " spike, qemu or sim"
             )
         if run.memory_mib < _LEAST_MEMORY_MIB:
             raise WrongUsage(

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * For tests of all hosts: turns in the order of arrival, on the best idle CPU. It says all
+ * that it reads of the machine's shape, a remark for each CPU and each other one.
+ */
+
+#include "near_placement.h"
+#include "policy.h"
+#include "task_list.h"
+
+struct surveyor_queue {
+    struct task_list tasks;
+    uint64_t said; /* remarks: the first is of the queue's CPU, the others of it beside each CPU */
+};
+
+POLICY_FUNCTION void surveyor_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    (void)reason;
+    task_list_append(&STATE_OF(queue, struct surveyor_queue)->tasks, task);
+}
+
+POLICY_FUNCTION void surveyor_dequeue(run_queue_t *queue, task_t *task)
+{
+    task_list_remove(&STATE_OF(queue, struct surveyor_queue)->tasks, task);
+}
+
+POLICY_FUNCTION void surveyor_say_of(run_queue_t *queue, task_t *task, uint32_t other)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    uint32_t cpu = queue->cpu;
+    uint32_t shared =
+        (share_core(scheduler, cpu, other) ? 2 : 0) + share_cache(scheduler, cpu, other);
+    SAY(queue, task, "beside it: {}, distance {}", other << 2 | shared,
+        node_distance(scheduler, cpu, other));
+}
+
+POLICY_FUNCTION void surveyor_say(run_queue_t *queue, task_t *task, uint32_t cpu)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    uint64_t levels = 1;
+    machine_shape_t *shape = scheduler->shape;
+    if (shape && cpu < POLICY_CPUS_MAX && shape->cpu[cpu].kind < SHAPE_KINDS_MAX)
+        levels = shape->kind[shape->cpu[cpu].kind].levels;
+    SAY(queue, task, "CPU: {}, sibling {}",
+        levels << 48 | (uint64_t)node_of(scheduler, cpu) << 32 |
+            (uint64_t)cpu_capacity(scheduler, cpu) << 16 | cpu_capacity_now(scheduler, cpu),
+        next_sibling(scheduler, cpu));
+}
+
+POLICY_FUNCTION task_t *surveyor_pick(run_queue_t *queue, uint32_t cpu)
+{
+    struct surveyor_queue SHARED_MEMORY *state = STATE_OF(queue, struct surveyor_queue);
+    task_t *task = task_list_take_first(&state->tasks);
+    if (!task || state->said > queue->scheduler->cpus)
+        return task;
+    if (state->said == 0)
+        surveyor_say(queue, task, cpu);
+    else
+        surveyor_say_of(queue, task, (uint32_t)state->said - 1);
+    state->said++;
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict surveyor_tick(run_queue_t *queue, task_t *task)
+{
+    (void)queue, (void)task;
+    return TICK_PREEMPT;
+}
+
+POLICY_FUNCTION uint64_t surveyor_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)scheduler, (void)task;
+    return 1;
+}
+
+POLICY_FUNCTION uint32_t surveyor_place(const scheduler_t *scheduler, const task_t *task,
+                                        enum enqueue_reason reason)
+{
+    (void)reason;
+    return place_near(scheduler, task);
+}
+
+POLICY_DEFINITION policy_surveyor = {
+    .name = "surveyor",
+    .meaning = "round-robin that says what the machine's shape is",
+    .source = "a test",
+    .order = "The task that came first is next.",
+    .speaks = true,
+    .enqueue = surveyor_enqueue,
+    .dequeue = surveyor_dequeue,
+    .pick = surveyor_pick,
+    .tick = surveyor_tick,
+    .time_slice = surveyor_time_slice,
+    .place = surveyor_place,
+};
