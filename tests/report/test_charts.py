@@ -86,6 +86,24 @@ def processes() -> pl.DataFrame:
     )
 
 
+def delays() -> pl.DataFrame:
+    """What waiting went by with: as schedlab.explanation.delays."""
+    source = random.Random(6)
+    return pl.DataFrame(
+        [
+            {
+                "setup": setup,
+                "waiting": waiting,
+                "because_of": cause,
+                "duration_ns": source.randrange(1, 10**8),
+            }
+            for setup in ("rr", "mlfq")
+            for waiting in "ABC"
+            for cause in (*"ABCDEFG", "(scheduler)")
+        ]
+    )
+
+
 def published() -> pl.DataFrame:
     return runs(("rr",), 1).with_columns(pl.col("ticks") * 1.5)
 
@@ -121,6 +139,7 @@ MAKERS: dict[str, Callable[[], Chart]] = {
         "dots", runs(), category="group", value="ticks", x_title="turnaround (ticks)",
         published=published().head(2), **WORDS,
     ),
+    "causes": lambda: charts.causes("causes", delays(), **WORDS),
     "dots-one": lambda: charts.dots(
         "dots-one", runs(("rr",), 1), category="group", value="ticks", x_title="ticks", **WORDS
     ),
@@ -752,3 +771,19 @@ def test_dots_are_means_of_runs_and_what_was_published() -> None:
         )  # fmt: skip
     printed = data.filter(pl.col("kind") == "published")
     assert printed["mean"].to_list() == published().head(2)["ticks"].to_list()
+
+
+# --- what waiting went by with
+
+
+def test_bars_are_as_long_as_the_waiting() -> None:
+    """Whatever is drawn apart or together with others."""
+    rows = [row for table in embedded(made("causes")) for row in table]
+    assert {row["series"] for row in rows} >= {"others"}
+    drawn = sum(row["ms"] for row in rows)
+    assert drawn == pytest.approx(int(delays()["duration_ns"].sum()) / 1e6, rel=1e-3)
+
+
+def test_where_no_process_waited_there_is_no_picture() -> None:
+    nothing = delays().with_columns(duration_ns=pl.lit(0))
+    assert list(charts.drawn(charts.causes, "none", nothing, **WORDS)) == []

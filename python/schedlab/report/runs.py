@@ -10,6 +10,7 @@ import polars as pl
 
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report import playing, trials
+from schedlab.report.explained import explanations
 from schedlab.report.markup import code, listing, literal
 from schedlab.report.model import (
     Cell,
@@ -166,6 +167,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
         "Metrics": (metrics_table(collection, workload),),
         "Groups": (groups_table(collection, workload),),
         "Pictures": workload_charts(collection, workload) if drawn else (),
+        "Why they waited": explanations(workload) if drawn else (),
         "Processes": (processes_table(collection, workload),),
         "Again": (_again(workload),),
     }

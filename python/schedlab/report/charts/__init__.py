@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Charts of runs (docs/charts.md): each an Altair chart, the data behind it, and words."""
 
+from schedlab.report.charts.causes import causes
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.ecdf import ecdf
 from schedlab.report.charts.gantt import gantt
@@ -19,6 +20,7 @@ from schedlab.report.charts.theme import (
 )
 
 __all__ = [
+    "causes",
     "dots",
     "drawn",
     "ecdf",

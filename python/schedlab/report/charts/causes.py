@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""What waiting went by with: a bar for each policy, cut by what ran meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.metrics.tables import duration
+from schedlab.report.charts.nothing import NothingToDraw
+from schedlab.report.charts.parts import NUMBERS, Looks, chart_of, panels_of, stacked
+from schedlab.report.charts.theme import WIDTH
+from schedlab.report.model import Chart
+
+ROW_HEIGHT = 24
+_GROUPS_MOST = 5
+"""Groups whose waiting is drawn, and by which it is cut: those with most of it."""
+_OTHERS = "others"
+
+
+def causes(name: str, data: pl.DataFrame, *, title: str, caption: str) -> Chart:
+    """A panel for each group that waited, a row for each `setup`, cut by what it went by with.
+
+    `data`: setup, waiting, because_of, duration_ns (schedlab.explanation.delays). A panel is as wide as the longest of
+    its rows: panels are not to be compared by eye.
+    """
+    waited = data.group_by("waiting").agg(pl.col("duration_ns").sum())
+    most = waited.filter(pl.col("duration_ns") > 0).top_k(_GROUPS_MOST, by="duration_ns")
+    shown = sorted(most["waiting"].to_list())
+    if not shown:
+        raise NothingToDraw(f"chart {name}: no process waited")
+    series, drawn = _cut(data.filter(pl.col("waiting").is_in(shown)))
+    looks = Looks(series, policies=False, muted=[each for each in series if each == _OTHERS])
+    setups = data["setup"].unique(maintain_order=True).to_list()
+    pictures = [
+        (panel, _panel(drawn.filter(pl.col("waiting") == panel), looks, setups, is_last=is_last))
+        for panel, is_last in panels_of(drawn.sort("waiting", maintain_order=True)["waiting"])
+    ]
+    return Chart(name, title, stacked(pictures), data, caption, _words(drawn))
+
+
+def _cut(data: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
+    """The causes in the order of their time, and the rows with those that are small together."""
+    sums = data.group_by("because_of").agg(pl.col("duration_ns").sum())
+    order = sums.sort("duration_ns", "because_of", descending=[True, False])["because_of"].to_list()
+    kept = order[: _GROUPS_MOST + 1]
+    cause = pl.when(pl.col("because_of").is_in(kept)).then("because_of").otherwise(pl.lit(_OTHERS))
+    summed = data.group_by("setup", "waiting", cause.alias("series"), maintain_order=True).agg(
+        ms=pl.col("duration_ns").sum() / 1e6
+    )
+    return [*kept, *([_OTHERS] if len(order) > len(kept) else [])], summed
+
+
+def _panel(rows: pl.DataFrame, looks: Looks, setups: Sequence[str], *, is_last: bool) -> Any:
+    order = {each: number for number, each in enumerate(looks.series)}
+    placed = rows.with_columns(
+        order=pl.col("series").replace_strict(order, return_dtype=pl.Int64)
+    ).select("setup", "series", "ms", "order")
+    return (
+        chart_of(placed)
+        .mark_bar(height={"band": 0.72})
+        .encode(
+            alt.X(
+                "ms:Q",
+                title="time that its processes waited (ms)" if is_last else None,
+                axis=alt.Axis(format=NUMBERS),
+            ),
+            alt.Y("setup:N", title=None, sort=list(setups)),
+            looks.colour(),
+            order=alt.Order("order:Q"),
+            tooltip=[
+                alt.Tooltip("setup:N", title="policy"),
+                alt.Tooltip("series:N", title="went by with"),
+                alt.Tooltip("ms:Q", title="ms", format=NUMBERS),
+            ],
+        )
+        .properties(width=WIDTH, height=alt.Step(ROW_HEIGHT))
+    )
+
+
+def _words(rows: pl.DataFrame) -> str:
+    largest = rows.sort("ms", descending=True).group_by("waiting", maintain_order=True).first()
+    parts = [
+        f"{row['waiting']} under {row['setup']} for {duration(row['ms'] * 1e6)} while {row['series']}"
+        for row in largest.iter_rows(named=True)
+    ]
+    return "What waiting went by with, by group and policy; the most: " + "; ".join(parts) + "."
