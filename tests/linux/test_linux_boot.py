@@ -65,8 +65,10 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
     need_guests()
     files: dict[str, bytes | Path] = {"file": b"a file, ", "folder/file": b"another\n"}
     same = GuestJob(files, SCRIPT, cpus=2, seed=7, memory_mib=512)
-    endless = "echo part >/result/part; sleep 1000 & while :; do :; done"
-    free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=2, memory_mib=512, programs=())
+    # On a busy host 2 s of a guest can be over before it comes to the first line of its script. To
+    # sleep takes no CPU time.
+    endless = "echo part >/result/part; sleep 1000 & sleep 1000"
+    free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=20, memory_mib=512, programs=())
     shown, preload = guest.device_options, turns.preload
     late = late_threads(tmp_path_factory.mktemp("late"))
     disturbed = tmp_path_factory.mktemp("boot")

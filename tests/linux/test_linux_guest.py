@@ -235,3 +235,10 @@ def test_what_is_repeatable_goes_by_nothing_that_depends_on_the_hosts_time() -> 
         words = guest.kernel_arguments(job, guest.mode_of(job)).split()
         assert ("damon_stat.enabled=N" in words) is there
         assert ("transparent_hugepage=never" in words) is there
+
+
+def test_a_guest_whose_time_is_the_hosts_does_not_try_its_timer() -> None:
+    """A host that stood still for that moment let it panic."""
+    job = GuestJob(repeatable=False)
+    for mode in (guest.FREE_RUNNING, guest.KVM):
+        assert "no_timer_check" in guest.kernel_arguments(job, mode).split()

@@ -294,7 +294,10 @@ def kernel_arguments(job: GuestJob, mode: str, wiring: Wiring = JOB) -> str:
     words.append("reboot=p")
     # Self-tests would take CPU time for ten seconds; no second clock is there to doubt this one.
     words += ["cryptomgr.notests", "tsc=reliable"]
-    if mode == REPEATABLE:
+    if mode != REPEATABLE:
+        # The kernel tries its timer for a moment, and panics if the host had no time for QEMU then.
+        words.append("no_timer_check")
+    else:
         # QEMU before 8.1 may leave a CPU out for that long, which no policy should be ended for.
         words.append("rcupdate.rcu_cpu_stall_timeout=300")
         # When QEMU marks a page as accessed depends on the host's time, by which it resizes its
