@@ -235,6 +235,7 @@ POLICY_DEFINITION policy_hsfq = {
     .remark = "the least start tag: {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
+    .by_groups = true,
     .tunables = hsfq_tunables,
     .tunable_count = sizeof(hsfq_tunables) / sizeof(hsfq_tunables[0]),
     .presets = hsfq_presets,

@@ -344,6 +344,8 @@ struct policy {
     uint32_t preset_count;
     const char *by_number; /* the preset that the policy's number chooses; null: none */
     bool speaks;           /* it makes remarks by SAY() */
+    bool by_groups; /* it goes by scheduler->group: a host that has groups of its own tells it of
+                       those, too */
     /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
      * POLICY_TASK_BYTES. */
     uint32_t task_bytes;

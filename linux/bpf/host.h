@@ -49,7 +49,9 @@ struct thread_slot {
     uint32_t fresh;   /* it was forked and has not been queued yet */
     uint32_t
         traced; /* its PID in the trace, see learn_traced_pid(); kept only if queues are traced */
-    uint32_t stopped; /* why it was on no CPU and in no queue: enum stop_reason; 0: it is */
+    uint32_t stopped;       /* why it was on no CPU and in no queue: enum stop_reason; 0: it is */
+    uint32_t control_group; /* the number that its control group has for the policy */
+    uint32_t untold;        /* 1: a trace takes it for one of its parent's group */
     uint32_t reserved;
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
@@ -67,6 +69,8 @@ struct host {
     slot_t *occupant[POLICY_CPUS_MAX];    /* of each CPU; under the lock of its queue */
     uint64_t turn_timer[POLICY_CPUS_MAX]; /* when it comes; 0: it was not started; by that CPU */
     uint64_t slots_used[SLOT_WORDS];      /* a bit for each slot; under slots_lock */
+    uint32_t users_groups;   /* numbers of groups that users have named: a bit for each */
+    uint32_t control_groups; /* that control groups have */
     struct queue queues[POLICY_CPUS_MAX];
     struct thread_slot slots[SLOTS_MAX]; /* cleared one by one, and all else when a policy begins */
 };

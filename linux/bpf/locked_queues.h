@@ -318,4 +318,21 @@ static __noinline bool change_slot(slot_t *slot, uint64_t place, int64_t value)
     return there;
 }
 
+/* The attribute of a thread becomes `value`, for the trace and for the policy; `slot` is null if
+ * the policy does not have it. */
+static __noinline void change_task(slot_t *slot, uint32_t pid, uint32_t kind, int64_t value)
+{
+    unsigned long flags;
+    uint64_t place = attribute_place(kind);
+    bpf_local_irq_save(&flags);
+    trace_emit(TRACE_ATTRIBUTE, pid, kind, (uint64_t)value);
+    if (slot && host) {
+        while (can_loop) {
+            if (change_slot(slot, place, value))
+                break;
+        }
+    }
+    bpf_local_irq_restore(&flags);
+}
+
 #endif

@@ -4,10 +4,8 @@
 
 /* What the loader asks for: an attribute becomes another, a row for each thread. */
 
+#include "control_groups.h"
 #include "describe_task.h"
-#include "locked_queues.h"
-
-#include "policies/support/groups.h"
 
 /* Keeps an attribute with the thread: its children inherit it, and the next policy finds it. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
@@ -26,21 +24,15 @@ static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, 
 
 static __noinline int change_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
 {
-    unsigned long flags;
-    uint64_t place = attribute_place(kind);
+    if (kind == ATTRIBUTE_TASKGROUP && !claim_number((uint32_t)value))
+        return -EBUSY;
     int error = keep_attribute(thread, kind, value);
     if (error)
         return error;
     slot_t *slot = slot_of(thread);
-    bpf_local_irq_save(&flags);
-    trace_emit(TRACE_ATTRIBUTE, (uint32_t)thread->pid, kind, (uint64_t)value);
-    if (slot && host) {
-        while (can_loop) {
-            if (change_slot(slot, place, value))
-                break;
-        }
-    }
-    bpf_local_irq_restore(&flags);
+    if (kind == ATTRIBUTE_TASKGROUP && slot)
+        value = group_of_thread(slot, (uint32_t)value);
+    change_task(slot, (uint32_t)thread->pid, kind, value);
     return 0;
 }
 
@@ -69,6 +61,8 @@ int group_changed(struct group_change *change)
     USE_ARENA();
     if (!host || !group_value_allowed(change->group, change->field, change->value))
         return -ERANGE;
+    if (!claim_number(change->group))
+        return -EBUSY;
     group_set(&host->scheduler, change->group, (enum group_field)change->field, change->value);
     return 0;
 }

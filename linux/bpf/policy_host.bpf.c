@@ -248,6 +248,7 @@ void BPF_PROG(host_running, struct task_struct *thread)
     if (slot->place != PLACE_CPU)
         occupy(slot, (uint32_t)scx_bpf_task_cpu(thread), now);
     slot->task.counted = now;
+    tell_untold(slot);
     start_turn_timer((uint32_t)scx_bpf_task_cpu(thread), slot);
 }
 
@@ -345,11 +346,13 @@ s32 BPF_PROG(host_init_task, struct task_struct *thread, struct scx_init_task_ar
     slot->task.slot = number;
     slot->task.cpu = (uint32_t)scx_bpf_task_cpu(thread);
     slot->task.state = slot->policy_state;
+    slot_t *parent = arguments->fork ? slot_of(bpf_get_current_task_btf()) : NULL;
     inherit_attributes(thread, slot, arguments->fork);
+    join_control_group(thread, slot, parent, arguments);
     read_allowed(slot, thread->cpus_ptr);
     slot->fresh = arguments->fork;
     if (arguments->fork)
-        introduce(slot, ENQUEUE_NEW, slot_of(bpf_get_current_task_btf()));
+        introduce(slot, ENQUEUE_NEW, parent);
     entry->slot = slot;
     return 0;
 }
@@ -368,6 +371,7 @@ void BPF_PROG(host_exit_task, struct task_struct *thread, struct scx_exit_task_a
         forget(slot);
     if (slot->known)
         policy_exit_task(&POLICY, &host->scheduler, &slot->task);
+    leave_control_group(thread, slot);
     entry->slot = NULL;
     release_slot(slot->task.slot);
 }
@@ -385,6 +389,12 @@ struct sched_ext_ops schedlab_ops = {
     .set_cpumask = (void *)host_set_cpumask,
     .init_task = (void *)host_init_task,
     .exit_task = (void *)host_exit_task,
+    /* The loader drops these for a policy that goes by no groups, and what the kernel lacks. */
+    .cgroup_init = (void *)host_cgroup_init,
+    .cgroup_exit = (void *)host_cgroup_exit,
+    .cgroup_move = (void *)host_cgroup_move,
+    .cgroup_set_weight = (void *)host_cgroup_set_weight,
+    .cgroup_set_bandwidth = (void *)host_cgroup_set_bandwidth,
     .init = (void *)host_init,
     .exit = (void *)host_exit,
     .flags = SCX_OPS_ENQ_LAST, /* a CPU idles if its thread is held: see docs/linux.md */

@@ -24,6 +24,7 @@ static __noinline void init_scheduler(const struct host_settings *values)
     for (uint32_t i = 0; i < HOST_TUNABLES; i++)
         host->scheduler.tunable[i] = values->tunable[i];
     host->scheduler.state = host->policy_state;
+    host->users_groups = values->users_groups;
     policy_init_scheduler(&POLICY, &host->scheduler);
     host->scheduler.queues = policy_run_queues(&POLICY, &host->scheduler);
 }

@@ -29,7 +29,7 @@ struct task_attributes {
 /* What a policy is begun with; the loader writes it before it attaches the policy. */
 struct host_settings {
     uint32_t cpus;
-    uint32_t reserved;
+    uint32_t users_groups; /* numbers of groups that users have named: a bit for each */
     uint64_t tick_ns;
     uint64_t seed;
     int64_t tunable[HOST_TUNABLES];
@@ -73,10 +73,22 @@ struct trace_told {
     uint32_t reserved;
 };
 
-/* What a policy asks of the loader. */
+/* A control group that a policy knows by a number. */
+struct control_group {
+    uint32_t number; /* 0: there is none of this number */
+    uint32_t parent;
+    uint32_t weight;
+    uint32_t reserved;
+    uint64_t quota; /* ns; 0: no limit */
+    uint64_t period;
+    char name[64]; /* the last part of its path */
+};
+
+/* What a policy asks of the loader, or lets it know. */
 enum host_request_kind {
     REQUEST_KILL = 1,   /* that the thread `pid` be killed */
-    REQUEST_EXITED = 2, /* asks for nothing: the kernel has ended the policy, exit_info says why */
+    REQUEST_EXITED = 2, /* the kernel has ended the policy; exit_info says why */
+    REQUEST_FULL = 3,   /* a control group has no number: they are used up */
 };
 
 struct host_request {
@@ -89,7 +101,8 @@ struct attribute_change {
     int32_t pid;
     uint32_t kind; /* enum attribute_kind */
     int64_t value;
-    int32_t result; /* 0; -ESRCH: there is no such thread; -ERANGE: the value is not allowed */
+    int32_t result; /* 0; -ESRCH: there is no such thread; -ERANGE: the value is not allowed;
+                       -EBUSY: it is a control group's number */
     uint32_t reserved;
 };
 

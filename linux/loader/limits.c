@@ -22,6 +22,7 @@
 
 struct findings {
     struct text *text;
+    unsigned honoured;
     size_t count;
 };
 
@@ -51,9 +52,13 @@ static void add_the_rest(const struct findings *findings, const char *what)
 static const struct group_file {
     const char *name;
     const char *harmless; /* its first word */
+    unsigned honoured;    /* a policy that honours this takes it over */
 } group_files[] = {
-    {"cpu.max", "max"},         {"cpu.weight", "100"},  {"cpu.idle", "0"},
-    {"cpu.cfs_quota_us", "-1"}, {"cpu.shares", "1024"},
+    {"cpu.max", "max", HONOURS_QUOTAS},
+    {"cpu.weight", "100", HONOURS_WEIGHTS},
+    {"cpu.cfs_quota_us", "-1", HONOURS_QUOTAS},
+    {"cpu.shares", "1024", HONOURS_WEIGHTS},
+    {"cpu.idle", "0", 0},
 };
 
 static bool is_harmless(const struct group_file *file, const char *content)
@@ -69,7 +74,8 @@ static void look_at_group(const char *folder, size_t root_length, struct finding
     const char *name = folder[root_length] ? folder + root_length : "/";
     for (size_t i = 0; i < sizeof(group_files) / sizeof(group_files[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, group_files[i].name);
-        if (read_small_file(path, content, sizeof(content)) &&
+        if (!(group_files[i].honoured & findings->honoured) &&
+            read_small_file(path, content, sizeof(content)) &&
             !is_harmless(&group_files[i], content))
             add(findings, group_files[i].name, content, name);
     }
@@ -94,9 +100,9 @@ static void look_below(char *path, size_t root_length, int depth, struct finding
         closedir(folder);
 }
 
-static void find_groups(const char *cgroups, struct text *text)
+static void find_groups(const char *cgroups, unsigned honoured, struct text *text)
 {
-    struct findings findings = {.text = text};
+    struct findings findings = {.text = text, .honoured = honoured};
     char *path = malloc(PATH_BYTES);
     if (!path)
         return;
@@ -192,15 +198,15 @@ static void find_nice(const char *proc, struct text *text)
     add_the_rest(&findings, "nice values");
 }
 
-bool limits_in_use(const char *cgroups, const char *proc, struct text *found)
+bool limits_in_use(const char *cgroups, const char *proc, unsigned honoured, struct text *found)
 {
     size_t before = found->length;
-    find_groups(cgroups, found);
+    find_groups(cgroups, honoured, found);
     find_nice(proc, found);
     return found->length > before;
 }
 
-bool limits_in_use_here(struct text *found)
+bool limits_in_use_here(unsigned honoured, struct text *found)
 {
-    return limits_in_use("/sys/fs/cgroup", "/proc", found);
+    return limits_in_use("/sys/fs/cgroup", "/proc", honoured, found);
 }

@@ -2,6 +2,7 @@
 
 #include "machine.h"
 
+#include <bpf/btf.h>
 #include <cpuid.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,11 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_types.h"
 #include "limits.h"
 #include "text.h"
 #include "trusted_path.h"
-
-#include "policies/policy.h"
 
 #define LOCK_FILE "/run/schedlab-linux.lock"
 #define BTF_FILE  "/sys/kernel/btf/vmlinux"
@@ -252,9 +252,10 @@ static bool object_is_there(const char *folder, const char *name, struct reason 
 
 static bool has_objects(const struct machine_wishes *wishes, struct reason *why)
 {
+    const struct policy *policy = wishes->policy;
     return object_is_there(wishes->objects, "observer", why) &&
            object_is_there(wishes->objects, "tasks", why) &&
-           (!wishes->policy || object_is_there(wishes->objects, wishes->policy, why));
+           (!policy || object_is_there(wishes->objects, policy_files[policy_source(policy)], why));
 }
 
 static bool folder_is_empty(const char *path)
@@ -294,11 +295,23 @@ static bool has_room_for_control(const struct machine_wishes *wishes, struct rea
     return false;
 }
 
+unsigned machine_honours(const struct policy *policy)
+{
+    struct btf *kernel = policy->by_groups ? btf__load_vmlinux_btf() : NULL;
+    unsigned honoured = 0;
+    if (kernel && has_callback(kernel, "cgroup_set_weight"))
+        honoured |= HONOURS_WEIGHTS;
+    if (kernel && has_callback(kernel, "cgroup_set_bandwidth"))
+        honoured |= HONOURS_QUOTAS;
+    btf__free(kernel);
+    return honoured;
+}
+
 /* The fair class honours them, and goes on if no policy is wanted. */
 static bool has_no_limits(const struct machine_wishes *wishes, struct reason *why)
 {
     struct text found = {0};
-    bool honoured = !wishes->policy || !limits_in_use_here(&found);
+    bool honoured = !wishes->policy || !limits_in_use_here(machine_honours(wishes->policy), &found);
     if (!honoured)
         snprintf(why->text, sizeof(why->text), LIMITS_NOT_HONOURED, found.bytes);
     if (!honoured && wishes->ignore_limits) {

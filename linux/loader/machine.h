@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "policies/registry.h"
+
 /* What this machine is, and whether policies can be brought to it. */
 
 #define KERNEL_FOLDER "/sys/kernel/sched_ext"
@@ -28,11 +30,14 @@ bool machine_is_scheduled_otherwise(char *name, size_t size);
 /* Waits, for two seconds at most, until no policy is in force. Returns false if one still is. */
 bool machine_wait_for_fair_class(void);
 
+/* Returns what the policy honours of what this machine shares out by the fair class: limits.h. */
+unsigned machine_honours(const struct policy *policy);
+
 /* What is asked of a machine before anything is changed on it. */
 struct machine_wishes {
-    const char *objects; /* folder of the BPF objects */
-    const char *policy;  /* whose object must be there; null: none */
-    const char *control; /* folder for the control files */
+    const char *objects;         /* folder of the BPF objects */
+    const struct policy *policy; /* whose object must be there; null: the fair class */
+    const char *control;         /* folder for the control files */
     bool ignore_limits;
 };
 

@@ -3,6 +3,7 @@
 #include "objects.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "kernel_types.h"
 #include "machine.h"
 #include "observer.h"
 #include "verifier_log.h"
@@ -205,6 +207,7 @@ static int find_parts(struct policy_object *object)
     object->operations = bpf_object__find_map_by_name(object->object, "schedlab_ops");
     object->settings = map_of(object->object, "settings");
     object->exit_info = map_of(object->object, "exit_info");
+    object->control_groups = map_of(object->object, "control_groups");
     object->attribute_changed = program_of(object->object, "attribute_changed");
     object->group_changed = program_of(object->object, "group_changed");
     object->describe_tasks = attach_iterator(object->object);
@@ -228,6 +231,47 @@ static int set_constants(struct policy_object *object)
     return 0;
 }
 
+/* Callbacks of the adapter that are left out of what the kernel is given, if the policy has no use
+ * for them or the kernel has none. */
+static const char *const optional[] = {"cgroup_init", "cgroup_exit", "cgroup_move",
+                                       "cgroup_set_weight", "cgroup_set_bandwidth"};
+
+/* Where `operations` has the pointer of that name, or null. The map has the layout of the type in
+ * `types`. */
+static void *callback_place(const struct btf *types, struct bpf_map *operations, const char *name)
+{
+    size_t size = 0;
+    char *bytes = bpf_map__initial_value(operations, &size);
+    int id = btf__find_by_name_kind(types, "sched_ext_ops", BTF_KIND_STRUCT);
+    const struct btf_type *type = id > 0 ? btf__type_by_id(types, (uint32_t)id) : NULL;
+    for (uint32_t i = 0; bytes && type && i < btf_vlen(type); i++) {
+        if (strcmp(btf__name_by_offset(types, btf_members(type)[i].name_off), name) == 0)
+            return bytes + btf_member_bit_offset(type, i) / 8;
+    }
+    return NULL;
+}
+
+static void drop_callback(struct bpf_object *object, const char *name)
+{
+    char program[64];
+    struct bpf_map *operations = bpf_object__find_map_by_name(object, "schedlab_ops");
+    void *place = callback_place(bpf_object__btf(object), operations, name);
+    snprintf(program, sizeof(program), "host_%s", name);
+    if (place)
+        memset(place, 0, sizeof(void *));
+    bpf_program__set_autoload(bpf_object__find_program_by_name(object, program), false);
+}
+
+static void fit_callbacks(struct policy_object *object)
+{
+    struct btf *kernel = object->policy->by_groups ? btf__load_vmlinux_btf() : NULL;
+    for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
+        if (!kernel || !has_callback(kernel, optional[i]))
+            drop_callback(object->object, optional[i]);
+    }
+    btf__free(kernel);
+}
+
 static int load(struct policy_object *object, char *log)
 {
     object->object = open_object(object->shared->folder, object->name, log);
@@ -238,6 +282,7 @@ static int load(struct policy_object *object, char *log)
         error = set_constants(object);
     if (error)
         return error;
+    fit_callbacks(object);
     say("%s: loading %zu instructions", object->name, count_instructions(object->object));
     error = bpf_object__load(object->object);
     return error ? error : find_parts(object);
@@ -423,4 +468,10 @@ int policy_object_set_group(const struct policy_object *object, uint32_t group, 
 {
     struct group_change change = {.group = group, .field = field, .value = value};
     return run_program(object->group_changed, &change, sizeof(change));
+}
+
+bool policy_object_control_group(const struct policy_object *object, uint32_t number,
+                                 struct control_group *group)
+{
+    return bpf_map_lookup_elem(object->control_groups, &number, group) == 0 && group->number > 0;
 }

@@ -56,6 +56,7 @@ struct policy_object {
     struct ring_buffer *requests;
     int settings;
     int exit_info;
+    int control_groups;
     int attribute_changed; /* programs */
     int group_changed;
     enum load_state state;
@@ -107,5 +108,8 @@ int policy_object_set_attribute(const struct policy_object *object, int32_t pid,
 /* Of a group of the policy's; the value is allowed. Likewise. */
 int policy_object_set_group(const struct policy_object *object, uint32_t group, uint32_t field,
                             int64_t value);
+/* Returns false if no control group has that number. */
+bool policy_object_control_group(const struct policy_object *object, uint32_t number,
+                                 struct control_group *group);
 
 #endif

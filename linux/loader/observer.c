@@ -8,20 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel_types.h"
 #include "linux/bpf/shared.h"
 #include "machine.h"
-
-static bool has_tracepoint(const struct btf *kernel, const char *name)
-{
-    char type[64];
-    snprintf(type, sizeof(type), "btf_trace_%s", name);
-    return btf__find_by_name_kind(kernel, type, BTF_KIND_TYPEDEF) > 0;
-}
-
-static bool has_function(const struct btf *kernel, const char *name)
-{
-    return btf__find_by_name_kind(kernel, name, BTF_KIND_FUNC) > 0;
-}
 
 /* Where CPUs take turns, one is often taken off in the middle of a visit to the scheduler, and the
  * visit would have the others' work in it. */

@@ -25,6 +25,17 @@ void requests_end(void)
     requests = -1;
 }
 
+/* Once, however many control groups there are. */
+static void say_that_numbers_are_used_up(void)
+{
+    static bool said;
+    if (!said)
+        say("a policy knows %d groups: a control group for which no number is left is a part of its"
+            " parent's",
+            GROUPS_MAX);
+    said = true;
+}
+
 /* The kernel's threads, process 1 and this one are no policy's to kill. */
 static int handle_policy_request(void *context, void *data, size_t size)
 {
@@ -34,6 +45,8 @@ static int handle_policy_request(void *context, void *data, size_t size)
         return 0;
     if (request->kind == REQUEST_EXITED)
         scheduler_check_exit();
+    if (request->kind == REQUEST_FULL)
+        say_that_numbers_are_used_up();
     if (request->kind != REQUEST_KILL || request->pid <= 1 || is_own_thread(request->pid) ||
         !is_users_thread(request->pid))
         return 0;

@@ -41,6 +41,7 @@ static struct trace *trace;   /* null: none */
 static uint32_t cpus;
 static uint64_t tick_ns;
 static struct scheduler kept; /* its groups: those that users have set, whatever is in force */
+static uint32_t users_groups; /* the numbers that they have named: a bit for each */
 
 const char *scheduler_name(void)
 {
@@ -157,12 +158,14 @@ static int read_choice(const char *name, struct in_force *wanted)
     return 0;
 }
 
-/* Nothing keeps a policy from taking over from the fair class. Returns 0, or a negative errno. */
-static int check_limits(void)
+/* Nothing keeps a policy from taking over from the fair class, or from a policy that honours more.
+ * Returns 0, or a negative errno. */
+static int check_limits(const struct policy *policy)
 {
     struct text found = {0};
     int error = 0;
-    if (!now.object && !options.ignore_limits && limits_in_use_here(&found))
+    bool loses = !now.object || (now.object->policy->by_groups && !policy->by_groups);
+    if (loses && !options.ignore_limits && limits_in_use_here(machine_honours(policy), &found))
         error = fail(-EPERM, LIMITS_NOT_HONOURED, found.bytes);
     text_free(&found);
     return error;
@@ -171,7 +174,7 @@ static int check_limits(void)
 /* Returns 0, SCHEDULER_IS_LOADING or a negative errno. */
 static int need_object(struct policy_object *object)
 {
-    int unfit = check_limits();
+    int unfit = check_limits(object->policy);
     return unfit ? unfit : load_need(object);
 }
 
@@ -198,7 +201,8 @@ static void begin_force(const struct in_force *wanted)
 
 static int attach_wanted(const struct in_force *wanted)
 {
-    struct host_settings settings = {.cpus = cpus, .tick_ns = tick_ns, .seed = options.seed};
+    struct host_settings settings = {
+        .cpus = cpus, .users_groups = users_groups, .tick_ns = tick_ns, .seed = options.seed};
     struct host_exit exit = {0};
     char reason[1200] = "";
     memcpy(settings.tunable, wanted->tunable, sizeof(settings.tunable));
@@ -321,6 +325,11 @@ int scheduler_choose(const char *name, char *const *settings, size_t count)
 
 /* ---- attributes ---- */
 
+#define CONTROL_GROUPS_NUMBER                                                                      \
+    "group %.20s is a control group, which its own files set; sched_status names it. Take "        \
+    "another "                                                                                     \
+    "number"
+
 static int set_attribute(const char *pid_text, uint32_t kind, const char *value_text)
 {
     int64_t pid;
@@ -335,9 +344,15 @@ static int set_attribute(const char *pid_text, uint32_t kind, const char *value_
     int error = now.object ? policy_object_set_attribute(now.object, (int32_t)pid, kind, value)
 
                            : store_attribute(shared.attributes, (int32_t)pid, kind, value);
-    if (!error && !now.object)
+    if (error == -EBUSY && kind == ATTRIBUTE_TASKGROUP)
+        return fail(error, CONTROL_GROUPS_NUMBER, value_text);
+    if (error)
+        return fail(error, "%" PRId64 ": %s", pid, strerror(-error));
+    if (!now.object)
         trace_attribute(trace, (int32_t)pid, kind, value);
-    return error ? fail(error, "%" PRId64 ": %s", pid, strerror(-error)) : 0;
+    if (kind == ATTRIBUTE_TASKGROUP)
+        users_groups |= 1u << (uint32_t)value;
+    return 0;
 }
 
 /* "group NUMBER FIELD VALUE" */
@@ -350,10 +365,15 @@ static int set_group(const char *group_text, const char *name, const char *value
         return fail(-EINVAL, "of the form group NUMBER FIELD VALUE, such as group 2 weight 300");
     if (!group_value_allowed((uint64_t)group, field, value))
         return fail(-ERANGE, "group %.20s: %s", group_text, group_ranges);
+    int error = now.object ? policy_object_set_group(now.object, (uint32_t)group, field, value) : 0;
+    if (error == -EBUSY)
+        return fail(error, CONTROL_GROUPS_NUMBER, group_text);
+    if (error)
+        return fail(error, "group %.20s: %s", group_text, strerror(-error));
     group_set(&kept, (uint32_t)group, field, value);
     trace_group(trace, (uint32_t)group, field, value);
-    int error = now.object ? policy_object_set_group(now.object, (uint32_t)group, field, value) : 0;
-    return error ? fail(error, "group %.20s: %s", group_text, strerror(-error)) : 0;
+    users_groups |= 1u << (uint32_t)group;
+    return 0;
 }
 
 int scheduler_obey(char *line)
@@ -392,15 +412,38 @@ static struct scheduler_view view_now(void)
     };
 }
 
+/* Writes the groups that the policy in force goes by into `all`: those that users have set, and
+ * control groups, whose names are added to `names`, a line each. */
+static void list_groups(struct scheduler *all, struct text *names)
+{
+    struct control_group found;
+    *all = kept;
+    for (uint32_t i = 1; now.object && i < GROUPS_MAX; i++) {
+        if (!policy_object_control_group(now.object, i, &found))
+            continue;
+        group_define(all, i);
+        all->group[i] = (struct share_group){found.parent, found.weight, found.quota, found.period};
+        for (char *c = found.name; *c; c++)
+            *c = *c <= ' ' || *c == 0x7f ? '_' : *c; /* others name it */
+        text_add(names, "%sGroup %u is the control group %.63s", names->length ? "\n" : "", i,
+                 found.name);
+    }
+}
+
 void scheduler_add_status(struct text *text)
 {
-    struct scheduler_view view = view_now();
+    struct scheduler all;
+    struct text names = {0};
     char remark[sizeof(fair_since) + 32];
     size_t count = 0;
     scheduler_check_exit();
-    view = view_now();
+    struct scheduler_view view = view_now();
+    list_groups(&all, &names);
+    view.group = all.group;
+    view.groups = all.groups;
     snprintf(remark, sizeof(remark), "Fair class since: %s", fair_since);
-    add_status_head(text, &view, fair_since[0] ? remark : NULL);
+    add_status_head(text, &view, fair_since[0] ? remark : names.bytes);
+    text_free(&names);
     struct host_task *rows =
         read_tasks(now.object ? now.object->describe_tasks : shared.describe_tasks, &count);
     for (size_t i = 0; rows && i < count; i++)

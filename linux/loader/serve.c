@@ -50,14 +50,11 @@ struct server {
 
 /* ---- before anything is changed ---- */
 
-/* Returns the file of the policy's object, or null for the fair class. */
-static const char *object_of(const char *policy, char *name, size_t size)
+/* Returns null for the fair class. */
+static const struct policy *policy_named(const char *name)
 {
     struct policy_choice choice;
-    if (policy_choose(policy, strlen(policy), &choice))
-        return NULL;
-    snprintf(name, size, "%s", policy_files[policy_source(choice.policy)]);
-    return name;
+    return policy_choose(name, strlen(name), &choice) ? NULL : choice.policy;
 }
 
 bool serve_is_right_usage(const struct serve_options *options)
@@ -88,10 +85,9 @@ static void tell_plan(const struct serve_options *options)
 
 bool serve_is_possible(const struct serve_options *options)
 {
-    char name[SCHEDULER_CHOICE_BYTES];
     struct machine_wishes wishes = {
         .objects = options->objects,
-        .policy = object_of(options->policy, name, sizeof(name)),
+        .policy = policy_named(options->policy),
         .control = options->control,
         .ignore_limits = options->ignore_limits,
     };

@@ -45,6 +45,8 @@ static void put_thread(const char *place, const char *name, unsigned flags, int 
     put(path, stat);
 }
 
+static unsigned honoured; /* by the policy that is wanted */
+
 static bool look(void)
 {
     char cgroups[64];
@@ -52,7 +54,7 @@ static bool look(void)
     snprintf(cgroups, sizeof(cgroups), "%s/cgroup", root);
     snprintf(proc, sizeof(proc), "%s/proc", root);
     text_free(&found);
-    return limits_in_use(cgroups, proc, &found);
+    return limits_in_use(cgroups, proc, honoured, &found);
 }
 
 static bool says(const char *what)
@@ -92,6 +94,15 @@ static void groups_are_named_with_what_limits_them(void)
     put("cgroup/user.slice/cpu.weight", "1000\n");
     put("cgroup/user.slice/cpu.idle", "1\n");
     check(says("cpu.weight 1000 of /user.slice; cpu.idle 1 of /user.slice"));
+    honoured = HONOURS_WEIGHTS | HONOURS_QUOTAS;
+    put("cgroup/user.slice/cpu.max", "10000 100000\n");
+    check(look() && strcmp(found.bytes, "cpu.idle 1 of /user.slice") == 0);
+    put("cgroup/user.slice/cpu.idle", "0\n");
+    check(!look());
+    honoured = HONOURS_WEIGHTS; /* of an older kernel */
+    check(look() && strcmp(found.bytes, "cpu.max 10000 100000 of /user.slice") == 0);
+    honoured = 0;
+    put("cgroup/user.slice/cpu.max", "max 100000\n");
     put("cgroup/user.slice/cpu.weight", "100\n");
     put("cgroup/user.slice/cpu.idle", "0\n");
     put("cgroup/cpu,cpuacct/group/cpu.cfs_quota_us", "5000\n");

@@ -89,17 +89,38 @@ for name in wrr lottery; do
     run_times $hogs >"/result/$name.end"
 done
 
-# The last hog's group may have 0.2 of the two CPUs; it is told before a policy knows groups.
+# Groups: a user's, of which the last hog is and which may have 0.2 of the two CPUs, told before a policy
+# knows groups; and control groups, of which the third may have as much. Then its hog goes to the second.
 echo "group 2 quota 20000000" >"$control/sched_status"
 echo "group 2 parent 2" >"$control/sched_status" || cat "$control/sched_problem" >/result/group
-schedlab-linux set "${hogs##* }" taskgroup 2
+held=${hogs##* }
+schedlab-linux set "$held" taskgroup 2
+groups=/sys/fs/cgroup
+echo +cpu >$groups/cgroup.subtree_control
+mkdir $groups/first $groups/second $groups/third
+echo 300 >$groups/second/cpu.weight
+echo "20000 100000" >$groups/third/cpu.max
+kill ${hogs% *}
+hogs=$held
+for group in first first second second third; do
+    hog &
+    echo $! >$groups/$group/cgroup.procs
+    hogs="$hogs $!"
+done
+moved=$!
+echo "$moved" >/result/moved
 echo hsfq >"$control/sched_status"
 echo "group 1 weight 300" >"$control/sched_status"
+echo "group 9 weight 300" >"$control/sched_status" || cat "$control/sched_problem" >>/result/group
 sleep 0.5
 run_times $hogs >/result/hsfq.begin
 sleep 2
 run_times $hogs >/result/hsfq.end
 grep Group "$control/sched_status" >>/result/group
+echo "$moved" >$groups/second/cgroup.procs
+run_times $hogs >/result/hsfq-moved.begin
+sleep 1.5
+run_times $hogs >/result/hsfq-moved.end
 schedlab-linux stop
 cat /sys/kernel/sched_ext/state >/result/ended
 kill $hogs

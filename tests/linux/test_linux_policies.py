@@ -16,7 +16,7 @@ from schedlab.machines.linux.guest import KVM, GuestJob, boot
 from schedlab.machines.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
 from schedlab.toolchain.policies import read_catalogue
-from schedlab.trace import BlockReason, Kind, MarkKind
+from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKind
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
 
@@ -159,20 +159,55 @@ def test_shares_are_roughly_those_of_the_weights(left: Path, policy: str) -> Non
     assert shares(left, policy) == pytest.approx(IDEAL, abs=0.1)
 
 
-def test_a_group_has_its_quota_and_no_more(left: Path) -> None:
-    """Others have what it leaves; without a quota it would have at least half a CPU."""
-    *others, held = shares(left, "hsfq")
+def test_users_groups_and_control_groups_have_their_shares(left: Path) -> None:
+    """A quota of 0.2 CPUs for a user's group, and for a control group; two others share the rest, 1 to 3."""
+    held, *of_first_and_second, third = shares(left, "hsfq")
+    assert [held, third] == [pytest.approx(0.2, abs=0.1)] * 2
+    first, second = sum(of_first_and_second[:2]), sum(of_first_and_second[2:])
+    assert second / first == pytest.approx(3, abs=1)
+
+
+def test_a_thread_that_moves_to_another_control_group_counts_there_at_once(left: Path) -> None:
+    """The quota of the one that it has left would hold it at 0.2 CPUs."""
+    held, *of_first, _, _, moved = shares(left, "hsfq-moved")
     assert held == pytest.approx(0.2, abs=0.1)
-    assert min(others) > 0.6
-    assert (left / "group").read_text().splitlines() == [
-        "group 2: as parent a lower number; as weight 1 to 10000; as quota 0, which is no limit, or"
-        " 1ms to 1000s; as period 1ms to 1s; group 0, the root, has no parent and no weight",
-        "Group 0: parent 0, weight 100, no quota",
+    assert moved == pytest.approx(0.45, abs=0.15)
+    assert sum(of_first) == pytest.approx(0.45, abs=0.15)
+
+
+def test_what_groups_there_are_is_told(left: Path) -> None:
+    """A number is a user's or a control group's."""
+    refused, busy, *listed = (left / "group").read_text().splitlines()
+    assert refused.startswith("group 2: as parent a lower number; as weight 1 to 10000; ")
+    assert busy.startswith("group 9 is a control group, which its own files set")
+    unset = [f"Group {number}: parent 0, weight 100, no quota" for number in range(9)]
+    assert listed == [
+        unset[0],
         "Group 1: parent 0, weight 300, no quota",
         "Group 2: parent 0, weight 100, quota 20000 of 100000 us",
+        *unset[3:],
+        "Group 9: parent 0, weight 300, no quota",
+        "Group 10: parent 0, weight 100, quota 20000 of 100000 us",
+        *(
+            f"Group {8 + at} is the control group {n}"
+            for at, n in enumerate(("first", "second", "third"))
+        ),
     ]
-    told = trace.read(left / "trace.bin").events.filter(pl.col("kind") == Kind.TASK_GROUP)
-    assert told["process"].to_list() == [2, 1]
+    events = trace.read(left / "trace.bin").events
+    told = events.filter(pl.col("kind") == Kind.TASK_GROUP)
+    fields = set(told.select("process", "first", "second").iter_rows())
+    assert {
+        (2, GroupField.QUOTA, 20_000_000),
+        (1, GroupField.WEIGHT, 300),
+        (9, GroupField.WEIGHT, 300),
+        (10, GroupField.QUOTA, 20_000_000),
+    } <= fields
+    of_moved = events.filter(
+        (pl.col("kind") == Kind.ATTRIBUTE)
+        & (pl.col("process") == int((left / "moved").read_text()))
+        & (pl.col("first") == AttributeKind.TASKGROUP)
+    )
+    assert of_moved["second"].to_list() == [10, 9, 0]
 
 
 def test_the_fair_class_has_all_again(left: Path) -> None:

@@ -175,8 +175,8 @@ def stop() -> None:
 @click.option(
     "--ignore-limits",
     is_flag=True,
-    help="Serve although control groups or nice values share out CPU time here: no policy honours"
-    " them.",
+    help="Serve although control groups or nice values share out CPU time here in a way that"
+    " the policy would not honour.",
 )
 @click.option(
     "--for",

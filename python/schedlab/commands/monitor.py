@@ -114,8 +114,8 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     click.option(
         "--ignore-limits",
         is_flag=True,
-        help="Of host: begin although control groups or nice values share out CPU time here, which no"
-        " policy honours.",
+        help="Of host: begin although control groups or nice values share out CPU time here in a way"
+        " that the policy would not honour.",
     ),
     click.option("--record", is_flag=True, help="Keep all of it as a run, from the start."),
     no_kvm_option,

@@ -212,8 +212,8 @@ _READY = "mixed"
 @click.option(
     "--ignore-limits",
     is_flag=True,
-    help="On host: policies take over although control groups or nice values share out CPU time here: no"
-    " policy honours them.",
+    help="On host: policies take over although control groups or nice values share out CPU time here in a"
+    " way that they would not honour.",
 )
 @no_kvm_option
 @click.option(

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_CONTROL_GROUPS_H
+#define LINUX_BPF_CONTROL_GROUPS_H
+
+/*
+ * The groups of a policy that goes by groups. A number is either a control group's (one that has
+ * the CPU controller) or users', who name theirs by the control files; those that begin at
+ * FIRST_CHOICE go to control groups first. A thread is in the group to which a user has put it, or
+ * else in its control group's. A control group for which no number is left is a part of its
+ * parent's.
+ *
+ * The loader drops the callbacks below for a policy that goes by no groups. Linux calls those of
+ * one control group one after the other, and makes and removes one at a time.
+ */
+
+#include "locked_queues.h"
+
+#include "policies/support/groups.h"
+
+#define FIRST_CHOICE (GROUPS_MAX / 4)
+#define NS_PER_US    1000
+
+struct numbered {
+    uint32_t number; /* that it has, or its parent */
+    uint32_t own;    /* 1: it has it */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, struct numbered);
+} numbers SEC(".maps");
+
+/* For people to see, by number. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, GROUPS_MAX);
+    __type(key, uint32_t);
+    __type(value, struct control_group);
+} control_groups SEC(".maps");
+
+static __noinline uint32_t number_of(struct cgroup *group)
+{
+    struct numbered *known = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    return known ? known->number % GROUPS_MAX : 0;
+}
+
+/* ---- numbers ---- */
+
+/* Returns the lowest number from `from` on that is neither users' nor taken, or 0. */
+static __noinline uint32_t free_number(uint32_t from)
+{
+    uint32_t taken = host->users_groups | host->control_groups;
+    for (uint32_t number = unseen(from); number < GROUPS_MAX && can_loop; number++) {
+        if (!(taken >> number & 1))
+            return number;
+    }
+    return 0;
+}
+
+/* A user names a number, which no control group gets from now on. Returns false if one has it. */
+static __noinline bool claim_number(uint32_t number)
+{
+    uint32_t bit = 1u << (number & 31);
+    if (!POLICY.by_groups || number == 0 || !host)
+        return true;
+    if (host->control_groups & bit)
+        return false;
+    __sync_fetch_and_or(&host->users_groups, bit);
+    return true;
+}
+
+/* A group has a higher number than its parent. */
+static __noinline uint32_t take_number(uint32_t parent)
+{
+    uint32_t number = unseen(free_number(parent < FIRST_CHOICE ? FIRST_CHOICE : parent + 1));
+    if (!number)
+        number = unseen(free_number(parent + 1));
+    if (number)
+        __sync_fetch_and_or(&host->control_groups, 1u << (number & 31));
+    return number;
+}
+
+/* ---- what a group has ---- */
+
+static __noinline void set_field(uint32_t number, uint32_t field, uint64_t value)
+{
+    unsigned long flags;
+    if (!group_value_allowed(number, field, (int64_t)value))
+        return;
+    group_set(&host->scheduler, number, (enum group_field)field, (int64_t)value);
+    bpf_local_irq_save(&flags);
+    trace_emit(TRACE_TASK_GROUP, number, field, value);
+    bpf_local_irq_restore(&flags);
+}
+
+/* Linux's words for no limit are more than a quota can be. */
+static __noinline void set_limit(uint32_t number, uint64_t period_us, uint64_t quota_us)
+{
+    bool limited = quota_us <= TASK_TIME_MAX / NS_PER_US;
+    set_field(number, GROUP_PERIOD, period_us * NS_PER_US);
+    set_field(number, GROUP_QUOTA, limited ? quota_us * NS_PER_US : 0);
+}
+
+/* `group`: null if the number is no control group's any more. */
+static __noinline int show(uint32_t number, struct cgroup *group)
+{
+    uint32_t key = number % GROUPS_MAX;
+    struct control_group *shown = bpf_map_lookup_elem(&control_groups, &key);
+    struct share_group SHARED_MEMORY *own = &host->scheduler.group[key];
+    if (!shown)
+        return 0;
+    if (group)
+        bpf_probe_read_kernel_str(shown->name, sizeof(shown->name), BPF_CORE_READ(group, kn, name));
+    shown->parent = own->parent;
+    shown->weight = own->weight;
+    shown->quota = own->quota;
+    shown->period = own->period;
+    shown->number = group ? number : 0;
+    return 0;
+}
+
+static __noinline uint32_t number_of_parent(struct cgroup *group)
+{
+    struct cgroup *parent = bpf_cgroup_ancestor(group, group->level - 1);
+    if (!parent)
+        return 0;
+    uint32_t number = number_of(parent);
+    bpf_cgroup_release(parent);
+    return number;
+}
+
+SEC("struct_ops/cgroup_init")
+s32 BPF_PROG(host_cgroup_init, struct cgroup *group, struct scx_cgroup_init_args *arguments)
+{
+    USE_ARENA();
+    if (!host || group->level == 0)
+        return 0;
+    uint32_t parent = number_of_parent(group);
+    struct numbered *own =
+        bpf_cgrp_storage_get(&numbers, group, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!own)
+        return 0;
+    uint32_t number = take_number(parent);
+    own->own = number != 0;
+    own->number = number ? number : parent;
+    if (!number) {
+        ask_loader(REQUEST_FULL, 0);
+        return 0;
+    }
+    set_field(number, GROUP_PARENT, parent);
+    set_field(number, GROUP_WEIGHT, arguments->weight);
+    if (bpf_core_field_exists(arguments->bw_quota_us))
+        set_limit(number, arguments->bw_period_us, arguments->bw_quota_us);
+    show(number, group);
+    return 0;
+}
+
+/* No thread is left in it. Its number is to be as if it had never been set. */
+SEC("struct_ops/cgroup_exit")
+void BPF_PROG(host_cgroup_exit, struct cgroup *group)
+{
+    USE_ARENA();
+    struct numbered *own = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    if (!host || !own || !own->own)
+        return;
+    uint32_t number = own->number;
+    own->own = 0;
+    set_field(number, GROUP_PARENT, 0);
+    set_field(number, GROUP_WEIGHT, GROUP_WEIGHT_DEFAULT);
+    set_limit(number, GROUP_PERIOD_DEFAULT / NS_PER_US, UINT64_MAX);
+    show(number, NULL);
+    __sync_fetch_and_and(&host->control_groups, ~(1u << (number & 31)));
+}
+
+SEC("struct_ops/cgroup_set_weight")
+void BPF_PROG(host_cgroup_set_weight, struct cgroup *group, u32 weight)
+{
+    USE_ARENA();
+    struct numbered *own = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    if (!host || !own || !own->own)
+        return;
+    set_field(own->number, GROUP_WEIGHT, weight);
+    show(own->number, group);
+}
+
+SEC("struct_ops/cgroup_set_bandwidth")
+void BPF_PROG(host_cgroup_set_bandwidth, struct cgroup *group, u64 period_us, u64 quota_us)
+{
+    USE_ARENA();
+    struct numbered *own = bpf_cgrp_storage_get(&numbers, group, NULL, 0);
+    if (!host || !own || !own->own)
+        return;
+    set_limit(own->number, period_us, quota_us);
+    show(own->number, group);
+}
+
+/* ---- the threads of a group ---- */
+
+/* A thread that a user has put into no group is in that of its control group. Returns its number.
+ */
+static __always_inline uint32_t group_of_thread(const slot_t *slot, uint32_t of_user)
+{
+    return of_user ? of_user : slot->control_group;
+}
+
+/* Returns the group to which a user has put the thread, or 0. */
+static __noinline uint32_t group_by_user(struct task_struct *thread)
+{
+    struct task_attributes *kept = bpf_task_storage_get(&attributes, thread, NULL, 0);
+    return kept && kept->set ? kept->group : 0;
+}
+
+static __noinline void tell_group(uint32_t pid, uint32_t group)
+{
+    unsigned long flags;
+    bpf_local_irq_save(&flags);
+    trace_emit(TRACE_ATTRIBUTE, pid, ATTRIBUTE_TASKGROUP, group);
+    bpf_local_irq_restore(&flags);
+}
+
+/* The policy is yet to hear of the thread. A reader of the trace takes a child for one of its
+ * parent's group; that it is not can be told once its FORK is written. */
+static __always_inline void join_control_group(struct task_struct *thread, slot_t *slot,
+                                               const slot_t *parent,
+                                               struct scx_init_task_args *arguments)
+{
+    if (!POLICY.by_groups || !bpf_core_field_exists(arguments->cgroup) || !arguments->cgroup)
+        return;
+    uint32_t by_user = slot->task.group;
+    slot->control_group = number_of(arguments->cgroup);
+    slot->task.group = group_of_thread(slot, by_user);
+    if (arguments->fork)
+        slot->untold = slot->task.group != (parent ? parent->task.group : 0);
+    else if (slot->task.group != by_user)
+        tell_group((uint32_t)thread->pid, slot->task.group);
+}
+
+static __always_inline void tell_untold(slot_t *slot)
+{
+    if (!POLICY.by_groups || !slot->untold)
+        return;
+    slot->untold = 0;
+    tell_group((uint32_t)slot->task.pid, slot->task.group);
+}
+
+/* The policy goes, or the thread has ended. */
+static __always_inline void leave_control_group(struct task_struct *thread, const slot_t *slot)
+{
+    if (!POLICY.by_groups || thread->exit_state)
+        return;
+    uint32_t by_user = group_by_user(thread);
+    if (slot->task.group != by_user)
+        tell_group((uint32_t)thread->pid, by_user);
+}
+
+/* Linux has taken it off its queue for that. */
+SEC("struct_ops/cgroup_move")
+void BPF_PROG(host_cgroup_move, struct task_struct *thread, struct cgroup *from, struct cgroup *to)
+{
+    USE_ARENA();
+    slot_t *slot = slot_of(thread);
+    if (!slot)
+        return;
+    slot->control_group = number_of(to);
+    uint32_t group = group_of_thread(slot, group_by_user(thread));
+    if (group != slot->task.group)
+        change_task(slot, (uint32_t)thread->pid, ATTRIBUTE_TASKGROUP, group);
+    check();
+}
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LINUX_LOADER_KERNEL_TYPES_H
+#define LINUX_LOADER_KERNEL_TYPES_H
+
+#include <stdbool.h>
+
+/* What the running kernel has, by its type information. */
+
+struct btf;
+
+bool has_tracepoint(const struct btf *kernel, const char *name);
+bool has_function(const struct btf *kernel, const char *name);
+/* Does sched_ext call schedulers by that name? */
+bool has_callback(const struct btf *kernel, const char *name);
+
+#endif
