@@ -16,15 +16,15 @@ from rich.table import Table
 from conftest import Command
 from kept_runs import MS, keep_figures
 from schedlab.comparison import listing as comparison_listing
-from schedlab.comparison.compare import Comparison, Match, Row, compare
+from schedlab.comparison.compare import MATTERS, Comparison, Match, Row, compare
 from schedlab.comparison.listing import listing
 from schedlab.display import terminal
 from schedlab.errors import WrongUsage
 from schedlab.runs.collection import read
 
 
-def compared(before: Path, after: Path, *metrics: str) -> Comparison:
-    return compare(read([before]), read([after]), metrics)
+def compared(before: Path, after: Path, *metrics: str, matters: float = MATTERS) -> Comparison:
+    return compare(read([before]), read([after]), metrics, matters)
 
 
 def only(found: Comparison) -> Match:
@@ -108,6 +108,54 @@ def test_what_is_higher_may_be_better(tmp_path: Path) -> None:
     match = only(compared(before, after))
     assert row(match, "throughput").verdict == "better"
     assert row(match, "switches").verdict == "changed"
+
+
+def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [100.0, 200.0, 300.0, 400.0])
+    after = seeds(tmp_path / "b", [100.5, 200.5, 300.5, 400.5], policy="mlfq")
+    found = compared(before, after)
+    assert row(only(found), "turnaround").verdict == "slight"
+    assert "turnaround, mean" not in told(found)
+    assert "1 too little changed to matter" in told(found)
+    assert "worse, too little to matter" in told(found, everything=True)
+    strict = compared(before, after, matters=0.001)
+    assert row(only(strict), "turnaround").verdict == "worse"
+
+
+def test_a_fraction_of_a_point_is_too_little(tmp_path: Path) -> None:
+    """However many times as large as nothing it is."""
+    sides = [
+        seeds(tmp_path / name, [10.0] * 4, policy=name, share_error=error)
+        for name, error in (("rr", 0.001), ("mlfq", 0.05), ("wrr", 0.2))
+    ]
+    found = {side.name: compared(sides[0], side) for side in sides[1:]}
+    verdicts = {
+        name: next(each.verdict for each in only(match).rows if each.measure.name == "share-error")
+        for name, match in found.items()
+    }
+    assert verdicts == {"mlfq": "slight", "wrr": "worse"}
+
+
+def test_the_least_chance_of_so_many_seeds_is_said(tmp_path: Path) -> None:
+    before = seeds(tmp_path / "a", [float(10 + each) for each in range(10)])
+    after = seeds(tmp_path / "b", [float(20 + 1.1 * each) for each in range(10)], policy="mlfq")
+    found = compared(before, after)
+    turnaround = row(only(found), "turnaround")
+    assert turnaround.found.chance == 2**-9
+    assert turnaround.at_floor
+    assert "(floor)" in told(found)
+    assert not row(only(found), "response").at_floor
+
+
+def test_how_many_seeds_would_tell(tmp_path: Path) -> None:
+    """Differences of 1 ms and -1 ms in turn, of 100 ms: 1 % is one standard deviation and a bit less."""
+    before = seeds(tmp_path / "a", [100.0] * 6)
+    after = seeds(tmp_path / "b", [101.0, 99.0] * 3, policy="mlfq")
+    found = compared(before, after)
+    turnaround = row(only(found), "turnaround")
+    assert (turnaround.verdict, turnaround.seeds_needed) == ("chance", 10)
+    assert "Seeds that would probably show a change of 1 %: 10 (turnaround, mean)" in told(found)
+    assert row(only(compared(before, after, matters=0.1)), "turnaround").seeds_needed == 1
 
 
 def two_that_differ(folder: Path) -> tuple[Path, Path]:
@@ -405,7 +453,14 @@ def test_the_command(schedlab: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["{}/a", "{}/none"], ["{}/a", "{}"], ["{}/a"], ["{}/a", "{}/a", "--metric", "x"]]
+    "arguments",
+    [
+        ["{}/a", "{}/none"],
+        ["{}/a", "{}"],
+        ["{}/a"],
+        ["{}/a", "{}/a", "--metric", "x"],
+        ["{}/a", "{}/a", "--matters", "much"],
+    ],
 )
 def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) -> None:
     keep_figures(tmp_path / "a")

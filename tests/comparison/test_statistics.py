@@ -33,6 +33,7 @@ from schedlab.comparison.statistics import (
     estimates,
     holm,
     probability_beyond,
+    sample_size,
 )
 from schedlab.metrics import interquartile_range
 
@@ -448,3 +449,12 @@ def test_what_is_printed_is_near_what_is_meant(a: float, b: float, c: float, cou
     tolerance = max((high - low) * 0.26, digits * max(abs(low), abs(high)), 1e-9)
     assert printed[0] == pytest.approx(mean, abs=tolerance)
     assert printed[1] <= printed[0] <= printed[2]
+
+
+def test_so_many_seeds_show_it_four_times_of_five() -> None:
+    """At 5 %, by Student's t, which asks for a few more than the formula."""
+    generator = np.random.default_rng(3)
+    count = sample_size(1.0, 2.0)
+    assert count == 32
+    found = stats.ttest_1samp(generator.normal(1, 2, (4000, count)), 0, axis=1)
+    assert (found.pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.04)

@@ -58,6 +58,18 @@ def test_a_place_without_runs_is_named(tmp_path: Path) -> None:
         collection.read([tmp_path])
 
 
+def test_links_lead_to_runs(tmp_path: Path) -> None:
+    """A run that several lead to is one; a circle has an end."""
+    keep_simulated(tmp_path / "kept" / "one", 1)
+    keep_simulated(tmp_path / "kept" / "two", 2)
+    links = tmp_path / "links"
+    links.mkdir()
+    for name, target in (("a", "one"), ("b", "two"), ("c", "one")):
+        (links / name).symlink_to(tmp_path / "kept" / target)
+    (links / "round").symlink_to(links)
+    assert [run.seed for run in collection.read([links])] == [1, 2]
+
+
 def test_setups_are_found_by_what_they_are(tmp_path: Path) -> None:
     """Those of one experiment, policy or number of CPUs; or the one that has no settings of its own."""
     for number, (label, policy, cpus, settings) in enumerate(

@@ -14,7 +14,7 @@ from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import JsonError, Object, parse
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload import tasks, workload_files
-from schedlab.workload.model import ATTRIBUTES, WorkloadFile
+from schedlab.workload.model import ATTRIBUTES, WorkloadFile, limit_of
 from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of
 
@@ -163,6 +163,13 @@ def test_the_root_starts_all_in_order_and_waits(tmp_path: Path) -> None:
         *("sleep until 5000000ns", "fork late"),
         *("loop 4", "wait", "end", "mark end"),
     ]
+
+
+def test_the_limit_leaves_room_for_a_long_duration(tmp_path: Path) -> None:
+    """A run of a minute met the limit of a minute, when all had been done."""
+    tasks = {"a": {"run": 1}}
+    files = [read(tmp_path, {"global": {"duration": each}, "tasks": tasks}) for each in (2, 60, -1)]
+    assert [limit_of(file) for file in (*files, None)] == [60e9, 90e9, 60e9, 60e9]
 
 
 def test_a_duration_ends_the_run(tmp_path: Path) -> None:

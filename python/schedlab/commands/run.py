@@ -148,10 +148,9 @@ _READY = "mixed"
 )
 @click.option(
     "--limit",
-    default="60s",
-    show_default=True,
     type=LIMIT,
-    help="Time of the guest after which a run is ended.",
+    help="Time of the guest after which a run is ended.  [default: 60s; of a workload file with a longer"
+    " duration, that and half a minute]",
 )
 @click.option(
     "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the run."

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, TOLD, Measure, measured, told
+from schedlab.comparison.printed import POINTS
 from schedlab.comparison.setups import (
     DIMENSIONS,
     Fact,
@@ -22,15 +24,37 @@ from schedlab.comparison.setups import (
     key_of,
     no_match,
 )
-from schedlab.comparison.statistics import CONFIDENCE, Difference, difference, holm
+from schedlab.comparison.statistics import (
+    CONFIDENCE,
+    NOISE,
+    Difference,
+    difference,
+    floor_of_chance,
+    holm,
+    sample_size,
+)
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.runs.collection import Collection, Kept, Repeated
 
+MATTERS = 0.01
+"""A change of a smaller part of the mean does not matter, unless a user says otherwise."""
+_LEAST_POINTS = 0.1
+"""Nor does one of fewer percentage points."""
+
 Verdict = Literal[
-    "same", "better", "worse", "changed", "perhaps", "chance", "one seed", "not repeatable"
+    "same",
+    "better",
+    "worse",
+    "changed",
+    "slight",
+    "perhaps",
+    "chance",
+    "one seed",
+    "not repeatable",
 ]
-"""`changed`: more than chance, in a metric without a direction. `perhaps`: it would be more than
+"""`changed`: more than chance, in a metric without a direction. `slight`: more than chance, and too small to
+matter. `perhaps`: it would be more than
 chance, were it the only metric looked at. `one seed`: exact for that seed, and nothing is known of
 others. `not repeatable`: one run each on a machine that varies by itself."""
 
@@ -46,6 +70,21 @@ class Row:
     """The p-value, corrected for all metrics of the whole or of the group (Holm); None: one
     seed."""
     verdict: Verdict
+    seeds_needed: int | None = None
+    """How many seeds would probably show a change that matters, if there is one; None: more would say no more, or
+    nothing is known."""
+
+    @property
+    def is_open(self) -> bool:
+        """Would more seeds say more?"""
+        return self.verdict in ("chance", "perhaps")
+
+    @property
+    def at_floor(self) -> bool:
+        """Is the p-value as small as it can be with so many seeds?"""
+        found = self.found
+        floor = floor_of_chance(found.count) if found.paired else 0.0
+        return found.chance is not None and 0 < found.chance <= floor * (1 + NOISE)
 
     @property
     def improves(self) -> bool | None:
@@ -72,6 +111,8 @@ class Row:
             "p_value": found.chance,
             "p_value_permutations": found.permutation,
             "p_value_corrected": self.chance,
+            "p_value_at_floor": self.at_floor,
+            "seeds_needed": self.seeds_needed,
             "improves": self.improves,
             "verdict": self.verdict,
         }
@@ -121,6 +162,8 @@ class Comparison:
     across: tuple[str, ...]
     """Dimensions in which partners differ."""
     matches: tuple[Match, ...]
+    matters: float = MATTERS
+    """The least part of a mean by which a change matters."""
     alone_before: tuple[Repeated, ...] = field(default=())
     alone_after: tuple[Repeated, ...] = field(default=())
 
@@ -128,6 +171,7 @@ class Comparison:
         """Ready for JSON."""
         return {
             "confidence": CONFIDENCE,
+            "matters": self.matters,
             "facts": [
                 {
                     "name": fact.name,
@@ -150,8 +194,14 @@ class Comparison:
         }
 
 
-def compare(before: Collection, after: Collection, metrics: Sequence[str] = ()) -> Comparison:
-    """What is different. `metrics`: names of those wanted; none: all.
+def compare(
+    before: Collection,
+    after: Collection,
+    metrics: Sequence[str] = (),
+    matters: float = MATTERS,
+) -> Comparison:
+    """What is different. `metrics`: names of those wanted; none: all. `matters`: the least part of a mean by which a
+    change matters.
 
     Raises WrongUsage for an unknown metric, a setup with the same seed twice, and sides of which
     no setup matches any of the other.
@@ -170,7 +220,8 @@ def compare(before: Collection, after: Collection, metrics: Sequence[str] = ()) 
     return Comparison(
         tuple(facts(before, after)),
         across,
-        tuple(match(one, other, metrics) for one, other in pairs),
+        tuple(match(one, other, metrics, matters) for one, other in pairs),
+        matters,
         *(tuple(each for each in side.values() if id(each) not in matched) for side in sides),
     )
 
@@ -188,7 +239,9 @@ def check_metrics(names: Iterable[str]) -> None:
 # --- what came of it
 
 
-def match(before: Repeated, after: Repeated, metrics: Sequence[str] = ()) -> Match:
+def match(
+    before: Repeated, after: Repeated, metrics: Sequence[str] = (), matters: float = MATTERS
+) -> Match:
     """One setup with its partner: by the seeds that both have; if they have none, unpaired."""
     common = tuple(sorted({run.seed for run in before.runs} & {run.seed for run in after.runs}))
     first, second = (
@@ -200,7 +253,7 @@ def match(before: Repeated, after: Repeated, metrics: Sequence[str] = ()) -> Mat
         return found
     own, other = (_values(measured(Collection(runs)), len(runs)) for runs in (first, second))
     repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
-    rows = _rows(own, other, bool(common), repeatable)
+    rows = _rows(own, other, bool(common), repeatable, matters)
     return replace(
         found,
         rows=tuple(row for row in rows if not metrics or row.measure.name in metrics),
@@ -214,19 +267,42 @@ def _same_trace(before: Kept, after: Kept) -> bool:
     return first.is_file() and second.is_file() and filecmp.cmp(first, second, shallow=False)
 
 
-def _rows(before: Values, after: Values, paired: bool, repeatable: bool) -> list[Row]:
+def _rows(
+    before: Values, after: Values, paired: bool, repeatable: bool, matters: float
+) -> list[Row]:
     """All metrics that every run of both sides has."""
     sides = (before, after)
     found: dict[str | None, list[tuple[Measure, Difference]]] = {}
+    needed: dict[tuple[str | None, str], int | None] = {}
     for group, measure in _in_order(sides):
         (first, fine), (second, finer) = (side[group, measure.name] for side in sides)
         each = difference(first, second, paired, max(fine, finer), measure.within)
         found.setdefault(group, []).append((measure, each))
-    return [row for group, each in found.items() for row in _corrected(group, each, repeatable)]
+        needed[group, measure.name] = _needed(first, second, paired, matters)
+    return [
+        replace(row, seeds_needed=needed[group, row.measure.name] if row.is_open else None)
+        for group, each in found.items()
+        for row in _corrected(group, each, repeatable, matters)
+    ]
+
+
+def _needed(
+    before: Sequence[float], after: Sequence[float], paired: bool, matters: float
+) -> int | None:
+    """How many seeds would probably show a change that matters."""
+    least = matters * abs(float(np.mean(before)))
+    if min(len(before), len(after)) < 2 or not least:
+        return None
+    if paired:
+        return sample_size(least, float(np.std(np.subtract(after, before), ddof=1)))
+    return sample_size(least, float(np.hypot(np.std(before, ddof=1), np.std(after, ddof=1))))
 
 
 def _corrected(
-    group: str | None, found: Sequence[tuple[Measure, Difference]], repeatable: bool
+    group: str | None,
+    found: Sequence[tuple[Measure, Difference]],
+    repeatable: bool,
+    matters: float,
 ) -> Iterable[Row]:
     """Of the whole, or of one group: one question each, asked of several metrics.
 
@@ -237,7 +313,7 @@ def _corrected(
     corrected = iter(holm(counting))
     for measure, each in found:
         chance = each.chance if each.chance is None or _same(each) else next(corrected)
-        yield Row(measure, group, each, chance, verdict(measure, each, chance, repeatable))
+        yield Row(measure, group, each, chance, verdict(measure, each, chance, repeatable, matters))
 
 
 Values = dict[tuple[str | None, str], tuple[list[float], float]]
@@ -291,20 +367,33 @@ def _same(found: Difference) -> bool:
 
 
 def verdict(
-    measure: Measure, found: Difference, chance: float | None, repeatable: bool = True
+    measure: Measure,
+    found: Difference,
+    chance: float | None,
+    repeatable: bool = True,
+    matters: float = MATTERS,
 ) -> Verdict:
-    """The verdict in a word."""
+    """The verdict in a word. `matters`: the least part of a mean by which a change matters."""
     if _same(found):
         return "same"
     if chance is None:
         return "one seed" if repeatable else "not repeatable"
     if found.chance is None or found.chance >= 1 - CONFIDENCE:
         return "chance"
+    if _is_slight(measure, found, matters):
+        return "slight"
     if chance >= 1 - CONFIDENCE:
         return "perhaps"
     if measure.better is None:
         return "changed"
     return "better" if (found.change < 0) == (measure.better == "lower") else "worse"
+
+
+def _is_slight(measure: Measure, found: Difference, matters: float) -> bool:
+    """Points are of one scale for all, of which parts say little: 0.002 points are twice 0.001."""
+    if measure.quantity is POINTS:
+        return abs(found.change) < _LEAST_POINTS
+    return abs(found.change) < matters * max(abs(found.before.mean), abs(found.after.mean))
 
 
 # --- for JSON

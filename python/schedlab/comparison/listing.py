@@ -26,6 +26,7 @@ _WORDS: dict[Verdict, tuple[str, str]] = {
     "better": ("better", "green"),
     "worse": ("worse", "red"),
     "changed": ("changed", "bold"),
+    "slight": ("{}, too little to matter", "dim"),
     "chance": ("may be chance", "dim"),
     "perhaps": ("perhaps {}", ""),
     "one seed": ("{} with this seed", ""),
@@ -52,6 +53,7 @@ def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
             yield failure(each, found.across)
         elif not each.identical:
             yield from match_table(each, found.across, everything)
+            yield from more_seeds(each, found.matters)
             yield from only_one_side(each)
     yield from _notes(found)
 
@@ -129,7 +131,8 @@ def failure(match: Match, across: Sequence[str]) -> Text:
 
 def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterator[RenderableType]:
     """The metrics that changed; with `everything`, all."""
-    rows = [row for row in match.rows if everything or row.verdict not in ("same", "chance")]
+    hidden_verdicts = ("same", "chance", "slight")
+    rows = [row for row in match.rows if everything or row.verdict not in hidden_verdicts]
     hidden = len(match.rows) - len(rows)
     heading = Text(f"{title(match, across)} ({_seeds(match)})")
     table = _wide(heading, rows)
@@ -177,6 +180,19 @@ def _below(number: str) -> str:
     return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
 
 
+def more_seeds(match: Match, matters: float) -> Iterator[Text]:
+    """How many seeds would probably show a change that matters, of metrics of the whole that are open."""
+    needed = [
+        (row.seeds_needed, row.measure.title)
+        for row in match.rows
+        if row.group is None and row.seeds_needed and row.seeds_needed > row.found.count
+    ]
+    if needed:
+        shown = [f"{count:,} ({metric})" for count, metric in sorted(needed)]
+        part = f"{matters:.3%}".rstrip("0%").rstrip(".")
+        yield Text(f"Seeds that would probably show a change of {part} %: {_some(shown)}", "dim")
+
+
 def only_one_side(match: Match) -> Iterator[Text]:
     """What all runs of a side have, and not all of the other."""
     for side, parts in (("before", match.only_before), ("after", match.only_after)):
@@ -194,6 +210,7 @@ def _part(group: str | None, metric: str | None) -> str:
 
 def _hidden(rows: Sequence[Row]) -> str:
     counts = {
+        "too little changed to matter": sum(row.verdict == "slight" for row in rows),
         "may differ by chance": sum(row.verdict == "chance" for row in rows),
         "the same": sum(row.verdict == "same" for row in rows),
     }
@@ -227,7 +244,7 @@ def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
         side_text(row, measure, "after"),
         change_as_text(found, measure.quantity),
         "" if found.relative is None else f"{found.relative:+.1%}".replace("%", " %"),
-        chance_text(row.chance),
+        chance_text(row.chance) + (" (floor)" if row.at_floor else ""),
         _said(row),
     )
 
@@ -235,7 +252,7 @@ def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
 def _said(row: Row) -> Text:
     """The verdict; where it is not sure, with the direction of what was seen."""
     words, style = _WORDS[row.verdict]
-    if row.verdict in ("perhaps", "one seed") and row.improves is not None:
+    if row.verdict in ("perhaps", "one seed", "slight") and row.improves is not None:
         direction = "better" if row.improves else "worse"
         return Text(words.format(direction), style)
     return Text(words.format("changed"), style)
@@ -264,6 +281,11 @@ def _notes(found: Comparison) -> Iterator[Text]:
             "Means over seeds [95 % intervals]. By chance: how probable so large a difference is if"
             " there is none, corrected for the number of metrics (Holm); below 5 % it is more than"
             " chance.",
+            "dim",
+        )
+    if any(row.at_floor for row in rows):
+        yield Text(
+            "(floor): of so few seeds no smaller one can come; rows that stand there are not to be compared by it.",
             "dim",
         )
     if "perhaps" in verdicts:

@@ -22,6 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,8 @@ _EXACT = 20_000
 """Up to this many permutations are gone through one by one; of more, a sample is drawn."""
 _SAMPLED = 10_000
 _SEED = 1
+POWER = 0.8
+"""The probability with which a sample is to show what there is."""
 NOISE = 1e-12
 """The part of a value that floating point may add."""
 
@@ -280,6 +283,22 @@ def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
         return bounds.low, bounds.high, by_student, by_permutation
     reach = _student(count - 1) * error
     return mean - reach, mean + reach, by_student, by_permutation
+
+
+def floor_of_chance(pairs: int) -> float:
+    """The least p-value that so many paired values can have: that of all signs alike, if it is by permutations."""
+    return 2.0 ** (1 - pairs) if pairs >= FEW else 0.0
+
+
+def sample_size(mean: float, deviation: float, level: float = (1 - CONFIDENCE) / 2) -> int:
+    """Returns how many differences tell their mean from 0 with a probability of 80 %, if they scatter with this
+    standard deviation (the usual size of a sample for paired differences: Student 1908; Neyman and Pearson 1933).
+
+    `level`: the probability of a mistake on the side on which the mean lies.
+    """
+    normal = NormalDist()
+    factor = normal.inv_cdf(1 - level) + normal.inv_cdf(POWER)
+    return math.ceil((factor * deviation / mean) ** 2)
 
 
 def _standard_errors(differences: Floats, resolution: float) -> Floats:

@@ -4,15 +4,14 @@ tests that the page of comparisons shows; there is no second reckoning."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from schedlab.comparison.best import level_of
 from schedlab.comparison.measures import Measure
+from schedlab.comparison.statistics import sample_size
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.markup import code
 from schedlab.report.suites import COMPARED, Suite
@@ -26,7 +25,6 @@ _NAMED = 3
 _WIDELY = 0.75
 """A policy is ranked in words if it ran in this part of the tests of the one that ran in most: others met other
 tests."""
-_POWER = 0.8
 """So probably as many seeds would tell a difference of the size that was seen."""
 
 
@@ -195,20 +193,17 @@ def seeds_to_decide(suite: Suite, measure: Measure) -> int | None:
     so near that no number would.
 
     If differences stay as large and as scattered as they are, each of those that may be the best is told from the
-    best with a probability of 80 %, at 5 % divided by the number of policies besides the best, and by that of looks
-    (the usual size of a sample for paired differences: Student 1908; Neyman and Pearson 1933).
+    best with a probability of 80 %, at 5 % divided by the number of policies besides the best, and by that of looks.
     """
     best, *others = suite.as_good(measure)
     own = np.asarray(suite.samples[best, measure.name][0])
-    normal = NormalDist()
-    rivals = max(1, len(suite.having(measure)) - 1)
-    factor = normal.inv_cdf(1 - level_of(suite.looks) / rivals) + normal.inv_cdf(_POWER)
+    level = level_of(suite.looks) / max(1, len(suite.having(measure)) - 1)
     needed = len(suite.seeds)
     for other in others:
         difference = np.asarray(suite.samples[other, measure.name][0]) - own
         if suite.is_near(other, measure) or not difference.mean():
             return None
-        needed = max(needed, math.ceil((factor * difference.std(ddof=1) / difference.mean()) ** 2))
+        needed = max(needed, sample_size(difference.mean(), difference.std(ddof=1), level))
     return needed
 
 

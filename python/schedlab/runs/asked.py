@@ -19,7 +19,7 @@ from schedlab.toolchain.policies import PolicyChoice, check_owners, settings_for
 from schedlab.workload import costs, workload_files
 from schedlab.workload.changes import Change
 from schedlab.workload.delays import Delay
-from schedlab.workload.model import WorkloadFile
+from schedlab.workload.model import WorkloadFile, limit_of
 from schedlab.workload.palette import palette
 from schedlab.workload.workload_files import is_workload_file
 
@@ -37,7 +37,8 @@ class Request:
     repeats: int
     seed: int
     tick: int
-    limit: int
+    limit: int | None
+    """Nanoseconds; None: what the workload needs."""
     costs: str | None
     delays: tuple[Delay, ...]
     shape: Shape | None
@@ -65,7 +66,7 @@ class Request:
             self.machine,
             self.seed,
             self.tick,
-            self.limit,
+            limit_of(file) if self.limit is None else self.limit,
             self.memory,
             file=file,
             costs=recorded_costs or costs.choose(self.costs or "kernel"),

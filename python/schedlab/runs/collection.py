@@ -4,6 +4,7 @@ visible (schedlab.display.names), whatever they were."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -362,9 +363,23 @@ def _runs_in(place: Path) -> Iterator[Kept]:
         if not _is_sweep(found):
             yield found
             return
-    for manifest in sorted(place.glob(f"**/{results.MANIFEST}")):
-        if results.is_whole(manifest.parent):
-            yield kept_run(manifest.parent)
+    for folder in sorted(_folders(place)):
+        if results.is_whole(folder):
+            yield kept_run(folder)
+
+
+def _folders(place: Path) -> Iterator[Path]:
+    """All folders in one, and itself, through links, too: each once, so that a link in a circle ends."""
+    known: set[Path] = set()
+    for name, inner, files in os.walk(place, followlinks=True):
+        folder = Path(name)
+        if folder.resolve() in known:
+            inner.clear()
+            continue
+        known.add(folder.resolve())
+        inner.sort()
+        if results.MANIFEST in files:
+            yield folder
 
 
 def kept_run(folder: Path) -> Kept:

@@ -19,13 +19,12 @@ from schedlab.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.workload import costs
 from schedlab.workload.costs import KERNEL, Costs
 from schedlab.workload.delays import delayed_costs, delays_of
+from schedlab.workload.model import STANDARD_LIMIT_NS
 
 if TYPE_CHECKING:
     from schedlab.replay import Otherwise, Replayed
     from schedlab.trace import Trace
 
-STANDARD_LIMIT_NS = 60_000_000_000
-"""The limit of a recording that does not say its own."""
 STANDARD_TICK_NS = 1_000_000
 """The tick of a recording of a machine that has no ticks."""
 _PROCESSES = (4096, 2**24)

@@ -66,6 +66,7 @@ class Description:
     seeds: tuple[int, ...]
     ticks_ns: tuple[int, ...]
     costs: tuple[str, ...]
-    limit_ns: int
+    limit_ns: int | None
+    """None: what each workload needs."""
     memory_mib: int
     """The memory of the kernel's machine."""

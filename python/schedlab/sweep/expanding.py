@@ -17,7 +17,7 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import ranges, sampling
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
 from schedlab.workload import costs, workload_files
-from schedlab.workload.model import WorkloadFile
+from schedlab.workload.model import WorkloadFile, limit_of
 
 RUNS_MAX = 1_000_000
 TRIED_MAX = 5_000_000
@@ -177,7 +177,7 @@ def _base(
         machine=machine,
         seed=description.seeds[0],
         tick_ns=tick_ns,
-        limit_ns=description.limit_ns,
+        limit_ns=limit_of(file) if description.limit_ns is None else description.limit_ns,
         memory_mib=0 if machine == SIMULATOR else description.memory_mib,
         label=label,
         file=file,

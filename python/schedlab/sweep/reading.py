@@ -37,7 +37,6 @@ KEYS = (
 LIMIT_NS = (1_000_000, 24 * 3600 * 1_000_000_000)
 SEED_MAX = 2**63 - 1
 SAMPLE_MAX = 1_000_000
-_STANDARD_LIMIT_NS = 60_000_000_000
 _STANDARD_TICK_NS = 1_000_000
 _STANDARD_MEMORY_MIB = 512
 _WORKLOAD_KINDS = ("file", "experiment", "command")
@@ -145,8 +144,10 @@ class _Reader:
             return (standard,)
         return tuple(dict.fromkeys(time_of(item, within) for item in items(node)))
 
-    def limit(self) -> int:
-        found = self.times("limit", _STANDARD_LIMIT_NS, LIMIT_NS)
+    def limit(self) -> int | None:
+        if "limit" not in self.members:
+            return None
+        found = self.times("limit", 0, LIMIT_NS)
         if len(found) > 1:
             raise wrong(self.members["limit"], "one time")
         return found[0]

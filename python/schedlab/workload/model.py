@@ -316,6 +316,18 @@ class Starter:
         return isinstance(last, Step) and last.words.startswith("exit")
 
 
+STANDARD_LIMIT_NS = 60_000_000_000
+"""Time of a machine after which a run is ended, if nothing is said of it."""
+_BEYOND_NS = 30_000_000_000
+"""What a run may need beyond its duration: to start its processes, and to see them end."""
+
+
+def limit_of(file: WorkloadFile | None) -> int:
+    """The limit, in nanoseconds, of a run of a workload file, or (None) of a program, if nothing is said of it."""
+    duration = file.duration_ns if file else None
+    return max(STANDARD_LIMIT_NS, duration + _BEYOND_NS) if duration else STANDARD_LIMIT_NS
+
+
 @dataclass(frozen=True)
 class WorkloadFile:
     """A file that was read and found good."""
