@@ -36,6 +36,24 @@ class Naive:
                 found = process or "idle"
         return found
 
+    def beside_idle(self, wait: dict[str, Any], cpus: int) -> int:
+        """How long a wait lasted while some CPU idled: of each, as far as it has records."""
+        edges = self.edges(wait)
+        last = {
+            cpu: max((each[0] for each in self.records if each[1] == cpu), default=0)
+            for cpu in range(cpus)
+        }
+        return sum(
+            stop - start
+            for start, stop in pairwise(edges)
+            if any(start < last[cpu] and self.occupant(cpu, start) == "idle" for cpu in range(cpus))
+        )
+
+    def edges(self, wait: dict[str, Any]) -> list[int]:
+        """The times of a wait at which anything happens."""
+        begin, end = wait["begin_ns"], wait["end_ns"]
+        return [begin, *(time for time in self.times if begin < time < end), end]
+
     def place(self, wait: dict[str, Any], time: int) -> int:
         """The CPU at which a process waits."""
         cpu = int(wait["cpu"])
@@ -54,10 +72,8 @@ class Naive:
 
     def blame(self, wait: dict[str, Any]) -> Counter[str | int]:
         """How long a wait went by with what."""
-        begin, end = wait["begin_ns"], wait["end_ns"]
-        edges = [begin, *(time for time in self.times if begin < time < end), end]
         found: Counter[str | int] = Counter()
-        for start, stop in pairwise(edges):
+        for start, stop in pairwise(self.edges(wait)):
             if stop > start:
                 found[self.occupant(self.place(wait, start), start)] += stop - start
         return found

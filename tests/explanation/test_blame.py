@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner, Result
@@ -53,6 +54,10 @@ def test_each_runnable_wait_is_as_the_slow_way_finds_it(
             name = part.cause.value if part.life is None else int(pids[part.life])
             found[name] += part.duration_ns
         assert found == naive.blame(wait)
+    before = blames.cpus.some_idle_before
+    for wait in tables.waits.iter_rows(named=True):
+        begin, end = before(np.array([wait["begin_ns"], wait["end_ns"]]))
+        assert end - begin == naive.beside_idle(wait, script.cpus)
     summed = delays(blames, tables.waits.with_row_index("at")["at"])
     assert summed["duration_ns"].sum() == tables.waits["duration_ns"].sum()
 

@@ -217,7 +217,12 @@ def _show(found: Explained, by: str) -> None:
     if not found.waits:
         tell("No process waited so.")
         return
-    tell(f"{found.waits:,} waits, {duration(found.waited_ns)} in all.")
+    beside = (
+        f"; {duration(found.beside_idle_ns)} of it while a CPU idled"
+        if found.beside_idle_ns
+        else ""
+    )
+    tell(f"{found.waits:,} waits, {duration(found.waited_ns)} in all{beside}.")
     if len(found.delays):
         print_whole(_delays_table(found.delays, by))
     for number, each in enumerate(found.longest, 1):

@@ -60,6 +60,8 @@ class Explained:
     waits: int
     waited_ns: int
     """Of them all."""
+    beside_idle_ns: int
+    """Of it, in waits for a CPU: while some CPU idled. (On which CPUs a process may run is not asked.)"""
     delays: pl.DataFrame
     """See schedlab.explanation.delays; of those of `waits` in which a process was runnable."""
     longest: Sequence[ExplainedWait]
@@ -70,6 +72,7 @@ class Explained:
         return {
             "waits": self.waits,
             "waited_ns": self.waited_ns,
+            "beside_idle_ns": self.beside_idle_ns,
             "delays": self.delays.to_dicts(),
             "longest": [
                 {
@@ -115,6 +118,7 @@ def explain(trace: Trace, asked: Asked, known: Mapping[str, Policy]) -> Explaine
     return Explained(
         len(found),
         int(found["duration_ns"].sum()),
+        _beside_idle(blames, found.filter(pl.col("at").is_not_null())),
         delays(blames, found["at"].drop_nulls(), asked.by),
         [taken_apart(wait) for wait in waits_of(found.head(asked.worst))],
         names,
@@ -130,6 +134,12 @@ def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
     begin_ns, end_ns = int(own["begin_ns"][0]), int(own["end_ns"][-1])
     names = Names(tables)
     return described(Blames(tables).of(life, begin_ns, end_ns), names), names, end_ns - begin_ns
+
+
+def _beside_idle(blames: Blames, waits: pl.DataFrame) -> int:
+    begin, end = (waits[name].to_numpy() for name in ("begin_ns", "end_ns"))
+    before = blames.cpus.some_idle_before
+    return int((before(end) - before(begin)).sum())
 
 
 def _idle_elsewhere(blames: Blames, wait: Wait, parts: Sequence[Blame]) -> dict[int, int]:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from schedlab.metrics.intervals import cpu_end_times
 from schedlab.metrics.lives import Lives
 from schedlab.trace import Kind, Trace
 from schedlab.trace.format import is_kind
@@ -24,6 +26,8 @@ class Occupancy:
     begin_ns: Integers
     occupant: Integers
     """A life, IDLE or SCHEDULER."""
+    last_ns: Integers
+    """Of each CPU: its last record."""
     first: Integers
     """Of each CPU of the machine: its first segment; then twice the end of the last CPU's, as of a CPU without any."""
 
@@ -53,6 +57,32 @@ class Occupancy:
         there = ends > begins
         return which[there], begins[there], ends[there], occupant[there]
 
+    def some_idle_before(self, time_ns: Integers) -> Integers:
+        """How long, up to each of some times, at least one CPU had been idle."""
+        ends, lengths = self._idle
+        done = np.searchsorted(ends, time_ns, side="right")
+        whole = np.concatenate(([0], np.cumsum(lengths)))
+        ends, lengths = np.append(ends, 0), np.append(lengths, 0)
+        begun = np.maximum(time_ns - (ends - lengths)[done], 0)
+        found: Integers = whole[done] + np.where(done < len(ends) - 1, begun, 0)
+        return found
+
+    @cached_property
+    def _idle(self) -> tuple[Integers, Integers]:
+        """Times without overlap in which some CPU idles, in their order: ends and lengths. What a CPU does after its
+        last record is not known."""
+        segment_ends = np.append(self.begin_ns[1:], 0)
+        has = np.flatnonzero(np.diff(self.first[:-1]))
+        segment_ends[self.first[has + 1] - 1] = self.last_ns[has]
+        at = np.flatnonzero(self.occupant == IDLE)
+        times = np.concatenate((self.begin_ns[at], segment_ends[at]))
+        change = np.repeat((1, -1), len(at))
+        order = np.lexsort((-change, times))
+        times, idle_cpus = times[order], np.cumsum(change[order])
+        ends = np.flatnonzero(idle_cpus == 0)
+        begins = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+        return times[ends], times[ends] - times[begins]
+
     def _place(self, cpu: Integers, time_ns: Integers, side: str) -> Integers:
         """Where in the segments of its CPU each time belongs."""
         found = np.empty(len(cpu), np.int64)
@@ -78,4 +108,4 @@ def occupancy(trace: Trace, who: Lives) -> Occupancy:
     occupant = np.where(process == 0, IDLE, np.where(life < 0, UNKNOWN, life))
     occupant[is_kind(columns.kind[at], Kind.SCHEDULER_ENTER)] = SCHEDULER
     first = np.searchsorted(columns.cpu[at], np.arange(trace.header.cpus + 2))
-    return Occupancy(columns.time[at], occupant, first)
+    return Occupancy(columns.time[at], occupant, cpu_end_times(trace), first)
