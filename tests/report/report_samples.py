@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
+import tempfile
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ import polars as pl
 from schedlab.report.model import Cell, Chart, Column, Page, Report, Section, Table, Text
 from warm_starts import warm_starts
 
+REAL_RUNS = "browser"
+"""The group of tests (pytest.mark.xdist_group) that one process runs: with those of a browser, to which some belong."""
 HOSTILE = "</script><img src=x onerror=attack()>&lt;b&gt;[x](javascript:attack())|`*_"
 """Breaks out of whatever does not escape it, as HTML, as JSON in HTML, and as Markdown."""
 
@@ -109,14 +114,18 @@ def sample_report() -> Report:
     return Report(f"Report {HOSTILE}", (first, second), {"host": HOSTILE, "commit": "abc"})
 
 
-def small_runs(folder: Path) -> None:
+@cache
+def small_runs() -> Path:
     """Runs of the real machine: two policies, two numbers of CPUs, two seeds; and a run that fails.
 
-    All in a second or two of the guest.
+    All in a second or two of the guest, once for all tests of the group `REAL_RUNS`, which leave them as they are.
     """
+    folder = Path(tempfile.mkdtemp(prefix="schedlab-"))
+    atexit.register(shutil.rmtree, folder)
     everybody = ("--policy", "rr,lottery:thesis", "--cpus", "1,2", "--runs", "2")
     run_kept(folder / "mixed", "--workload", "mixed -n 6 -g 10", *everybody)
     run_kept(folder / "hopeless", "--workload", "/no-such-program", "--cpus", "1")
+    return folder
 
 
 def run_kept(out: Path, *arguments: str) -> None:

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from hostile_names import NAMES, UNSAFE, call, hostile_run
-from report_samples import home
+from report_samples import REAL_RUNS, home
 from schedlab.commands.cli import main
 from schedlab.display import terminal
 from schedlab.display.names import (
@@ -40,7 +40,7 @@ from warm_starts import warm_starts
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.xdist_group("browser")  # one serves this file and that of reports
+pytestmark = pytest.mark.xdist_group(REAL_RUNS)  # one browser serves this file and that of reports
 
 
 # --- each kind of output

@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from conftest import Command
 from report_samples import (
     HOSTILE,
+    REAL_RUNS,
     Parsed,
     copy_run,
     line_chart,
@@ -392,10 +393,11 @@ def test_what_is_no_report_is_refused_before_any_work(tmp_path: Path, kind: str)
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("kept")
-    small_runs(folder)
-    return folder
+def kept() -> Path:
+    return small_runs()
+
+
+of_real_runs = pytest.mark.xdist_group(REAL_RUNS)
 
 
 def row_of(found: Table, *begin: str) -> Sequence[Cell]:
@@ -411,6 +413,7 @@ def tables_of(collection: Collection) -> dict[str, Table]:
     return {block.name: block for block in blocks if isinstance(block, Table)}
 
 
+@of_real_runs
 @pytest.mark.spike
 def test_a_report_of_real_runs(schedlab: Command, kept: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -434,6 +437,7 @@ def test_a_report_of_real_runs(schedlab: Command, kept: Path, tmp_path: Path) ->
     assert not list(tmp_path.glob(".unfinished*"))
 
 
+@of_real_runs
 @pytest.mark.spike
 def test_means_are_those_of_the_runs_with_their_interval(kept: Path) -> None:
     collection = runs.read([kept])
@@ -453,6 +457,7 @@ def test_means_are_those_of_the_runs_with_their_interval(kept: Path) -> None:
     assert "because their seeds do" in found.caption
 
 
+@of_real_runs
 @pytest.mark.spike
 def test_a_setup_with_a_failed_run_has_no_mean(kept: Path, tmp_path: Path) -> None:
     good = kept / "mixed" / "rr-1cpu-seed1"
@@ -475,6 +480,7 @@ def test_a_setup_with_a_failed_run_has_no_mean(kept: Path, tmp_path: Path) -> No
     assert {name for name, _ in parsed.elements} <= ELEMENTS
 
 
+@of_real_runs
 @pytest.mark.spike
 def test_what_is_not_repeatable_says_so(kept: Path, tmp_path: Path) -> None:
     copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "one", machine="linux", repeatable=False)
@@ -485,6 +491,7 @@ def test_what_is_not_repeatable_says_so(kept: Path, tmp_path: Path) -> None:
     assert "linux (not repeatable)" in [cell.text for cell in found["all-runs"].rows[0]]
 
 
+@of_real_runs
 @pytest.mark.spike
 def test_metrics_anew_from_the_traces(schedlab: Command, kept: Path, tmp_path: Path) -> None:
     run = copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "runs" / "one")
@@ -506,6 +513,7 @@ def test_metrics_anew_from_the_traces(schedlab: Command, kept: Path, tmp_path: P
     assert known.to_list() == kept_metrics["turnaround_mean_ns"].to_list()
 
 
+@of_real_runs
 @pytest.mark.spike
 def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_path: Path) -> None:
     copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "a" / "one")

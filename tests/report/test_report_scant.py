@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,16 @@ MANIFEST = {
 
 def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
     """A run's folder; of its records the first few alone, with `moments`, and all of one moment."""
+    recording = place.parent / f"recording-{moments}"
+    if not recording.exists():
+        record(recording, moments)
+    shutil.copytree(recording, place, copy_function=os.link)
+    results.write_json(place / results.MANIFEST, {**MANIFEST, **changes})
+    return place
+
+
+def record(place: Path, moments: int | None) -> None:
+    """All of a run's folder except its manifest."""
     place.mkdir()
     records = trace_simulator.simulate(random.Random(1), SCRIPT)
     if moments is not None:
@@ -36,8 +48,6 @@ def kept(place: Path, moments: int | None = None, **changes: object) -> Path:
     trace_simulator.write(place / "trace.bin", records, SCRIPT)
     metrics.compute(trace.read(place / "trace.bin")).write(place / results.METRICS)
     (place / CONSOLE).touch()
-    results.write_json(place / results.MANIFEST, {**MANIFEST, **changes})
-    return place
 
 
 @pytest.mark.parametrize("moments", [0, 1, 2, 5, 1000])

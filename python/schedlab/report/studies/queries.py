@@ -186,35 +186,53 @@ class Queries:
     ) -> Measured:
         """What an expression comes to over the rows of each run; these are its summary's, if no
         others are given."""
+        setup = self.setup(experiment, policy, cpus)
+        if setup is None:
+            return measure(None, {}, within)
         table = self._succeeded if rows is None else rows
         own = table.filter(pl.col("experiment") == experiment) if len(table) else table
-        return measure(
-            self.setup(experiment, policy, cpus), of_rows(self.collection, own, value), within
-        )
+        return measure(setup, of_rows(self.collection, own, value), within)
 
     @cached_property
     def _succeeded(self) -> pl.DataFrame:
         """The summary of the runs that did."""
         return self.collection.summary.filter(pl.col("status") == "success")
 
+    @cached_property
+    def _found(self) -> dict[tuple[str, ...], pl.DataFrame]:
+        """Rows that were looked for: a page asks for hundreds of figures of few groups."""
+        return {}
+
+    def _only(self, table: str, column: str, value: str) -> pl.DataFrame:
+        """The rows of one of the collection's tables whose column has this value."""
+        key = (table, column, value)
+        if key not in self._found:
+            rows: pl.DataFrame = getattr(self.collection, table)
+            self._found[key] = rows.filter(pl.col(column) == value) if len(rows) else rows
+        return self._found[key]
+
     def _processes(self, column: str, value: str) -> pl.DataFrame:
         """The processes of all runs whose column has this value."""
-        return _only(self.collection.processes, column, value)
+        return self._only("processes", column, value)
 
     def _group(self, name: str) -> pl.DataFrame:
         """The row of a group of processes, of all runs."""
-        return _only(self.collection.groups, "group", name)
+        return self._only("groups", "group", name)
 
     def _told_since(self, name: str) -> pl.DataFrame:
         """What programs told, of all runs, with what was told last under a name in a column of that
         name."""
-        rows = self.collection.values
-        last = pl.when(pl.col("name") == name).then(pl.col("value")).forward_fill()
-        return rows.with_columns(last.over("run").alias(name)) if len(rows) else rows
+        if (name,) not in self._found:
+            rows = self.collection.values
+            last = pl.when(pl.col("name") == name).then(pl.col("value")).forward_fill()
+            self._found[name,] = (
+                rows.with_columns(last.over("run").alias(name)) if len(rows) else rows
+            )
+        return self._found[name,]
 
     def _told(self, name: str) -> pl.DataFrame:
         """What programs told under a name, of all runs, as `value`."""
-        return _only(self.collection.values, "name", name)
+        return self._only("values", "name", name)
 
     # --- what follows from numbers
 
@@ -246,7 +264,3 @@ class Queries:
 
 def _several(experiments: Iterable[str] | str) -> list[str]:
     return [experiments] if isinstance(experiments, str) else list(experiments)
-
-
-def _only(rows: pl.DataFrame, column: str, value: str) -> pl.DataFrame:
-    return rows.filter(pl.col(column) == value) if len(rows) else rows
