@@ -31,7 +31,7 @@ from schedlab.runs.recording import recording
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace import AttributeKind, Kind, Trace
 
-pytestmark = pytest.mark.spike
+pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("branch")]
 
 AT = 50_000_000
 FILES = sorted(path.name for path in (ROOT / "workloads" / "files").glob("*.json"))

@@ -30,6 +30,8 @@ from schedlab.machines.spike_install import PROGRAM, installed_spike
 from schedlab.toolchain.build import build
 from schedlab.toolchain.tools import compiler, makes_web_assembly
 
+pytestmark = pytest.mark.xdist_group("first commands")  # what they share is made once
+
 WORKLOAD = "workloads/files/lottery-low.json"
 REFUSAL = "this machine is a stand-in"
 

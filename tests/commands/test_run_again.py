@@ -12,6 +12,8 @@ import pytest
 
 from conftest import Command
 
+pytestmark = pytest.mark.xdist_group("run again")  # what they share is made once
+
 FILE = {"tasks": {"a": {"loop": 20, "run": 900, "sleep": {"from": "1ms", "to": "3ms"}}}}
 
 

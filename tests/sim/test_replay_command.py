@@ -19,6 +19,8 @@ from schedlab.runs.recording import recording
 from schedlab.workload.costs import BUILT_IN, COSTS
 from simulator_command import built, simulate
 
+pytestmark = pytest.mark.xdist_group("replay command")  # what they share is made once
+
 TASKS = {
     "tasks": {
         "cpu": {"instance": 3, "loop": 1, "run": 20_000},

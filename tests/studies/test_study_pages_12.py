@@ -23,6 +23,8 @@ from schedlab.studies.pack import study_numbered
 from schedlab.studies.shares import TESTS
 from study_texts import numbers
 
+pytestmark = pytest.mark.xdist_group("study pages 1 and 2")  # what they share is made once
+
 TICK_NS = 1_000_000
 SEEDS = (1, 3)
 """Their mean is the number that a cell was given."""

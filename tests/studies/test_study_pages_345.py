@@ -32,6 +32,8 @@ from schedlab.trace.format import BlockReason
 from study_texts import numbers
 from trace_simulator import Record, Script, load
 
+pytestmark = pytest.mark.xdist_group("study pages 3 to 5")  # what they share is made once
+
 TICK_NS = 1_000_000
 SEEDS = (1, 2, 3)
 STUDY_3 = {
