@@ -302,6 +302,13 @@ class Naive:
             and self.in_window(span.end_row)
         ]
 
+    def group(self, life: Life) -> str:
+        """Its label, or its name; none of the root's, if it has never run."""
+        root = self.root()
+        if life.first_run_row is None and root is not None and life.parent is root:
+            return "(never ran)"
+        return life.label or life.name or f"process {life.pid}"
+
     def processes(self) -> list[dict[str, Any]]:
         """The table of processes, without shares."""
         rows = []
@@ -320,7 +327,7 @@ class Naive:
                 "pid": life.pid,
                 "parent": life.parent.pid if life.parent else 0,
                 "name": name,
-                "group": life.label or name,
+                "group": self.group(life),
                 "role": self.role(life),
                 "fork_ns": life.fork,
                 "first_run_ns": life.first_run if ran else None,
@@ -491,7 +498,7 @@ class Naive:
         return [
             {
                 "pid": life.pid,
-                "group": life.label or life.name or f"process {life.pid}",
+                "group": self.group(life),
                 "time_ns": time,
                 "name": name,
                 "value": value,

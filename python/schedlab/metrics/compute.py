@@ -74,7 +74,7 @@ class _Books:
         trace, window = self._trace, self._window
         self._lives.end(parts.by_process.rest(), self._cpus.end(parts.by_cpu.rest()))
         who, did, latencies = self._lives.results()
-        called = called_by(trace, who)
+        called = called_by(trace, who, window)
         processes = people_called(trace, who, window, called)
         waited = latencies.group_by("life").agg(latency_statistics())
         jobs = jobs_of(trace, who, window)

@@ -13,12 +13,20 @@ from schedlab.metrics.window import Window
 from schedlab.trace import Facts
 from schedlab.trace.model import Integers
 
+NEVER_RAN = "(never ran)"
+"""The group of processes that the root forked, and that have never had a CPU to say to which group they belong."""
 
-def called_by(trace: Facts, who: LifeTable) -> pl.DataFrame:
+
+def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     """The name and the group of each life."""
     pids = who.pid.tolist()
     name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
-    group = [label or own for label, own in zip(labels(trace, who), name, strict=True)]
+    root = _root(who, window)
+    silent = (who.first_run_row < 0) & (who.parent == root) & (root >= 0)
+    group = [
+        NEVER_RAN if says_nothing else label or own
+        for says_nothing, label, own in zip(silent.tolist(), labels(trace, who), name, strict=True)
+    ]
     return pl.DataFrame(
         {"name": name, "group": group}, schema={"name": pl.String, "group": pl.String}
     )
@@ -27,7 +35,7 @@ def called_by(trace: Facts, who: LifeTable) -> pl.DataFrame:
 def people(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     """The processes that lived in the window, a row for each: their names; when they came, ran and
     ended."""
-    return people_called(trace, who, window, called_by(trace, who))
+    return people_called(trace, who, window, called_by(trace, who, window))
 
 
 def people_called(

@@ -13,6 +13,7 @@ from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.people import called_by
+from schedlab.metrics.window import measured_window
 from schedlab.tables.described import DESCRIBED
 from schedlab.toolchain.policies import unknown
 from schedlab.trace import Kind, MarkKind, Trace, mark_text, said_text
@@ -57,7 +58,8 @@ class TraceTables:
     @cached_property
     def called(self) -> pl.DataFrame:
         """life, name, group."""
-        return called_by(self.trace, self.lives).with_row_index("life").cast({"life": pl.Int64})
+        called = called_by(self.trace, self.lives, measured_window(self.trace))
+        return called.with_row_index("life").cast({"life": pl.Int64})
 
     @cached_property
     def states(self) -> pl.DataFrame:
