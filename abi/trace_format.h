@@ -41,7 +41,8 @@ enum trace_kind {
     TRACE_START = 1,      /* first record of a CPU. second: cycle counter */
     TRACE_END = 2,        /* last record of a CPU. second: records of this CPU, this one included */
     TRACE_LOST = 3,       /* second: records that this CPU could not keep. first: 1 if what must
-                             have been among them was put in; else 0 */
+                             have been among them was put in; 2 if each WAKEUP was put in, where its
+                             process ran next; else 0 */
     TRACE_FORK = 4,       /* process: parent. first: child's PID. second: the process of which
                              the child is a thread; 0: none but itself */
     TRACE_EXEC = 5,       /* name: 8 bytes in second, 4 in first, the rest in TEXT */

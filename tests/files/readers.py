@@ -220,6 +220,12 @@ def _read_perf(folder: Path, file: Path) -> None:
     convert(file, place, "eevdf", 4_000_000)
 
 
+def _perfetto(folder: Path) -> None:
+    """A trace of ours, exported."""
+    keep_simulated(folder / "run", 1)
+    trace.export(trace.read(folder / "run" / TRACE_FILE), folder / "x.perfetto-trace", "perfetto")
+
+
 def _recorded(name: str, folder: Path) -> None:
     packed = (ROOT / "tests" / "recordings" / f"{name}.xz").read_bytes()
     (folder / name).write_bytes(lzma.decompress(packed))
@@ -300,6 +306,7 @@ READERS = (
     Reader("shape", "shape.json", partial(_copy, "shapes/fast-and-slow.json", "shape.json"),
            lambda _, file: shapes.read(file).text(), _JSON),
     Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
+    Reader("perfetto", "x.perfetto-trace", _perfetto, _read_perf, _BYTES),
     _recording("few.data", "perf"),
     _recording("sched.dat", "trace-cmd"),
     Reader("messages", "messages", monitor_readers.lines, monitor_readers.ask,

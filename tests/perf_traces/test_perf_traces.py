@@ -58,44 +58,54 @@ RECORDER = 115
 
 
 def test_figures_are_those_of_perf_sched_timehist(tmp_path: Path) -> None:
-    """Each stay on a CPU, and of each thread the longest delay from wake-up or fork to its run."""
+    """Of each stay on a CPU its length, and the delay from the wake-up or the fork before it."""
     made = imported("sched.data", tmp_path)
     said = lzma.decompress((RECORDINGS / "sched.data.timehist.txt.xz").read_bytes()).decode()
-    delay: dict[int, float] = defaultdict(float)
-    stays: dict[int, list[float]] = defaultdict(list)
+    theirs: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for pid, waited, ran in _TIMEHIST.findall(said):
-        delay[int(pid)] = max(delay[int(pid)], float(waited) * 1e6)
-        stays[int(pid)].append(float(ran) * 1e6)
-    read = trace.read(made.folder / "trace.bin")
-    ours = _stays(read)
+        theirs[int(pid)].append((float(waited) * 1e6, float(ran) * 1e6))
+    ours = _stays(trace.read(made.folder / "trace.bin"))
     # A process that has ended has no PID for perf, which so gives its last stay to -1.
-    (ended,) = stays.pop(-1)
+    (ended,) = theirs.pop(-1)
     # perf moved to the second CPU while it had turned recording on only on the first.
-    del stays[RECORDER]
-    assert len(stays) > 30
-    for pid, lengths in stays.items():
+    del theirs[RECORDER]
+    compared = 0
+    for pid, stays in theirs.items():
         mine = ours[pid]
-        whole = [*lengths, ended] if len(mine) == len(lengths) + 1 else lengths
+        whole = [*stays, ended] if len(mine) == len(stays) + 1 else stays
         for one, other in zip(mine, whole, strict=True):
-            assert 0 <= one - other < CUT_OFF_NS
-        assert 0 <= _longest_delay(read).get(pid, 0) - delay[pid] < CUT_OFF_NS
+            assert all(0 <= a - b < CUT_OFF_NS for a, b in zip(one, other, strict=True)), pid
+            compared += 1
+    assert compared == 266
 
 
-def _stays(read: Trace) -> dict[int, list[int]]:
-    runs = metrics.cpu_intervals(read).filter(pl.col("end_row").is_not_null() & (pl.col("pid") > 0))
-    length = pl.col("end_ns") - pl.col("begin_ns")
-    found = runs.sort("begin_ns").group_by("pid", maintain_order=True).agg(length.alias("ran"))
-    return dict(found.iter_rows())
-
-
-def _longest_delay(read: Trace) -> dict[int, int]:
-    waits = metrics.state_intervals(read).filter(
-        (pl.col("state") == "runnable")
-        & pl.col("cause").is_in(["woken", "forked"])
-        & pl.col("end_row").is_not_null()
+def _stays(read: Trace) -> dict[int, list[tuple[int, int]]]:
+    """Of each thread, of each stay on a CPU that has ended: its delay, and its length."""
+    states = metrics.state_intervals(read).with_columns(
+        length=pl.col("end_ns") - pl.col("begin_ns")
     )
-    longest = (pl.col("end_ns") - pl.col("begin_ns")).max()
-    return dict(waits.group_by("pid").agg(longest).iter_rows())
+    woken = (pl.col("state") == "runnable") & pl.col("cause").is_in(["woken", "forked"])
+    delay = pl.when(woken).then("length").otherwise(0).shift(1, fill_value=0).over("life")
+    found = states.with_columns(delay=delay).filter(
+        (pl.col("state") == "running") & pl.col("end_row").is_not_null()
+    )
+    stays = found.group_by("pid", maintain_order=True).agg(pl.struct("delay", "length"))
+    return {pid: [tuple(each.values()) for each in rows] for pid, rows in stays.iter_rows()}
+
+
+def test_a_wakeup_just_before_the_switch_off_has_a_delay_all_the_same(tmp_path: Path) -> None:
+    """A thread of the kernel was woken by another CPU 455 ns before it left its own, and waited 1.414095 ms after that.
+    (Of a recording on Linux 6.18; `perf sched timehist` prints 0.000 for its delay.)"""
+    idle, by, after = "swapper/1:0 [120]", "python:603 [120]", "bash:616 [120]"
+    text = f"""
+        x 11 [001] 39107.811859535: sched_switch: {idle} R ==> rcu_preempt:15 [120]
+        x 12 [000] 39107.811860000: sched_switch: swapper/0:0 [120] R ==> {by}
+        x 12 [000] 39107.811870867: sched_waking: comm=rcu_preempt pid=15 prio=120 target_cpu=001
+        x 15 [001] 39107.811871322: sched_switch: rcu_preempt:15 [120] I ==> {after}
+        x 16 [001] 39107.813285417: sched_switch: {after} R ==> rcu_preempt:15 [120]
+        x 15 [001] 39107.813296453: sched_switch: rcu_preempt:15 [120] I ==> {after}
+    """
+    assert _stays(trace_of(text, tmp_path))[15] == [(0, 11787), (1_414_095, 11036)]
 
 
 def test_perf_says_which_machine_it_was(tmp_path: Path) -> None:
@@ -156,7 +166,7 @@ def test_trace_cmd_knows_interrupts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sched.data", "few.data", "sched.dat", "perf-7.3.txt", "ftrace.txt"]
+    "name", ["sched.data", "few.data", "sched.dat", "perf-7.3.txt", "ftrace.txt", "raw.txt"]
 )
 def test_recordings_are_sound(name: str, tmp_path: Path) -> None:
     made = imported(name, tmp_path)
@@ -204,6 +214,7 @@ def test_without_forks_who_is_new_is_found_when_it_first_runs(tmp_path: Path) ->
 SWITCHES = [
     "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=D|K ==> next_comm=x ==> y next_pid=8 next_prio=98",
     "a b:7 [120] D|K ==> x ==> y:8 [98]",
+    "prev_comm=a b prev_pid=7 prev_prio=120 prev_state=D|K next_comm=x ==> y next_pid=8 next_prio=98",
 ]
 WAKINGS = [
     ("sched_waking", "comm=a b pid=7 prio=120 target_cpu=001"),
@@ -410,12 +421,6 @@ def test_a_recording_of_something_else_says_what_to_record(name: str, tmp_path: 
     message = refused(unpacked(name, tmp_path), tmp_path)
     assert "no event sched_switch" in message
     assert "perf sched record" in message
-
-
-def test_without_wakeups_nobody_knows_who_waited(tmp_path: Path) -> None:
-    message = refused(unpacked("switch_only.dat", tmp_path), tmp_path)
-    assert "neither sched_waking nor sched_wakeup" in message
-    assert "trace-cmd record -e sched" in message
 
 
 @pytest.mark.parametrize("name", ["sched.data", "sched.dat"])

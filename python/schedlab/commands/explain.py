@@ -12,7 +12,7 @@ import click
 
 from schedlab.commands.options import POLICIES, Parsed, as_object, echo_json, json_option
 from schedlab.commands.rerun import Instead, rerun
-from schedlab.display.terminal import new_table, print_whole, tell
+from schedlab.display.terminal import new_table, print_whole, say, tell
 from schedlab.errors import WrongUsage
 from schedlab.runs.branches import Attribute, parse_attribute
 from schedlab.units import parse_time
@@ -217,6 +217,10 @@ def _show(found: Explained, by: str) -> None:
     if not found.waits:
         tell("No process waited so.")
         return
+    if found.wakeups_untold:
+        say(
+            "schedlab: the trace does not tell when processes were woken: their waits after that are not among these"
+        )
     beside = (
         f"; {duration(found.beside_idle_ns)} of it while a CPU idled"
         if found.beside_idle_ns

@@ -56,7 +56,7 @@ def from_perf_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "from_perf",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Instead: make a run of a recording by perf (perf.data) or trace-cmd (trace.dat).",
+            help="Instead: make a run of a recording by perf (perf.data), trace-cmd (trace.dat) or Perfetto.",
         ),
     ):
         command = option(command)

@@ -15,6 +15,7 @@ from schedlab.explanation.occupancy import IDLE
 from schedlab.explanation.reasons import Choice, Choices
 from schedlab.explanation.waits import Wait, beyond_percentile, select_waits, waits_of
 from schedlab.explanation.words import Names, Share, described
+from schedlab.metrics.untold import wakeups_untold
 from schedlab.metrics.window import measured_window
 from schedlab.tables.trace_tables import TraceTables
 from schedlab.toolchain.policies import Policy
@@ -66,6 +67,8 @@ class Explained:
     """See schedlab.explanation.delays; of those of `waits` in which a process was runnable."""
     longest: Sequence[ExplainedWait]
     names: Names
+    wakeups_untold: bool
+    """The trace does not tell when processes were woken: waits after that are not among these."""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -73,6 +76,7 @@ class Explained:
             "waits": self.waits,
             "waited_ns": self.waited_ns,
             "beside_idle_ns": self.beside_idle_ns,
+            "wakeups_untold": self.wakeups_untold,
             "delays": self.delays.to_dicts(),
             "longest": [
                 {
@@ -122,6 +126,7 @@ def explain(trace: Trace, asked: Asked, known: Mapping[str, Policy]) -> Explaine
         delays(blames, found["at"].drop_nulls(), asked.by),
         [taken_apart(wait) for wait in waits_of(found.head(asked.worst))],
         names,
+        wakeups_untold(trace),
     )
 
 

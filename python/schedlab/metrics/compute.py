@@ -17,6 +17,7 @@ from schedlab.metrics.said import remarks
 from schedlab.metrics.shares import Weights, with_shares
 from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
 from schedlab.metrics.told import told_values
+from schedlab.metrics.untold import wakeups_untold, without_untold
 from schedlab.metrics.window import Window, measured_window, window_since
 from schedlab.metrics.window_length import check_window
 from schedlab.trace import Facts, Trace, read_outlined
@@ -86,7 +87,7 @@ class _Books:
         workload = processes.filter(pl.col("role") == "workload")
         waits, jobs = (_of_workload(each, workload, len(who)) for each in (latencies, jobs))
         cpus = self._cpus.table()
-        return Metrics(
+        found = Metrics(
             summary=summary_of(trace, window, processes, cpus, waits, jobs),
             processes=processes.drop("life"),
             groups=groups_of(window, workload, waits, jobs),
@@ -94,6 +95,7 @@ class _Books:
             values=told_values(trace, who, called["group"].to_list()),
             said=remarks(trace, window),
         )
+        return without_untold(found) if wakeups_untold(trace) else found
 
 
 def _of_workload(found: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:

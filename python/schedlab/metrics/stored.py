@@ -45,7 +45,7 @@ def _read_table(directory: Path, name: str) -> pl.DataFrame:
 
 
 _MAY_LACK = re.compile(
-    r".*\.((turnaround|response|waiting|wakeup_latency|overhead|fairness|throughput)_.*|.*share.*"
+    r".*\.((turnaround|response|waiting|blocked|wakeup_latency|overhead|fairness|throughput)_.*|.*share.*"
     r"|completion_ns|jobs|misses|(job_response|lateness|tardiness)_.*)|summary\.root_pid|processes\.(fork_ns|first_run_ns|exit_ns|status|weight|demand_cpus)"
     r"|values\.name"
 )

@@ -209,6 +209,17 @@ def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
         if row["lost_records"]:
             lost = f"{row['lost_records']:,} records of {heading} were lost"
             yield Text(f"{lost}: its figures are near the truth at best.", "yellow")
+    unknown = [
+        heading
+        for heading, row in zip(headings, rows, strict=True)
+        if row["processes"] and row["waiting_mean_ns"] is None
+    ]
+    if unknown:
+        yield Text(
+            f"Waiting is not known of {'; '.join(unknown)}: nothing in the trace tells when processes became"
+            " runnable. Nor is what follows from it: time blocked, wake-up latency, ideal shares.",
+            "yellow",
+        )
     untold = [h for h, row in zip(headings, rows, strict=True) if row["overhead_share"] is None]
     if untold:
         yield Text(
@@ -224,6 +235,8 @@ def _share(row: Row) -> Text:
     if row["share"] is None:
         return Text(_NOTHING)
     error = row["share_error_points"]
+    if error is None:
+        return Text(percent(row["share"]))
     style = "yellow" if abs(error) >= _NOTABLE_POINTS else "green"
     off = f"{error:+.1f}" if round(error, 1) else "0.0"
     return Text.assemble(percent(row["share"]), (f" {off}", style))

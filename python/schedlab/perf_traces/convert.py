@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +56,12 @@ def convert(
     recording = read(file)
     story = Story(recording.events, recording.cpus, tick_ns, policy, root)
     with results.new_folder(place) as folder:
-        story.write(folder / TRACE_FILE)
+        try:
+            story.write(folder / TRACE_FILE)
+        except struct.error:
+            raise WrongUsage(
+                f"--from-perf {file}: it has numbers that Linux gives to no thread or CPU"
+            ) from None
         if root and not story.root_pid:
             raise WrongUsage(f"--root {root}: no process of that name or PID runs in {file}")
         notes = tuple(_notes(recording, story))
@@ -131,7 +137,13 @@ def _notes(recording: Recording, story: Story) -> Iterator[str]:
     silent = recording.cpus - len({event.cpu for event in events.events})
     if silent:
         yield f"CPUs without any event, which slept or were not recorded, count as idle: {silent}"
-    if "sched_waking" not in events.seen:
+    if not events.has_wakeups:
+        yield (
+            "there is neither sched_waking nor sched_wakeup: CPU time, stays and switches are known, but not since"
+            " when who ran next had waited. Waiting, time blocked, wake-up latency, and the ideal share, which goes by"
+            " them, are left empty"
+        )
+    elif "sched_waking" not in events.seen:
         yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
     if not events.has_forks:
         yield "there is no sched_process_fork: who is new cannot be told from who was there before"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What Linux's scheduler said of itself: its tracepoints, out of the text in which tools print them."""
+"""What Linux's scheduler said of itself: its tracepoints, whatever form they were kept in."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Switch(NamedTuple):
     previous_priority: int
     state: str
     """The state in which the previous thread leaves, by Linux's letters: R, S, D, X, … A + marks
-    preemption."""
+    preemption. (While a recording is read it may be a number: see `states`.)"""
     next: int
     next_name: str
     next_priority: int
@@ -79,7 +79,7 @@ Event: TypeAlias = Switch | Wakeup | Start | Fork | Move | Loss
 
 @dataclass
 class Events:
-    """What a tool printed of a recording."""
+    """What a recording has."""
 
     events: list[Event] = field(default_factory=list)
     """The events, in the order of their times."""
@@ -92,6 +92,16 @@ class Events:
     unreadable: list[str] = field(default_factory=list)
     """Lines of a tracepoint that has a form of its own."""
 
+    def mark_kernel_thread(self, thread: int, parent: int) -> None:
+        """Notes a thread as the kernel's own if it is kthreadd, or a child of that."""
+        if _KTHREADD in (thread, parent):
+            self.of_kernel.add(thread)
+
+    @property
+    def has_wakeups(self) -> bool:
+        """Does it tell when threads become runnable?"""
+        return any(name in self.seen for name in WAKEUPS)
+
     @property
     def has_forks(self) -> bool:
         """Does it tell of threads that begin? If not, one that is new to it may be new."""
@@ -100,4 +110,6 @@ class Events:
 
 WAKEUPS = ("sched_waking", "sched_wakeup")
 """Either tells when a thread becomes runnable, the first more exactly."""
-_FORKS = ("sched_process_fork", "PERF_RECORD_FORK")
+_FORKS = ("sched_process_fork", "PERF_RECORD_FORK", "task_newtask")
+_KTHREADD = 2
+"""PID of the parent of all threads of the kernel."""

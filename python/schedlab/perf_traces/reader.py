@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Opens a recording with the tool that belongs to it.
+"""Opens a recording with what belongs to it.
 
 `perf script` and `trace-cmd report` know every version, byte order and compression of their files,
-and the kernel's own descriptions of its events in them: nothing of that is done again here.
+and the kernel's own descriptions of its events in them: nothing of that is done again here. Perfetto's traces are
+read with the classes of its Python package.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version as package_version
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.perf_traces.events import WAKEUPS, Events, Switch
+from schedlab.perf_traces.events import Events, Switch
+from schedlab.perf_traces.perfetto import is_perfetto, read_perfetto
 from schedlab.perf_traces.text import parse
 
 RECORD_WITH = (
@@ -27,6 +30,10 @@ _PERF_MAGIC = (b"PERFILE2", b"2ELIFREP")
 """The second is of a machine with the other order of bytes."""
 _TRACE_CMD_MAGIC = b"\x17\x08\x44tracing"
 _SAMPLE_BYTES = 1 << 16
+_CPUS_MAX = 8192
+"""More than Linux has on any machine."""
+_CPUS_TOLD = re.compile(r"^(?:cpus=|#.*#P:)(\d+)", re.MULTILINE)
+"""The number of CPUs, as trace-cmd and the kernel put it above their events."""
 
 
 @dataclass(frozen=True)
@@ -93,31 +100,51 @@ class Recording:
 
 def read(path: Path) -> Recording:
     """Raises WrongUsage for what is no recording of scheduling, MachineUnfit without its tool."""
-    tool = _tool_of(path)
-    if tool:
-        _require(tool, path)
-    if tool is None:
-        found = Recording(parse(path.read_text(errors="replace")), 0)
-    elif tool is PERF:
-        found = _read_perf(path)
+    if is_perfetto(_begin(path)):
+        found = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
     else:
-        text = _report(tool, path)
-        said = re.search(r"^cpus=(\d+)", text, re.MULTILINE)
-        found = Recording(parse(text), int(said[1]) if said else 0, {}, version(tool))
+        found = _read_with(_tool_of(path), path)
     _check(path, found.events)
     highest = max(event.cpu for event in found.events.events)
-    return Recording(found.events, max(found.cpus, highest + 1), found.facts, found.tool)
+    if highest >= _CPUS_MAX:
+        raise WrongUsage(
+            f"--from-perf {path}: it has an event of CPU {highest}; Linux has {_CPUS_MAX:,} at most"
+        )
+    cpus = max(min(found.cpus, _CPUS_MAX), highest + 1)
+    return Recording(found.events, cpus, found.facts, found.tool)
 
 
-def _tool_of(path: Path) -> Tool | None:
-    """Returns the program that reads the file, or None if it is text already. Raises WrongUsage if it is
-    no recording."""
+def _begin(path: Path) -> bytes:
+    """The first bytes of a file. Raises WrongUsage if there are none."""
     if not path.is_file():
         raise WrongUsage(f"--from-perf {path}: not a file; {RECORD_WITH}")
     with path.open("rb") as file:
         begin = file.read(_SAMPLE_BYTES)
     if not begin:
         raise WrongUsage(f"--from-perf {path}: the file is empty; {RECORD_WITH}")
+    return begin
+
+
+def _read_with(tool: Tool | None, path: Path) -> Recording:
+    if tool is None:
+        text = path.read_text(errors="replace")
+        return Recording(parse(text), _cpus_told(text))
+    _require(tool, path)
+    if tool is PERF:
+        return _read_perf(path)
+    text = _report(tool, path)
+    return Recording(parse(text), _cpus_told(text), {}, version(tool))
+
+
+def _cpus_told(text: str) -> int:
+    said = _CPUS_TOLD.search(text)
+    return min(int(said[1]), _CPUS_MAX) if said else 0
+
+
+def _tool_of(path: Path) -> Tool | None:
+    """Returns the program that reads the file, or None if it is text already. Raises WrongUsage if it is
+    no recording."""
+    begin = _begin(path)
     if begin.startswith(_PERF_MAGIC):
         return PERF
     if begin.startswith(_TRACE_CMD_MAGIC):
@@ -125,7 +152,7 @@ def _tool_of(path: Path) -> Tool | None:
     if b"\0" in begin:
         raise WrongUsage(
             f"--from-perf {path}: neither a perf.data of perf, nor a trace.dat of trace-cmd, nor the"
-            f" text that either prints; {RECORD_WITH}"
+            f" text that either prints, nor a trace of Perfetto; {RECORD_WITH}"
         )
     return None
 
@@ -231,9 +258,4 @@ def _check(path: Path, events: Events) -> None:
         raise WrongUsage(
             f"--from-perf {path}: there is no event sched_switch in it, without which nobody knows who"
             f" ran: {RECORD_WITH}"
-        )
-    if not any(name in events.seen for name in WAKEUPS):
-        raise WrongUsage(
-            f"--from-perf {path}: there is neither sched_waking nor sched_wakeup in it, without which"
-            f" nobody knows who waited, and since when: {RECORD_WITH}"
         )

@@ -24,6 +24,8 @@ from schedlab.perf_traces.events import (
     Wakeup,
 )
 from schedlab.trace.format import (
+    MENDED,
+    WAKEUPS_UNTOLD,
     AttributeKind,
     BlockReason,
     Kind,
@@ -113,6 +115,8 @@ class Story:
         for each in sorted(there, key=lambda each: each.state != RUNNING):
             self.find(self.begin_ns, each.cpu, each.pid, each.name, each.state, each.priority)
         self.writer.add_text(self.begin_ns, 0, Kind.POLICY, self.policy, AttributeKind.WEIGHT)
+        if not self.events.has_wakeups:
+            self.writer.add(self.begin_ns, 0, Kind.LOST, 0, WAKEUPS_UNTOLD)
 
     def find(
         self,
@@ -185,7 +189,7 @@ class Story:
         self.lost += event.events
         # A tool may have no better time for it than 0.
         time = max(event.time_ns, self.begin_ns)
-        self.writer.add(time, event.cpu, Kind.LOST, 0, 1, event.events)
+        self.writer.add(time, event.cpu, Kind.LOST, 0, MENDED, event.events)
 
     def measure_from(self, time: int, cpu: int, pid: int) -> None:
         """The measured window begins when its root is seen to run; with another name it is not it."""
@@ -292,7 +296,7 @@ class Story:
             self.writer.fill(place, when, where, Kind.WAKEUP, pid, waker, target)
             self.state[pid] = RUNNABLE
         elif state == BLOCKED:
-            self.mended += 1
+            self.mended += int(self.events.has_wakeups)
             self.wake(time, cpu, pid, 0, cpu)
         elif state == RUNNING:
             self.mended += 1
@@ -320,8 +324,10 @@ class _Present(NamedTuple):
 def _there_at_first(events: Events) -> list[_Present]:
     """All threads that were there, as far as their first events tell.
 
-    What comes first after a loss may be new: it is found when it is met.
+    What comes first after a loss may be new: it is found when it is met. One that is switched to was runnable, unless
+    wake-ups are not told: then it may have slept until just before.
     """
+    waited = RUNNABLE if events.has_wakeups else BLOCKED
     seen: set[int] = {0}
     switched: set[int] = set()
     found: list[_Present] = []
@@ -335,7 +341,7 @@ def _there_at_first(events: Events) -> list[_Present]:
             switched.add(event.cpu)
             if event.next not in seen and events.has_forks:
                 priority = event.next_priority
-                found.append(_Present(event.next, event.next_name, RUNNABLE, priority))
+                found.append(_Present(event.next, event.next_name, waited, priority))
             seen |= {pid, event.next}
         elif isinstance(event, Wakeup) and event.process not in seen:
             found.append(_Present(event.process, event.name, BLOCKED, None))

@@ -2,8 +2,8 @@
 """Reads the text in which `perf script`, `trace-cmd report` and the kernel itself print events.
 
 All print one event a line: the thread that ran, the CPU, perhaps where that CPU was, the time, the event's
-name, and what the event says, in the words that the recording kernel gave for it or in shorter ones
-of a plugin.
+name, and what the event says: in the words that the recording kernel gave for it, in shorter ones of a plugin, or
+raw, field by field, with a state as its number.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from schedlab.perf_traces.events import (
     Switch,
     Wakeup,
 )
+from schedlab.perf_traces.states import finish
 
 _WHAT = (
     r"(sched_switch|sched_waking|sched_wakeup|sched_wakeup_new|sched_process_fork"
@@ -38,7 +39,7 @@ either is much quicker than one for both."""
 _LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
 _SWITCH = (
     re.compile(
-        r"(?s)prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+) ==>"
+        r"(?s)prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state=(\S+)(?: ==>)?"
         r" next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
     ),
     re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\] (\S+) ==> (.*):(\d+) \[(-?\d+)\]"),
@@ -47,7 +48,9 @@ _WAKEUP = (
     re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
     re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\](?: success=\d| Success)? CPU:(\d+)"),
 )
-_FORK = (re.compile(r"(?s)comm=(.*) pid=(\d+) child_comm=(.*) child_pid=(\d+)"),)
+_FORK = (
+    re.compile(r"(?s)(?:parent_)?comm=(.*) (?:parent_)?pid=(\d+) child_comm=(.*) child_pid=(\d+)"),
+)
 _MOVE = (re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)"),)
 _RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
 _RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
@@ -55,10 +58,6 @@ _IN_INTERRUPT = re.compile(r"[hHsZz]")
 _UNREADABLE_KEPT = 3
 _LINE_FEEDS = 4
 """The most line feeds in one event. An event whose names have more is not read."""
-_KTHREADD = 2
-"""PID of the parent of all threads of the kernel."""
-_OF_A_CPU = re.compile(r"(ksoftirqd|kworker|migration|cpuhp|swapper)/|rcu_|irq/")
-"""Names of some of them. Only they are idle (I) when they wait, but not all of them are."""
 
 Values = tuple[str, ...]
 
@@ -97,6 +96,7 @@ class _Parser:
             self.lose(loss)
         self.found.events.sort(key=lambda event: event[0])
         self.forget_earlier_forks()
+        finish(self.found)
         return self.found
 
     def forget_earlier_forks(self) -> None:
@@ -137,8 +137,6 @@ class _Parser:
 
     def switch(self, cpu: int, values: Values, _flags: str | None) -> None:
         name, pid, priority, state, next_name, next_pid, next_priority = values
-        if "I" in state or _OF_A_CPU.match(name):
-            self.found.of_kernel.add(int(pid))
         self.add(
             Switch(
                 self.time_ns,
@@ -164,14 +162,10 @@ class _Parser:
     def fork(self, cpu: int, values: Values, _flags: str | None) -> None:
         parent, child = int(values[1]), int(values[3])
         self.add(Fork(self.time_ns, cpu, parent, child))
-        self.mark_kernel_thread(child, parent)
+        self.found.mark_kernel_thread(child, parent)
 
     def move(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
-
-    def mark_kernel_thread(self, thread: int, parent: int) -> None:
-        if _KTHREADD in (thread, parent):
-            self.found.of_kernel.add(thread)
 
     def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
         """Takes a record of perf's own: at time 0 a list of the threads that were there, then what happens."""
@@ -180,7 +174,7 @@ class _Parser:
             self.found.leader[thread] = leader
         if self.time_ns:
             self.add(Fork(self.time_ns, cpu, parent, thread, by_recorder=True))
-        self.mark_kernel_thread(thread, parent)
+        self.found.mark_kernel_thread(thread, parent)
 
     def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
         self.add(Loss(self.time_ns, cpu, int(values[0])))

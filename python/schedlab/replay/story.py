@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from schedlab.metrics.lives import Lives, descendants, labels, lives, names
+from schedlab.metrics.untold import wakeups_untold
 from schedlab.metrics.window import measured_window
 from schedlab.replay import acts as deeds
 from schedlab.replay.acts import Acts, Deed
@@ -48,6 +49,11 @@ class Story:
     def _notes(self) -> list[str]:
         """What of the recording is not replayed, as far as it is known by now."""
         notes = []
+        if wakeups_untold(self.trace):
+            notes.append(
+                "the recording does not tell when processes were woken: that they waited for a CPU after that counts as"
+                " sleep, and no process waits for another one"
+            )
         if self.trace.truncated or self.trace.lost:
             notes.append(
                 "the trace is not whole: processes do as far as it says, and then go on so"

@@ -13,6 +13,7 @@ from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
 from schedlab.metrics.columns import nullable
 from schedlab.metrics.lives import Lives, lives
 from schedlab.metrics.people import called_by
+from schedlab.metrics.untold import wakeups_untold, without_columns
 from schedlab.metrics.window import measured_window
 from schedlab.tables.described import DESCRIBED
 from schedlab.toolchain.policies import unknown
@@ -97,11 +98,12 @@ class TraceTables:
                 "status": status.reinterpret(signed=True),
             }
         )
-        return (
+        found = (
             self._with_names(found)
             .join(spent, on="life", how="left", maintain_order="left")
             .with_columns(status=pl.when(pl.col("exit_ns").is_not_null()).then("status"))
         )
+        return without_columns(found) if wakeups_untold(self.trace) else found
 
     @cached_property
     def stays(self) -> pl.DataFrame:
@@ -122,13 +124,16 @@ class TraceTables:
 
     @cached_property
     def waits(self) -> pl.DataFrame:
-        """What was runnable and had no CPU."""
+        """What was runnable and had no CPU, as far as the trace tells."""
         found = self.states.filter(pl.col("state") == "runnable")
-        return found.with_columns(
+        found = found.with_columns(
             kind=pl.col("cause").replace_strict(_WAITS, default="turn", return_dtype=pl.String),
             cpu=pl.Series(self._begun_at(found)),
             ran=pl.col("end_row").is_not_null(),
         )
+        if wakeups_untold(self.trace):
+            return found.filter(pl.col("kind") != "wake-up")
+        return found
 
     @cached_property
     def blocks(self) -> pl.DataFrame:

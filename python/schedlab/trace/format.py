@@ -82,6 +82,10 @@ TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND, Kind.SAID)
 """Those of them whose text begins in the TEXT after them: their own numbers are others."""
 
 
+MENDED, WAKEUPS_UNTOLD = 1, 2
+"""`first` of LOST: what must have been lost was put in; or each WAKEUP was, where its process ran next."""
+
+
 class ProcessState(IntEnum):
     """What a process does (enum process_state)."""
 

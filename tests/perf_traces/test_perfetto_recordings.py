@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""Perfetto's own traces as runs: event by event, in the compact form, packed, lossy and damaged."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+    perfetto_trace_pb2 as protobuf,
+)
+
+from perf_recordings import TICK_NS, unpacked
+from schedlab import metrics, trace
+from schedlab.errors import WrongUsage
+from schedlab.perf_traces.convert import Imported, convert
+from schedlab.perf_traces.events import Loss, Switch, Wakeup
+from schedlab.perf_traces.perfetto import read_perfetto
+from schedlab.perf_traces.text import parse
+from schedlab.trace import Kind, Trace
+
+_STATES = {"R": 0, "S": 1, "D": 2, "I": 0x80, "R+": 0x100, "X": 0x10, "Z": 0x20}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Imported]:
+    """A recording as text, and the run of it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    path = unpacked("raw.txt", folder)
+    return path, convert(path, folder / "run", "fair", TICK_NS)
+
+
+def trace_of(made: Imported) -> Trace:
+    return trace.read(made.folder / "trace.bin")
+
+
+def converted(found: protobuf.Trace, folder: Path) -> Imported:
+    path = folder / "trace.perfetto-trace"
+    path.write_bytes(found.SerializeToString())
+    return convert(path, folder / "run", "fair", TICK_NS)
+
+
+def test_a_trace_that_was_exported_comes_back(
+    recorded: tuple[Path, Imported], tmp_path: Path
+) -> None:
+    before = trace_of(recorded[1])
+    trace.export(before, tmp_path / "x.perfetto-trace", "perfetto")
+    made = convert(tmp_path / "x.perfetto-trace", tmp_path / "run", "fair", TICK_NS)
+    after = trace_of(made)
+    assert made.notes == ()
+    assert made.manifest["machine_version"] == "5.10.0"
+    assert made.manifest["machine_origin"].startswith("x.perfetto-trace, read by perfetto ")
+    for intervals in (metrics.cpu_intervals, metrics.state_intervals):
+        columns = ("pid", "begin_ns", "end_ns", "cpu")
+        tables = [intervals(each).select(columns).sort(columns) for each in (before, after)]
+        assert tables[0].equals(tables[1])
+    forks = [
+        each.events[each.rows(Kind.FORK)].select("process", "first") for each in (before, after)
+    ]
+    assert forks[0].equals(forks[1])
+
+
+def compact(path: Path) -> protobuf.Trace:
+    """A text's switches and wakings in columns, a bundle for each CPU; idle threads are the kernel's."""
+    found = protobuf.Trace()
+    events = parse(path.read_text()).events
+    found.packet.add().system_info.num_cpus = 3
+    tree = found.packet.add().process_tree
+    tree.processes.add(pid=15, ppid=2, is_kthread=True)
+    tree.threads.add(tid=167, tgid=166)
+    names: dict[int, list[str]] = defaultdict(list)
+    last: dict[tuple[int, type], int] = defaultdict(int)
+    columns = {cpu: found.packet.add().ftrace_events for cpu in (0, 1)}
+    for event in events:
+        if not isinstance(event, (Switch, Wakeup)):
+            continue
+        bundle = columns[event.cpu]
+        bundle.cpu = event.cpu
+        into = bundle.compact_sched
+        key = (event.cpu, type(event))
+        step, last[key] = event.time_ns - last[key], event.time_ns
+        name = event.next_name if isinstance(event, Switch) else event.name
+        if name not in names[event.cpu]:
+            names[event.cpu].append(name)
+            into.intern_table.append(name)
+        if isinstance(event, Switch):
+            into.switch_timestamp.append(step)
+            into.switch_prev_state.append(_STATES[event.state])
+            into.switch_next_pid.append(event.next)
+            into.switch_next_prio.append(event.next_priority)
+            into.switch_next_comm_index.append(names[event.cpu].index(name))
+        else:
+            into.waking_timestamp.append(step)
+            into.waking_pid.append(event.process)
+            into.waking_target_cpu.append(event.target_cpu)
+            into.waking_comm_index.append(names[event.cpu].index(name))
+    return found
+
+
+def test_the_compact_form_says_the_same(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
+    """All but who ran before each CPU's first switch, and with which name and priority later ones began."""
+    made = converted(compact(recorded[0]), tmp_path)
+    assert made.manifest["cpus"] == 3
+    assert made.manifest["recording"]["events"] == {"sched_waking": 98, "sched_switch": 201}
+    columns = ("pid", "cpu", "begin_ns", "end_ns")
+    before, after = (
+        metrics.cpu_intervals(trace_of(each)).select(columns) for each in (recorded[1], made)
+    )
+    known = before.filter(~((before["begin_ns"] == 0) | (before["pid"] == 0)))
+    there = set(after.rows())
+    assert len(known) > 150
+    assert all(row in there for row in known.rows())
+
+
+def test_it_tells_which_threads_are_the_kernels_and_whose(
+    recorded: tuple[Path, Imported], tmp_path: Path
+) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(compact(recorded[0]).SerializeToString())
+    events, cpus, _ = read_perfetto(path)
+    assert cpus == 3
+    assert 15 in events.of_kernel
+    assert events.leader == {167: 166}
+
+
+def test_packed_packets_are_read(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
+    plain = compact(recorded[0])
+    packed = protobuf.Trace()
+    packed.packet.add().compressed_packets = zlib.compress(plain.SerializeToString())
+    path = tmp_path / "trace"
+    found = []
+    for each in (plain, packed):
+        path.write_bytes(each.SerializeToString())
+        found.append(read_perfetto(path)[0].events)
+    assert found[0] == found[1]
+    assert len(found[0]) == 299
+
+
+def test_losses_wakeups_and_interrupts(tmp_path: Path) -> None:
+    found = protobuf.Trace()
+    bundle = found.packet.add().ftrace_events
+    bundle.cpu, bundle.lost_events = 1, True
+    for time, what in ((5, "sched_waking"), (6, "sched_wakeup")):
+        event = bundle.event.add(timestamp=time, pid=9, common_flags=0x10)
+        said = getattr(event, what)
+        said.pid, said.comm, said.target_cpu = 7, "x", 2
+    path = tmp_path / "trace"
+    for time in (5, 6):
+        path.write_bytes(found.SerializeToString())
+        assert read_perfetto(path)[0].events == [
+            Wakeup(time, 1, 7, "x", 2, True),
+            Loss(time, 1, 1),
+        ]
+        del bundle.event[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[: len(data) // 2], "damaged or cut off"),
+        (lambda data: b"\n\x06\xa2\x03\x03abc" + data, "damaged or cut off"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    recorded: tuple[Path, Imported],
+    tmp_path: Path,
+    change: Callable[[bytes], bytes],
+    message: str,
+) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(change(compact(recorded[0]).SerializeToString()))
+    with pytest.raises(WrongUsage, match=message):
+        convert(path, tmp_path / "run", "fair", TICK_NS)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("field", ["zstd_compressed_packets", ""])
+def test_what_has_no_scheduling_is_refused(field: str, tmp_path: Path) -> None:
+    found = protobuf.Trace()
+    found.packet.add(timestamp=256).system_info.num_cpus = 0
+    if field:
+        setattr(found.packet.add(), field, b"\0")
+    with pytest.raises(WrongUsage, match="zstd" if field else "no event sched_switch"):
+        converted(found, tmp_path)
+
+
+def test_numbers_that_no_thread_has_are_refused(tmp_path: Path) -> None:
+    found = protobuf.Trace()
+    bundle = found.packet.add().ftrace_events
+    bundle.cpu = 0
+    event = bundle.event.add(timestamp=1, pid=1)
+    event.sched_switch.next_pid = -5
+    with pytest.raises(WrongUsage, match="gives to no thread"):
+        converted(found, tmp_path)
+    bundle.cpu = 1 << 20
+    with pytest.raises(WrongUsage, match="of CPU 1048576"):
+        converted(found, tmp_path)
+
+
+def test_names_may_be_any_bytes(tmp_path: Path) -> None:
+    found = protobuf.Trace()
+    switch = found.packet.add().ftrace_events.event.add(timestamp=1, pid=1).sched_switch
+    switch.prev_pid, switch.prev_comm, switch.next_comm = 7, "an old name", "idle"
+    path = tmp_path / "trace"
+    path.write_bytes(found.SerializeToString().replace(b"an old name", b"an \xff\xfe\xfd name"))
+    (event,) = read_perfetto(path)[0].events
+    assert isinstance(event, Switch)
+    assert event.previous_name == "an \ufffd\ufffd\ufffd name"

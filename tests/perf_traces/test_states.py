@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Recordings with fields as they are: states that are numbers, as trace-cmd report -R and LISA write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perf_recordings import imported
+from schedlab import trace
+from schedlab.perf_traces.events import Fork, Switch
+from schedlab.perf_traces.text import parse
+from schedlab.trace import Kind
+
+RAW = (
+    " x-7 [001] 3.000001: sched_switch:          prev_comm=x prev_pid={pid} prev_prio=120 prev_state={state}"
+    " next_comm=y next_pid=8 next_prio=120"
+)
+
+
+def states(*numbers: int | str) -> list[str]:
+    """What is made of the states of a recording."""
+    text = "\n".join(RAW.format(pid=pid, state=number) for pid, number in enumerate(numbers, 10))
+    return [event.state for event in parse(text).events if isinstance(event, Switch)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "letters"),
+    [
+        # since 4.14: ended (X, Z), parked, idle, preempted
+        ((0, 1, 2, 16, 32, 64, 128, 256), ["R", "S", "D", "X", "Z", "P", "I", "R+"]),
+        # before: dead, killable, parked, idle, preempted in three releases
+        ((1, 64, 130, 512, 1026, 2048), ["S", "X", "D", "P", "I", "R+"]),
+        ((1, 4096), ["S", "R+"]),
+        ((64,), ["X"]),
+        (("0x1", "0x100"), ["S", "R+"]),
+    ],
+)
+def test_numbers_mean_what_they_meant_in_that_release(
+    numbers: tuple[int | str, ...], letters: list[str]
+) -> None:
+    assert states(*numbers) == letters
+
+
+def test_an_idle_thread_is_the_kernels() -> None:
+    found = parse(RAW.format(pid=9, state=128))
+    assert found.of_kernel == {9}
+
+
+def test_a_fork_has_other_names_for_its_fields() -> None:
+    said = "parent_comm=load parent_pid=166 child_comm=load child_pid=167"
+    (event,) = parse(f" load-166 [000] 16.423295: sched_process_fork:    {said}").events
+    assert event == Fork(16_423_295_000, 0, 166, 167)
+
+
+def test_a_raw_text_is_the_story_that_trace_cmd_tells(tmp_path: Path) -> None:
+    """The same recording, printed raw, and read from its file."""
+    for name in ("raw", "read"):
+        (tmp_path / name).mkdir()
+    raw = trace.read(imported("raw.txt", tmp_path / "raw").folder / "trace.bin")
+    read = trace.read(imported("sched.dat", tmp_path / "read").folder / "trace.bin")
+    assert raw.header == read.header
+    # Only the latency format tells of interrupts, and so of wakers.
+    for kind in set(Kind) - {Kind.WAKEUP}:
+        columns = ("time_ns", "cpu", "process", "first", "second")
+        records = [each.events[each.rows(kind)].select(columns) for each in (raw, read)]
+        assert records[0].equals(records[1]), kind
+    assert raw.rows(Kind.WAKEUP).tolist() == read.rows(Kind.WAKEUP).tolist()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Recordings of switches alone: what can be told of them, and what is left empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from conftest import Command
+from perf_recordings import TICK_NS, imported, unpacked
+from schedlab import metrics, trace
+from schedlab.explanation import Asked, explain
+from schedlab.metrics.untold import UNTOLD
+from schedlab.perf_traces.convert import Imported, convert
+from schedlab.runs.recording import recording
+from schedlab.tables import TraceTables
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Imported]:
+    """The same recording with and without its wake-ups."""
+    folder = tmp_path_factory.mktemp("recordings")
+    whole = unpacked("raw.txt", folder)
+    lines = whole.read_text().splitlines(keepends=True)
+    part = folder / "part.txt"
+    part.write_text("".join(line for line in lines if "sched_wak" not in line))
+    return tuple(convert(path, folder / path.stem, "fair", TICK_NS) for path in (whole, part))  # type: ignore[return-value]
+
+
+def test_stays_and_switches_are_those_of_the_whole_recording(
+    both: tuple[Imported, Imported],
+) -> None:
+    stays, switches = [], []
+    begin_ns = max(made.manifest["recording"]["begin_ns"] for made in both)
+    for made in both:
+        read = trace.read(made.folder / "trace.bin")
+        trace.validate(read)
+        times = pl.col("begin_ns", "end_ns") + made.manifest["recording"]["begin_ns"]
+        found = metrics.cpu_intervals(read).select("pid", "cpu", times)
+        # The whole one begins with a wake-up, and so earlier.
+        stays.append(found.filter(pl.col("begin_ns") > begin_ns))
+        assert made.metrics is not None
+        switches.append(made.metrics.summary["context_switches"][0])
+    assert len(stays[0]) > 150
+    assert stays[0].equals(stays[1])
+    assert switches[0] == switches[1]
+
+
+def test_what_cannot_be_known_is_empty_and_says_why(both: tuple[Imported, Imported]) -> None:
+    whole, part = both
+    assert whole.metrics is not None
+    assert part.metrics is not None
+    for name in ("summary", "processes", "groups"):
+        table, known = getattr(part.metrics, name), getattr(whole.metrics, name)
+        untold = {column for column in table.columns if UNTOLD.fullmatch(column)}
+        assert {column for column in untold if known[column].count()}
+        assert not any(table[column].count() for column in untold)
+        assert table["running_ns"].null_count() == 0
+    assert part.manifest["recording"]["mended"] <= whole.manifest["recording"]["mended"]
+    assert "not since when who ran next had waited" in part.notes[0]
+    (table, *_) = metrics.tables([("fair", part.metrics)])
+    assert "nothing in the trace tells when processes became runnable" in str(table.caption)
+    kept = metrics.load(part.folder / "metrics")
+    assert kept.summary.equals(part.metrics.summary)
+
+
+def test_waits_of_those_that_lost_their_cpu_are_explained(
+    both: tuple[Imported, Imported],
+) -> None:
+    found = [
+        explain(trace.read(each.folder / "trace.bin"), Asked(kinds=("turn",)), {}) for each in both
+    ]
+    assert [each.wakeups_untold for each in found] == [False, True]
+    assert found[0].waited_ns == found[1].waited_ns > 0
+    tables = TraceTables(trace.read(both[1].folder / "trace.bin"))
+    assert not len(tables.waits.filter(pl.col("kind") == "wake-up"))
+    assert not tables.processes["waiting_ns"].count()
+
+
+def test_a_replay_says_what_it_lacks(both: tuple[Imported, Imported]) -> None:
+    assert any("counts as sleep" in note for note in recording(both[1].folder).notes)
+
+
+def test_trace_cmds_own_file_is_taken(tmp_path: Path) -> None:
+    made = imported("switch_only.dat", tmp_path)
+    assert made.outcome.succeeded
+    assert made.metrics is not None
+    assert made.metrics.summary["context_switches"][0] > 100
+    assert made.metrics.summary["waiting_mean_ns"][0] is None
+
+
+def test_reports_and_explanations_are_made_of_it(
+    both: tuple[Imported, Imported], schedlab: Command, tmp_path: Path
+) -> None:
+    report = schedlab(
+        "report", str(both[1].folder), "--format", "markdown", "--out", str(tmp_path / "report")
+    )
+    assert report.returncode == 0, report.stderr
+    explained = schedlab("explain", str(both[1].folder), "--worst", "1")
+    assert explained.returncode == 0, explained.stderr
+    assert "does not tell when processes were woken" in explained.stderr
