@@ -25,7 +25,7 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces import reader
 from schedlab.perf_traces.convert import convert
 from schedlab.perf_traces.events import Loss, Start, Switch, Wakeup
-from schedlab.perf_traces.story import Story, weight_of
+from schedlab.perf_traces.story import Story, nice_of
 from schedlab.perf_traces.text import parse
 from schedlab.runs.recording import recording
 from schedlab.trace import BlockReason, Kind, PreemptReason, ProcessState, Trace
@@ -117,7 +117,7 @@ def test_perf_says_which_machine_it_was(tmp_path: Path) -> None:
     assert made.manifest["recording"]["lost"] == 0
     processes = made.metrics.processes if made.metrics else pl.DataFrame()
     named = {row["name"]: row for row in processes.to_dicts()}
-    assert named["hog ==> two"]["weight"] == weight_of(125) == 336
+    assert named["hog ==> two"]["weight"] == 335
     assert named["hog one"]["weight"] == 1024
     assert {row["role"] for name, row in named.items() if name.startswith("[")} == {"other"}
     assert named["[rcu_preempt]"]["fork_ns"] is None
@@ -386,10 +386,25 @@ def test_a_pid_is_used_again(tmp_path: Path) -> None:
     assert rows(trace_of(text, tmp_path), Kind.FORK, "process", "first") == [(5, 6), (7, 6)]
 
 
-def test_weights_are_those_of_the_fair_class() -> None:
-    """Of kernel documentation: 1024 at nice 0; a step of nice is a factor of 1.25."""
-    assert [weight_of(120 + nice) for nice in (0, 1, 5, 19)] == [1024, 819, 336, 15]
-    assert weight_of(100) == weight_of(0) == weight_of(-1) == 88818
+def test_nice_values_are_those_of_the_fair_class() -> None:
+    assert [nice_of(120 + nice) for nice in (-20, 0, 5, 19)] == [-20, 0, 5, 19]
+    assert nice_of(0) == nice_of(-1) == -20
+    assert nice_of(1000) == 19
+
+
+def test_a_replay_has_each_threads_nice_value(tmp_path: Path) -> None:
+    idle, one, other = "swapper:0 [120]", "one:5 [125]", "other:6 [110]"
+    path = tmp_path / "text"
+    path.write_text(
+        line(1, 0, "sched_switch", f"{idle} R ==> {one}")
+        + waking(2, 0, 6)
+        + line(3, 0, "sched_switch", f"{one} R ==> {other}")
+        + line(4, 0, "sched_switch", f"{other} S ==> {one}")
+        + line(5, 0, "sched_switch", f"{one} S ==> {idle}")
+    )
+    made = convert(path, tmp_path / "run", "fair", TICK_NS)
+    lines = recording(made.folder).replayed.text.splitlines()
+    assert [line.strip() for line in lines if "nice" in line] == ["nice 5", "nice -10"]
 
 
 @PATIENT

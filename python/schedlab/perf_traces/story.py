@@ -35,22 +35,20 @@ from schedlab.trace.format import (
 )
 from schedlab.trace.writer import TraceWriter
 
-NICE_0, WEIGHT_OF_NICE_0, STEP = 120, 1024, 1.25
-"""Linux's fair class: a thread of nice 0 has priority 120 and weight 1024; each step of nice makes
-the weight 1.25 times as small (kernel documentation, sched-nice-design)."""
+_PRIORITY_OF_NICE_0 = 120
 _FAIR_PRIORITIES = range(100, 140)
 _DEAD = frozenset("XZx")
+_UNSIGNED = 2**64 - 1
 _NANOSECONDS_PER_SECOND = 1_000_000_000
 
 RUNNABLE, RUNNING = ProcessState.RUNNABLE, ProcessState.RUNNING
 BLOCKED, ZOMBIE = ProcessState.BLOCKED, ProcessState.ZOMBIE
 
 
-def weight_of(priority: int) -> int:
-    """The weight by which the fair class shares CPUs out; real-time threads, above it, get its
-    highest."""
-    nice = max(priority, _FAIR_PRIORITIES.start) - NICE_0
-    return max(round(WEIGHT_OF_NICE_0 * STEP**-nice), 1)
+def nice_of(priority: int) -> int:
+    """The nice value by which the fair class shares CPUs out; real-time threads, above it, get its highest rank."""
+    fair = min(max(priority, _FAIR_PRIORITIES.start), _FAIR_PRIORITIES.stop - 1)
+    return fair - _PRIORITY_OF_NICE_0
 
 
 class Story:
@@ -114,7 +112,7 @@ class Story:
         # The thread that runs comes first on its CPU.
         for each in sorted(there, key=lambda each: each.state != RUNNING):
             self.find(self.begin_ns, each.cpu, each.pid, each.name, each.state, each.priority)
-        self.writer.add_text(self.begin_ns, 0, Kind.POLICY, self.policy, AttributeKind.WEIGHT)
+        self.writer.add_text(self.begin_ns, 0, Kind.POLICY, self.policy, AttributeKind.NICE)
         if not self.events.has_wakeups:
             self.writer.add(self.begin_ns, 0, Kind.LOST, 0, WAKEUPS_UNTOLD)
 
@@ -151,9 +149,11 @@ class Story:
         self.know(time, cpu, previous, event.previous_name, event.previous_priority)
         self.measure_from(time, cpu, previous)
         self.make_runnable(event)
-        self.know(time, cpu, next_, event.next_name, event.next_priority)
+        self.know(time, cpu, next_, event.next_name, None)
         left = self.leave(event) if previous else RUNNABLE
         self.enter(time, cpu, previous, next_, left)
+        if next_:  # by itself: else it would be by the one that leaves, or by none
+            self.know_priority(time, cpu, next_, event.next_priority)
         self.measure_from(time, cpu, next_)
 
     def wakeup(self, event: Wakeup) -> None:
@@ -271,7 +271,8 @@ class Story:
         if priority is None or priority == self.priority.get(pid):
             return
         self.priority[pid] = priority
-        self.writer.add(time, cpu, Kind.ATTRIBUTE, pid, AttributeKind.WEIGHT, weight_of(priority))
+        nice = nice_of(priority) & _UNSIGNED
+        self.writer.add(time, cpu, Kind.ATTRIBUTE, pid, AttributeKind.NICE, nice)
 
     # --- what must have been
 
