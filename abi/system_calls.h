@@ -61,7 +61,7 @@ enum system_call_number {
     SYSTEM_CALL_CHANNEL_TAKE = 88,       /* int channel_take(int channel, int released, int as) */
     SYSTEM_CALL_CHANNEL_GIVE = 89,       /* int channel_give(int channel, int64_t count, int to) */
     SYSTEM_CALL_CHANNEL_MEET = 90,       /* int channel_meet(int channel, int processes) */
-    SYSTEM_CALL_SETURGENT = 91,          /* int seturgent(int urgent): before all, or not */
+    SYSTEM_CALL_SETURGENT = 91,          /* int seturgent(int urgent): enum urgency */
     SYSTEM_CALL_GETCPUSTATS = 92,        /* int getcpustats(int cpu, struct cpu_stats *) */
     SYSTEM_CALL_SETATTRIBUTE = 93,       /* int setattribute(int pid, int kind, int64_t value) */
     SYSTEM_CALL_GETATTRIBUTE = 94,       /* int getattribute(int pid, int kind, int64_t *value) */
@@ -88,6 +88,13 @@ enum take_as {
 enum give_to {
     GIVE_KEEP = 0,    /* what no process waits for lies there until one takes it */
     GIVE_WAITING = 1, /* what no process waits for is lost */
+};
+
+/* `urgent` of SYSTEM_CALL_SETURGENT */
+enum urgency {
+    URGENT_NOT = 0,
+    URGENT_FAMILY = 1, /* the caller and the children that it forks from then on */
+    URGENT_ALONE = 2,  /* the caller, but not its children */
 };
 
 /* kind of SYSTEM_CALL_MARK */

@@ -20,7 +20,8 @@ enum workload_step_kind {
                        * or, if `target` is 1, from then */
     STEP_YIELD,
     STEP_FORK, /* a child that does what program `target` says */
-    STEP_WAIT, /* for a child to end; goes on at once if there is none */
+    STEP_WAIT, /* for a child to end, or, if `detail` is 1, for all of them; goes on at once if
+                * there is none */
     STEP_TAKE, /* one of the channel `target`; waits, first come, first served, if it is empty.
                 * `value`: before it, gives one to the channel `value` - 1; 0: to none. `detail`:
                 * enum take_as */
@@ -45,6 +46,9 @@ enum workload_step_kind {
                * the same `detail`, `target` and `value` would go on, which does not count here */
     STEP_AFFINITY, /* `target`, as of STEP_ATTRIBUTE, may run on the CPUs of text `value`: "0-3,8"
                     */
+    STEP_ARRIVE, /* until the time `value`, at which a child that does what program `target` says is
+                  * there by itself, with the attributes that this program sets first; at once if
+                  * that is over, which is told as `late` */
     STEP_COUNT
 };
 

@@ -22,10 +22,12 @@ static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
     bool has_self = step->kind == STEP_ATTRIBUTE || step->kind == STEP_AFFINITY;
-    bool to_program = step->kind == STEP_FORK || step->kind == STEP_KILL || has_self;
+    bool to_program =
+        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ARRIVE || has_self;
     bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
     bool own_timer = step->kind == STEP_TIMER || step->kind == STEP_JOB;
-    bool has_time = step->kind <= STEP_SLEEP_UNTIL || own_timer || step->kind == STEP_SHARED_TIMER;
+    bool has_time = step->kind <= STEP_SLEEP_UNTIL || own_timer ||
+                    step->kind == STEP_SHARED_TIMER || step->kind == STEP_ARRIVE;
     bool to_text = step->kind == STEP_SET_POLICY || step->kind == STEP_SET_TUNABLE;
     bool to_self = has_self && step->target == WORKLOAD_SELF;
     if (step->kind >= STEP_COUNT)

@@ -219,6 +219,10 @@ static struct workload_step placed(struct workload_step step, const struct exten
     case STEP_ATTRIBUTE:
         step.target += step.target == WORKLOAD_SELF ? 0 : base->programs;
         break;
+    case STEP_ARRIVE:
+        step.value += begin;
+        step.target += base->programs;
+        break;
     case STEP_FORK:
     case STEP_KILL:
         step.target += base->programs;

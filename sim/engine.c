@@ -80,7 +80,13 @@ static void run(struct simulator *simulator, uint64_t until)
         if (idle && !skip_idle_ticks(simulator))
             return;
         uint64_t earliest = timer < event ? timer : event;
-        if (simulator->next_tick <= earliest) {
+        if (timer <= event && timer <= simulator->next_tick &&
+            timer_arrives(&simulator->timers.heap[0])) {
+            if (timer > until)
+                return;
+            arrive_next(simulator);
+            settle(simulator, NO_CPU);
+        } else if (simulator->next_tick <= earliest) {
             if (simulator->next_tick > until)
                 return;
             tick_next(simulator);

@@ -42,7 +42,7 @@ enum process_place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED, PLA
 enum process_wait {
     WAIT_NONE,
     WAIT_CHILD,
-    WAIT_TIMER,   /* its timer is in the heap */
+    WAIT_TIMER,   /* its timer is in the heap; also for a child that is to arrive */
     WAIT_DUE,     /* its timer is due, and its CPU in the kernel, or just before its tick */
     WAIT_CHANNEL, /* it is in the channel's line */
 };
@@ -56,7 +56,8 @@ struct process {
     uint32_t step;    /* its place in simulator->steps */
     uint32_t link;    /* the next one in the line of a channel or of due timers, or in the ring of
                          zombies; while it sleeps, the number of its timer */
-    uint32_t parent;  /* slot; its process may be another by now: see parent_pid */
+    uint32_t parent : 24; /* slot; its process may be another by now: see parent_pid */
+    uint32_t arrived : 1; /* by itself: no process reaps it */
     int32_t parent_pid;
     uint32_t zombies;       /* children: the one that ended last, whose link is the first; NOBODY */
     uint32_t children : 24; /* that have not been reaped */

@@ -46,6 +46,7 @@ static void set_step_costs(struct simulator *simulator)
     for (int kind = STEP_SLEEP; kind <= STEP_TIMER; kind++)
         simulator->step_cost[kind] = costs->sleep;
     simulator->step_cost[STEP_SHARED_TIMER] = costs->sleep;
+    simulator->step_cost[STEP_ARRIVE] = costs->sleep;
     simulator->step_cost[STEP_MEET] = costs->pipe;
     simulator->step_cost[STEP_TAKE] = costs->pipe;
     simulator->step_cost[STEP_GIVE] = costs->pipe;

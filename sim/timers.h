@@ -8,16 +8,16 @@
 
 /*
  * The timers of sleeping processes: a heap in an array, each node with four
- * children. Of timers that are due at the same time, those of lower CPUs come
- * first, and of one CPU the one that was started first.
+ * children. Of timers that are due at the same time, those of arrivals come first,
+ * then those of lower CPUs, and of one CPU the one that was started first.
  */
 struct timer {
     uint64_t when;
-    uint64_t order; /* CPU, 10 bits; start, 30 bits, which wrap; slot, 24 bits */
+    uint64_t order; /* 0 for an arrival, 1 bit; CPU, 10; start, 29, which wraps; slot, 24 */
 };
 
 #define ORDER_CPU_BITS   10
-#define ORDER_START_BITS 30
+#define ORDER_START_BITS 29
 #define ORDER_SLOT_BITS  24
 
 struct timers {
@@ -27,11 +27,19 @@ struct timers {
     uint32_t dead; /* in the heap, though no process waits for them: see drop_dead_timers() */
 };
 
+#define ORDER_WAKES (1ull << 63) /* it wakes a process, on a CPU: it is no arrival */
+
 #define HEAP_CHILDREN 4
 
 static inline uint32_t timer_cpu(const struct timer *timer)
 {
-    return (uint32_t)(timer->order >> (ORDER_START_BITS + ORDER_SLOT_BITS));
+    return (uint32_t)(timer->order >> (ORDER_START_BITS + ORDER_SLOT_BITS)) &
+           ((1u << ORDER_CPU_BITS) - 1);
+}
+
+static inline bool timer_arrives(const struct timer *timer)
+{
+    return !(timer->order & ORDER_WAKES);
 }
 
 static inline uint32_t timer_slot(const struct timer *timer)
@@ -54,9 +62,11 @@ static inline bool timer_before(const struct timer *a, const struct timer *b)
 {
     if (a->when != b->when)
         return a->when < b->when;
-    if (timer_cpu(a) != timer_cpu(b))
-        return timer_cpu(a) < timer_cpu(b);
-    uint32_t later = timer_number(a) - timer_number(b); /* by its lower 30 bits */
+    uint64_t first = a->order >> (ORDER_START_BITS + ORDER_SLOT_BITS);
+    uint64_t second = b->order >> (ORDER_START_BITS + ORDER_SLOT_BITS);
+    if (first != second)
+        return first < second;
+    uint32_t later = timer_number(a) - timer_number(b); /* by its lower 29 bits */
     return (int32_t)(later << (32 - ORDER_START_BITS)) < 0;
 }
 
@@ -75,12 +85,11 @@ static inline uint32_t timers_room(uint32_t processes)
 static inline struct timer timer_of(uint64_t when, uint32_t cpu, uint32_t started, uint32_t slot)
 {
     uint64_t order = (uint64_t)cpu << ORDER_START_BITS | timer_number_of(started);
-    return (struct timer){when, order << ORDER_SLOT_BITS | slot};
+    return (struct timer){when, ORDER_WAKES | order << ORDER_SLOT_BITS | slot};
 }
 
-static inline void timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
+static inline void timers_add(struct timers *timers, struct timer timer)
 {
-    struct timer timer = timer_of(when, cpu, timers->started++, slot);
     uint32_t place = timers->count++;
     while (place > 0) {
         uint32_t parent = (place - 1) / HEAP_CHILDREN;
@@ -90,6 +99,18 @@ static inline void timers_start(struct timers *timers, uint64_t when, uint32_t c
         place = parent;
     }
     timers->heap[place] = timer;
+}
+
+static inline void timers_start(struct timers *timers, uint64_t when, uint32_t cpu, uint32_t slot)
+{
+    timers_add(timers, timer_of(when, cpu, timers->started++, slot));
+}
+
+static inline void timers_start_arrival(struct timers *timers, uint64_t when, uint32_t slot)
+{
+    struct timer timer = timer_of(when, 0, timers->started++, slot);
+    timer.order &= ~ORDER_WAKES;
+    timers_add(timers, timer);
 }
 
 static inline uint32_t timers_first_child(const struct timers *timers, uint32_t place)

@@ -62,6 +62,9 @@ static void free_reader(struct reader *reader)
     free(reader->channels.items);
     free(reader->channel_names.items);
     free(reader->timer_names.items);
+    free(reader->draft_table.places);
+    free(reader->channel_table.places);
+    free(reader->timer_table.places);
 }
 
 bool simulator_read_workload(struct simulator_workload *workload, const char *name,

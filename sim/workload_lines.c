@@ -109,6 +109,15 @@ static void read_fork(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_FORK, .target = program});
 }
 
+/* `arrive PROGRAM TIME` */
+static void read_arrive(struct reader *reader)
+{
+    bool ticks;
+    uint32_t program = find_program(reader, 1);
+    uint64_t time = read_time(reader, 2, &ticks);
+    add_step(reader, (struct workload_step){.kind = STEP_ARRIVE, .target = program, .value = time});
+}
+
 static void read_kill(struct reader *reader)
 {
     uint32_t program = find_program(reader, 1);
@@ -289,9 +298,13 @@ static void read_yield(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_YIELD});
 }
 
+/* `wait [all]` */
 static void read_wait(struct reader *reader)
 {
-    add_step(reader, (struct workload_step){.kind = STEP_WAIT});
+    bool all = reader->word_count > 1;
+    if (all && !word_is(&reader->words[1], "all"))
+        complain(reader, "all, or the end of the line", &reader->words[1]);
+    add_step(reader, (struct workload_step){.kind = STEP_WAIT, .detail = all});
 }
 
 /* `take CHANNEL [releasing OTHER]` */
@@ -378,7 +391,7 @@ static const struct line {
     {"meet", read_meet, 3},       {"program", read_program, 2},
     {"channel", read_channel, 3}, {"run", read_run, 3},
     {"sleep", read_sleep, 3},     {"yield", read_yield, 1},
-    {"fork", read_fork, 2},       {"wait", read_wait, 1},
+    {"fork", read_fork, 2},       {"wait", read_wait, 2},
     {"take", read_take, 4},       {"give", read_give, 3},
     {"loop", read_loop, 2},       {"end", read_end, 1},
     {"mark", read_mark, 3},       {"group", read_group, 2},
@@ -387,6 +400,7 @@ static const struct line {
     {"exit", read_exit, 2},       {"window", read_window, 2},
     {"lock", read_lock, 4},       {"setgroup", read_set_group, 4},
     {"job", read_job, 4},         {"cpus", read_affinity, 3},
+    {"arrive", read_arrive, 3},
 };
 
 static uint32_t attribute_of_word(const struct word *word)
@@ -417,7 +431,8 @@ static void read_line(struct reader *reader)
     }
     complain(
         reader,
-        "program, channel, run, sleep, timer, yield, fork, wait, take, give, meet, loop, end, "
+        "program, channel, run, sleep, timer, yield, fork, arrive, wait, take, give, meet, loop, "
+        "end, "
         "mark, job, group, window, policy, set, setgroup, kill, exit, cpus, priority or another "
         "attribute",
         &reader->words[0]);

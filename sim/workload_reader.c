@@ -197,37 +197,84 @@ uint64_t read_label(struct reader *reader, uint32_t place)
     return label;
 }
 
+/* FNV-1a (Fowler, Noll, Vo 1991). */
+static uint32_t hash_of(const char *text, size_t length)
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 16777619u;
+    return hash;
+}
+
+/* Returns where in the table the name is, or where it would be put. */
+static uint32_t *seek_name(const struct name_table *table, const struct array *known, size_t bytes,
+                           const struct word *word)
+{
+    uint32_t at = hash_of(word->text, word->length) & (table->room - 1);
+    while (table->places[at] != 0 &&
+           !word_is(word, (const char *)known->items + (table->places[at] - 1) * bytes))
+        at = (at + 1) & (table->room - 1);
+    return &table->places[at];
+}
+
+/* There is room for one more than are known. */
+static bool extend_table(struct reader *reader, struct name_table *table, const struct array *known,
+                         size_t bytes)
+{
+    if (known->count < table->room / 2)
+        return true;
+    uint32_t room = table->room ? 2 * table->room : 32;
+    uint32_t *places = calloc(room, sizeof(*places));
+    if (!places) {
+        complain(reader, "less: there is no memory for so large a workload", NULL);
+        return false;
+    }
+    free(table->places);
+    *table = (struct name_table){places, room};
+    for (uint32_t i = 0; i < known->count; i++) {
+        const char *name = (const char *)known->items + i * bytes;
+        *seek_name(table, known, bytes, &(struct word){name, strlen(name)}) = i + 1;
+    }
+    return true;
+}
+
+/* Returns the place of a name among items that begin with theirs; it is put there if it is new. */
+static uint32_t find_name(struct reader *reader, struct name_table *table, struct array *known,
+                          size_t bytes, const struct word *word)
+{
+    if (!extend_table(reader, table, known, bytes))
+        return 0;
+    uint32_t *found = seek_name(table, known, bytes, word);
+    if (*found != 0)
+        return *found - 1;
+    char name[WORKLOAD_NAME_LENGTH_MAX + 1];
+    void *item = copy_name(reader, name, word) ? append_item(reader, known, bytes) : NULL;
+    if (!item)
+        return 0;
+    memcpy(item, name, word->length);
+    *found = known->count;
+    return known->count - 1;
+}
+
 uint32_t find_program(struct reader *reader, uint32_t place)
 {
     const struct word *word = word_at(reader, place, "a program's name");
     if (!word)
         return 0;
-    for (uint32_t i = 0; i < reader->drafts.count; i++) {
-        if (word_is(word, draft_at(reader, i)->name))
-            return i;
-    }
-    struct draft *draft = append_item(reader, &reader->drafts, sizeof(*draft));
-    if (draft)
-        draft->line = reader->line;
-    return draft && copy_name(reader, draft->name, word) ? reader->drafts.count - 1 : 0;
-}
-
-/* The place of a name among those, where it is put if it is new. */
-static uint32_t find_name(struct reader *reader, struct array *known, const struct word *word)
-{
-    char(*names)[WORKLOAD_NAME_LENGTH_MAX + 1] = known->items;
-    for (uint32_t i = 0; i < known->count; i++) {
-        if (word_is(word, names[i]))
-            return i;
-    }
-    char *name = append_item(reader, known, WORKLOAD_NAME_LENGTH_MAX + 1);
-    return name && copy_name(reader, name, word) ? known->count - 1 : 0;
+    uint32_t known = reader->drafts.count;
+    uint32_t program =
+        find_name(reader, &reader->draft_table, &reader->drafts, sizeof(struct draft), word);
+    if (reader->drafts.count > known)
+        draft_at(reader, program)->line = reader->line;
+    return program;
 }
 
 uint32_t find_channel(struct reader *reader, uint32_t place)
 {
     const struct word *word = word_at(reader, place, "a channel's name");
-    uint32_t channel = word ? find_name(reader, &reader->channel_names, word) : 0;
+    uint32_t channel = word ? find_name(reader, &reader->channel_table, &reader->channel_names,
+                                        WORKLOAD_NAME_LENGTH_MAX + 1, word)
+                            : 0;
     while (reader->channels.count < reader->channel_names.count) {
         if (!append_item(reader, &reader->channels, sizeof(uint64_t)))
             return 0;
@@ -238,7 +285,9 @@ uint32_t find_channel(struct reader *reader, uint32_t place)
 uint32_t find_timer(struct reader *reader, uint32_t place)
 {
     const struct word *word = word_at(reader, place, "a timer's name");
-    uint32_t timer = word ? find_name(reader, &reader->timer_names, word) : 0;
+    uint32_t timer = word ? find_name(reader, &reader->timer_table, &reader->timer_names,
+                                      WORKLOAD_NAME_LENGTH_MAX + 1, word)
+                          : 0;
     if (timer >= WORKLOAD_SHARED_TIMERS_MAX)
         complain(reader, "at most 65536 timers that are shared", word);
     return timer;

@@ -20,6 +20,13 @@ struct array {
     uint32_t room;
 };
 
+/* Finds the items of an array by the names with which they begin, in a time that does not grow with
+ * their number: a table of their places, each 1 more, at the hash of the name or behind it. */
+struct name_table {
+    uint32_t *places;
+    uint32_t room; /* a power of two, more than half of which is free; or 0 */
+};
+
 struct word {
     const char *text;
     size_t length;
@@ -46,11 +53,14 @@ struct reader {
     struct word words[WORKLOAD_WORDS_MAX];
     uint32_t word_count;
     struct array drafts;
+    struct name_table draft_table;
     struct array texts;         /* of char * */
     struct array channels;      /* of uint64_t */
     struct array channel_names; /* of char[WORKLOAD_NAME_LENGTH_MAX + 1] */
     struct array timer_names;   /* of the same: of timers that are shared */
-    uint32_t present;           /* program */
+    struct name_table channel_table;
+    struct name_table timer_table;
+    uint32_t present; /* program */
     struct loop loops[WORKLOAD_LOOPS_MAX];
     uint32_t depth;
     bool failed;

@@ -179,7 +179,8 @@ static void begin_timers(int64_t now)
         timers[i] = now;
 }
 
-static void fork_player(uint32_t which)
+/* Returns the child's PID, or 0 in the child. */
+static int fork_player(uint32_t which)
 {
     bool timed = program_has(which, STEP_TIMER) || program_has(which, STEP_SHARED_TIMER) ||
                  program_has(which, STEP_JOB);
@@ -190,9 +191,10 @@ static void fork_player(uint32_t which)
     if (with_players)
         note_player(which, pid ? pid : host_process());
     if (pid > 0)
-        return;
+        return pid;
     begin_timers(now);
     begin_program(which);
+    return 0;
 }
 
 static void take(const struct workload_step *step)
@@ -224,15 +226,72 @@ static void set_affinity(int process, const char *list)
         fail(list);
 }
 
-static void set_attribute(const struct workload_step *step)
+/* `process`: 0 is this one. */
+static void set_attribute_of(int process, const struct workload_step *step)
 {
-    int process = step->target == WORKLOAD_SELF ? 0 : player_of(step->target);
-    if (process == 0 && step->target != WORKLOAD_SELF)
-        return;
     if (step->kind == STEP_AFFINITY)
         set_affinity(process, text_at(workload.texts[step->value]));
     else if (!host_set_attribute(process, (enum attribute_kind)step->detail, step->value))
         fail("an attribute");
+}
+
+static void set_attribute(const struct workload_step *step)
+{
+    int process = step->target == WORKLOAD_SELF ? 0 : player_of(step->target);
+    if (process != 0 || step->target == WORKLOAD_SELF)
+        set_attribute_of(process, step);
+}
+
+/* ---- arrivals ---- */
+
+/* The program's first steps, as long as they set something of the process itself. */
+static uint32_t count_first_attributes(uint32_t which)
+{
+    const struct workload_step *steps = workload.steps + workload.programs[which].first;
+    uint32_t count = 0;
+    while ((steps[count].kind == STEP_ATTRIBUTE || steps[count].kind == STEP_AFFINITY) &&
+           steps[count].target == WORKLOAD_SELF)
+        count++;
+    return count;
+}
+
+static bool is_inherited(const struct workload_step *step)
+{
+    return step->kind == STEP_ATTRIBUTE && step->detail != ATTRIBUTE_RUNTIME &&
+           step->detail != ATTRIBUTE_DEADLINE && step->detail != ATTRIBUTE_PERIOD;
+}
+
+/* Of the program's first attributes those that a child inherits, or the others. */
+static void give_first_attributes(uint32_t which, int process, bool inherited)
+{
+    const struct workload_step *steps = workload.steps + workload.programs[which].first;
+    uint32_t count = count_first_attributes(which);
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_inherited(&steps[i]) == inherited)
+            set_attribute_of(process, &steps[i]);
+    }
+}
+
+/* The child has its attributes when the policy first sees it: so this process, which the policy
+ * does not see if the host can do that, takes them on before the fork. */
+static void arrive_player(const struct workload_step *step)
+{
+    static bool begun;
+    if (!begun)
+        host_begin_arrivals();
+    begun = true;
+    int64_t time = clock_time(step->value);
+    host_sleep_until(time);
+    give_first_attributes(step->target, 0, true);
+    int64_t late = workload_nanoseconds() - time;
+    int child = fork_player(step->target);
+    if (child == 0) {
+        next_step = count_first_attributes(step->target);
+        return;
+    }
+    give_first_attributes(step->target, child, false);
+    if (late > 0)
+        workload_tell("late", late);
 }
 
 static void end_player(uint32_t which)
@@ -254,10 +313,11 @@ static void set_tunable(const char *text)
         fail(text);
 }
 
-static void wait_for_child(void)
+static void wait_for_child(bool all)
 {
     int status;
-    host_wait(&status);
+    while (host_wait(&status) >= 0 && all)
+        ;
 }
 
 static void act(const struct workload_step *step)
@@ -293,8 +353,11 @@ static void act(const struct workload_step *step)
     case STEP_FORK:
         fork_player(step->target);
         break;
+    case STEP_ARRIVE:
+        arrive_player(step);
+        break;
     case STEP_WAIT:
-        wait_for_child();
+        wait_for_child(step->detail == 1);
         break;
     case STEP_TAKE:
         take(step);

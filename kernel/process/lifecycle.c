@@ -173,7 +173,7 @@ static void inherit(struct process *child, const struct process *parent)
     if (parent->task.cpus)
         scheduler_inherit_affinity(child);
     child->task.cpu = parent->task.cpu;
-    child->urgent = parent->urgent;
+    child->urgent = parent->urgent == URGENT_FAMILY ? URGENT_FAMILY : URGENT_NOT;
     child->channels = channel_set_join(parent->channels);
 }
 

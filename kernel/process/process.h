@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "abi/process_info.h"
+#include "abi/system_calls.h"
 #include "lib/list.h"
 #include "memory/address_space.h"
 #include "policies/policy.h"
@@ -33,7 +34,7 @@ struct process {
     uint32_t policy_generation; /* of the policy that knows this task */
     bool queued;                /* it is in a run queue */
     struct cpu_set cpus;        /* what task.cpus leads to, unless that is null */
-    bool urgent;                /* runs before all others: the policy never sees it */
+    enum urgency urgent;        /* runs before all others, if not 0: the policy never sees it */
     struct list held;           /* in the run queue's urgent ones, or while policies are switched */
     uint64_t created;
     uint64_t first_run;

@@ -359,7 +359,7 @@ void scheduler_tell_waiters_changed(struct process *owner)
     queue_unlock(queue);
 }
 
-void scheduler_set_urgent(bool urgent)
+void scheduler_set_urgent(enum urgency urgent)
 {
     struct process *process = current_process();
     struct queue *queue = queue_lock_of_process(process);

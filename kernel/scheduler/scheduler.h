@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/system_calls.h"
 #include "abi/trace_format.h"
 #include "policies/policy.h"
 
@@ -66,7 +67,7 @@ void scheduler_tell_waiters_changed(struct process *owner);
  * end, and the policy never sees them; or no longer, and then it gets to know them as after a
  * switch.
  */
-void scheduler_set_urgent(bool urgent);
+void scheduler_set_urgent(enum urgency urgent);
 
 /* Switches the policy while everything runs: a name or number, or either with ":preset". 0 or
  * -EPOLICY. */

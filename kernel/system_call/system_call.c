@@ -240,9 +240,9 @@ static int64_t call_setpriority(const uint64_t argument[])
 static int64_t call_seturgent(const uint64_t argument[])
 {
     int urgent = (int)argument[0];
-    if (urgent != 0 && urgent != 1)
+    if (urgent < URGENT_NOT || urgent > URGENT_ALONE)
         return -EINVAL;
-    scheduler_set_urgent(urgent);
+    scheduler_set_urgent((enum urgency)urgent);
     return 0;
 }
 

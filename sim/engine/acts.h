@@ -4,10 +4,8 @@
 
 /* What processes do, step by step. */
 
-#include "abi/cpu_list.h"
-#include "policies/support/attributes.h"
 #include "policies/support/groups.h"
-#include "sim/engine/family.h"
+#include "sim/engine/arrivals.h"
 #include "sim/policies.h"
 
 /* This many acts of all processes without time passing are an endless loop. */
@@ -66,24 +64,15 @@ static void set_attribute(struct simulator *simulator, uint32_t here, struct pro
                           enum attribute_kind kind, uint64_t value)
 {
     bool queued = begin_change(simulator, here, process);
-    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
-    STORE_ATTRIBUTE(&process->task, kind, value);
+    store_attribute(simulator, here, process, kind, value);
     end_change(simulator, here, process, queued);
 }
 
-/* The list has a CPU of the machine: sim/checks.c. */
 static void set_affinity(struct simulator *simulator, uint32_t here, struct process *process,
                          const char *list)
 {
-    struct cpu_set set;
-    uint32_t cpus = simulator->scheduler.cpus;
-    cpu_list_read(list, set.words);
-    uint32_t count = cpu_set_limit(&set, cpus);
     bool queued = begin_change(simulator, here, process);
-    for (uint32_t word = 0; word * 64 < cpus; word++)
-        record(simulator, here, TRACE_AFFINITY, process, word, set.words[word]);
-    cpu_set_give(&process->task, &simulator->cpu_sets[process->task.slot], &set, count, cpus);
-    simulator->affinity_used |= process->task.cpus != NULL;
+    store_affinity(simulator, here, process, list);
     end_change(simulator, here, process, queued);
 }
 
@@ -216,6 +205,9 @@ static void act(struct simulator *simulator, struct cpu *cpu)
         break;
     case STEP_KILL:
         act_kill(simulator, cpu, step->target);
+        break;
+    case STEP_ARRIVE:
+        act_arrive(simulator, cpu);
         break;
     }
 }

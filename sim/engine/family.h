@@ -29,21 +29,29 @@ static void reap(struct simulator *simulator, struct process *child)
     process_free(simulator, child);
 }
 
+/* A child of the CPU's process. */
+static void reap_own(struct simulator *simulator, struct cpu *cpu, struct process *child)
+{
+    reap(simulator, child);
+    cpu->current->children--;
+    cpu->resumes += simulator->costs.reap;
+}
+
 static void act_wait(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *parent = cpu->current;
+    bool all = step_of(simulator, parent)->detail == 1;
     struct process *child = zombie_take(simulator, parent);
+    for (; child && all; child = zombie_take(simulator, parent))
+        reap_own(simulator, cpu, child);
     if (!child && parent->children > 0) {
         if (asks_for_owners(simulator))
             name_owner(simulator, cpu->id, parent, only_child(simulator, parent));
         block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
         return;
     }
-    if (child) {
-        reap(simulator, child);
-        parent->children--;
-        cpu->resumes += simulator->costs.reap;
-    }
+    if (child)
+        reap_own(simulator, cpu, child);
     advance(simulator, parent);
 }
 
@@ -60,6 +68,13 @@ static void act_reap(struct simulator *simulator, struct cpu *cpu)
         block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
 }
 
+/* A process that has arrived ends, which no other reaps. Returns true if its parent has no child
+ * any more. */
+static bool leaves_none(const struct process *process, struct process *parent)
+{
+    return parent->task.pid == process->parent_pid && --parent->children == 0;
+}
+
 /* The CPU's process ends. Its parent hears of it before it has left the CPU. */
 static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t status)
 {
@@ -73,10 +88,15 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
     bool orphans = zombies_bequeath(simulator, process);
     if (orphans && init->waits == WAIT_CHILD)
         make_runnable(simulator, cpu->id, init, ENQUEUE_WOKEN, process);
-    zombie_append(simulator, parent, process);
-    if (parent->waits == WAIT_CHILD)
+    bool arrived = process->arrived;
+    bool tells = !arrived || leaves_none(process, parent);
+    if (!arrived)
+        zombie_append(simulator, parent, process);
+    if (tells && parent->waits == WAIT_CHILD)
         make_runnable(simulator, cpu->id, parent, ENQUEUE_WOKEN, process);
     reschedule(simulator, cpu, STOP_ENDED, ENQUEUE_WOKEN, true);
+    if (arrived)
+        reap(simulator, process);
 }
 
 /*

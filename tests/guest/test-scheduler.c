@@ -594,7 +594,7 @@ static void policies_may_end_processes(void)
  */
 static void urgent_ones_are_above_the_policy(void)
 {
-    check_error(seturgent(2), EINVAL);
+    check_error(seturgent(3), EINVAL);
     check_error(seturgent(-1), EINVAL);
     yield();
     check(row_of(getpid()).time_slice > 0);
@@ -612,6 +612,12 @@ static void urgent_ones_are_above_the_policy(void)
     check(setpolicy("rr:table-scan") == 0 && setpolicy("rr") == 0);
     check(row_of(getpid()).time_slice == 0);
     check(setpriority(0, 7) == 0 && row_of(getpid()).priority == 7);
+    check(seturgent(URGENT_ALONE) == 0);
+    pid = test_fork();
+    if (pid == 0)
+        exit(yield() != 0 || row_of(getpid()).time_slice == 0);
+    check(test_wait(pid) == 0);
+    check(row_of(getpid()).time_slice == 0);
     check(seturgent(0) == 0 && yield() == 0);
     check(row_of(getpid()).time_slice > 0);
 }

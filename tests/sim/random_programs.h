@@ -91,6 +91,16 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
         step.target = draw(source, 2);
         step.value = draw_time(source);
         break;
+    case STEP_ARRIVE:
+        step.value = draw_time(source);
+        if (program + 1 < RANDOM_PROGRAMS)
+            step.target = program + 1 + draw(source, RANDOM_PROGRAMS - program - 1);
+        else
+            step.kind = STEP_YIELD;
+        break;
+    case STEP_WAIT:
+        step.detail = (uint8_t)draw(source, 2);
+        break;
     case STEP_FORK:
         if (program + 1 < RANDOM_PROGRAMS)
             step.target = program + 1 + draw(source, RANDOM_PROGRAMS - program - 1);

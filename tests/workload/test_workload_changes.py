@@ -15,8 +15,9 @@ from schedlab.runs.collection import Kept
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload import workload_files
 from schedlab.workload.changes import Change, parse_change, workload_title
-from schedlab.workload.model import Time, WorkloadFile
+from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import text_of
+from schedlab.workload.times import Time
 
 CONTENT = {
     "tasks": {

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab.workload.model import AwaitAll, Drawn, Fork, Loop, Step, Time, awaiting
+from schedlab.workload.model import AwaitAll, Fork, Loop, Step, awaiting
 from schedlab.workload.text import Numbers, text_of
+from schedlab.workload.times import Drawn, Time
 from test_workload_files import TICK, complaint, program, read
 
 WORKER = {"loop": 1, "run": 1}
@@ -226,8 +227,8 @@ def test_tasks_that_draw_need_no_starter(tmp_path: Path) -> None:
         ({"tasks": {"a": {"loop": 1, "exit": 256}}}, "tasks.a.exit: 256: expected a whole number"),
         ({"tasks": {"a": {"run": {"to": 1}}}}, "a `loop` with an end wherever a time is drawn"),
         (
-            {"tasks": {"a": {"loop": 3_000_000, "run": {"to": 1}}}},
-            "fewer times drawn at random: each process has its own steps, here 3000000",
+            {"tasks": {"a": {"loop": 30_000_000, "run": {"to": 1}}}},
+            "fewer times drawn at random: each process has its own steps, here 30000000",
         ),
         ({"tasks": {"a": {"loop": 1, "run": {"from": 1}}}}, "or with `below` in place of `to`"),
         ({"tasks": {"a": {"run": {"to": 1, "below": 2}}}}, "or with `below` in place of `to`"),

@@ -78,7 +78,7 @@ int setgroup(int group, int field, int64_t value); /* enum group_field, of a gro
  * PID 0: the caller. */
 int setaffinity(int pid, const uint64_t *cpus, int words);
 int getaffinity(int pid, uint64_t *cpus, int words);
-int seturgent(int urgent); /* 1: the caller runs before all that policies order; 0: no more */
+int seturgent(int urgent); /* enum urgency: before all that policies order, or not */
 /* Returns the number of rows filled in; with no capacity, of processes. */
 int getpinfo(struct process_info *rows, int capacity);
 int64_t getcontextswitches(void);

@@ -45,6 +45,9 @@ _Noreturn void host_fail(const char *what);
 
 /* The caller becomes the first process of a family, of which no process outlives it. */
 void host_begin_family(void);
+/* The caller starts processes at given times: if the host can do that, nothing that a policy orders
+ * makes it late. Its children are as any. */
+void host_begin_arrivals(void);
 /* Returns zeroed memory, which children that are forked later share, or null if it failed. */
 void *host_shared_memory(uint64_t bytes);
 /* Returns a descriptor to read a file, and the file's size, or -1 if it failed. */

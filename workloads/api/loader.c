@@ -52,6 +52,7 @@ static bool step_is_sound(const struct workload_file_header *header,
 {
     switch (step->kind) {
     case STEP_FORK:
+    case STEP_ARRIVE:
     case STEP_KILL:
         return step->target < header->program_count;
     case STEP_AFFINITY:

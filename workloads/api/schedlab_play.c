@@ -12,6 +12,11 @@ void host_begin_family(void)
 {
 }
 
+void host_begin_arrivals(void)
+{
+    seturgent(URGENT_ALONE);
+}
+
 void *host_shared_memory(uint64_t bytes)
 {
     void *memory = shared_memory((int64_t)bytes);

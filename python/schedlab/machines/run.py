@@ -128,7 +128,7 @@ class Run:
         if self.replay:
             own[WORKLOAD_TEXT] = self.replay.text(self.seed, self.tick_ns)
         elif self.file:
-            own[WORKLOAD_TEXT] = text_of(self.file, self.seed, self.tick_ns)
+            own[WORKLOAD_TEXT] = text_of(self.file, self.seed, self.tick_ns, self.cpus)
         return own
 
 

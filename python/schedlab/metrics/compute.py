@@ -13,7 +13,7 @@ from schedlab.metrics.cpus import CpuAccounts
 from schedlab.metrics.jobs import job_statistics, jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.people import called_by, people_called
-from schedlab.metrics.said import remarks
+from schedlab.metrics.said import late_arrivals, remarks
 from schedlab.metrics.shares import Weights, with_shares
 from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
 from schedlab.metrics.told import told_values
@@ -87,13 +87,15 @@ class _Books:
         workload = processes.filter(pl.col("role") == "workload")
         waits, jobs = (_of_workload(each, workload, len(who)) for each in (latencies, jobs))
         cpus = self._cpus.table()
+        values = told_values(trace, who, called["group"].to_list())
+        late = late_arrivals(values, window, trace.header.tick_ns)
         found = Metrics(
             summary=summary_of(trace, window, processes, cpus, waits, jobs),
             processes=processes.drop("life"),
             groups=groups_of(window, workload, waits, jobs),
             cpus=cpus,
-            values=told_values(trace, who, called["group"].to_list()),
-            said=remarks(trace, window),
+            values=values,
+            said=pl.concat([remarks(trace, window), late]),
         )
         return without_untold(found) if wakeups_untold(trace) else found
 

@@ -48,7 +48,11 @@ def people_called(
         return trace.at(name, row) if len(trace) else row
 
     root = _root(who, window)
-    role = np.where(descendants(who, root), "workload", "other").astype(object)
+    of_the_workload = descendants(who, root)
+    if root >= 0:  # a process that comes from outside while it lives has arrived
+        came = (who.fork_row > window.begin_row) & (at("process", who.fork_row) == 0)
+        of_the_workload |= came & (who.fork_row >= 0)
+    role = np.where(of_the_workload, "workload", "other").astype(object)
     if window.root_pid is None:
         role[_programs(called)] = "workload"
     if root >= 0:

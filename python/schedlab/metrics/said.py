@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What policies said in words."""
+"""What policies said in words, and what is to be said of arrivals."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import polars as pl
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind, said_text
 
+LATE = "late"
+"""By this name the process that lets others arrive tells by how many nanoseconds one came late."""
+LATE_PART = 10
+"""An arrival is late if it is by more than this part of a tick: a fork of the kernel takes its time."""
 SAID_SCHEMA = {"words": pl.String, "times": pl.Int64, "last_ns": pl.Int64, "last": pl.String}
 
 
@@ -41,3 +45,18 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
         schema=SAID_SCHEMA,
         orient="row",
     )
+
+
+def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
+    """A row as those of `remarks` if processes arrived late, else none. `values`: what was told."""
+    late = values.filter(
+        (pl.col("name") == LATE)
+        & (pl.col("pid") == window.root_pid)
+        & (pl.col("value") * LATE_PART > tick_ns)
+    )
+    if late.is_empty():
+        return pl.DataFrame(schema=SAID_SCHEMA)
+    mean, most = late.select(pl.col("value").mean(), pl.col("value").max().alias("most")).row(0)
+    words = f"{mean / 1e6:.2f} ms on the mean, {most / 1e6:.2f} ms at most"
+    told = ("arrivals that came late", len(late), late["time_ns"][-1], words)
+    return pl.DataFrame([told], schema=SAID_SCHEMA, orient="row")

@@ -279,7 +279,7 @@ def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
 
 def _said_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     """How often each remark was made, and with which numbers last."""
-    table = _table("Remarks of the policy", "remark", (heading for heading, _ in runs), narrow)
+    table = _table("Remarks", "remark", (heading for heading, _ in runs), narrow)
     by_words = [{row["words"]: row for row in metrics.said.to_dicts()} for _, metrics in runs]
     lines: list[tuple[str, Format]] = [
         ("times", _count("times")),

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from schedlab.files.json_lines import JsonError, Node, Object, Value, parse
 
@@ -14,11 +17,31 @@ NOT_OF_THE_FILE = 0
 
 
 def parse_change(text: str) -> Change:
-    """The change in a text such as "tasks.cpu.instance=40". ValueError says what is wrong."""
+    """The change in a text such as "tasks.cpu.instance=40", or "tasks.cpu.run.values=@FILE".
+    ValueError says what is wrong."""
     place, equals, value = text.partition("=")
     if not equals or not place.strip() or not value.strip():
         raise ValueError("expected PLACE=VALUE, such as tasks.cpu.instance=40")
-    return place.strip(), value.strip()
+    value = value.strip()
+    return place.strip(), _content(Path(value[1:])) if value.startswith("@") else value
+
+
+def _content(path: Path) -> str:
+    """The value that a file holds: JSON, or else what stands on each of its lines, as an array."""
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"@{path}: expected a text that can be read: {error}") from None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    try:
+        parse(text)
+    except JsonError:
+        return f"[{', '.join(map(_item, lines))}]"
+    return text.strip() if len(lines) != 1 or text.lstrip()[:1] in "[{" else f"[{lines[0]}]"
+
+
+def _item(line: str) -> str:
+    return line if re.fullmatch(r"\d+(\.\d+)?", line) else json.dumps(line)
 
 
 def checked(changes: Iterable[Change]) -> tuple[Change, ...]:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from schedlab.workload.changes import Change
+from schedlab.workload.distributions import Distribution, Uniform, Whole
+from schedlab.workload.times import Drawn, Time
 
 ROOT = "root"
 """The program that starts the tasks."""
@@ -81,52 +83,6 @@ def cpu_list(cpus: int) -> str:
     return ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
 
 
-# --- times
-
-
-@dataclass(frozen=True)
-class Time:
-    """A time in nanoseconds or in ticks: of these, parts of one as well."""
-
-    number: int | Fraction
-    in_ticks: bool = False
-
-    @property
-    def whole_ticks(self) -> bool:
-        return self.in_ticks and self.number == int(self.number)
-
-    def nanoseconds(self, tick_ns: int) -> int:
-        return round(self.number * tick_ns) if self.in_ticks else int(self.number)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A time drawn at random: `first` and a number of steps more, each equally likely."""
-
-    first: Time
-    end: Time
-    step: Time
-    end_counts: bool
-    """May it be the end itself?"""
-
-    @property
-    def whole_ticks(self) -> bool:
-        return self.first.whole_ticks and self.step.whole_ticks
-
-    def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
-        """`below` returns a number from 0 to one less than its argument."""
-        drawn = below(self.choices(tick_ns))
-        if self.whole_ticks:
-            return Time(self.first.number + drawn * self.step.number, in_ticks=True)
-        return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
-
-    def choices(self, tick_ns: int) -> int:
-        """How many times there are."""
-        span = self.end.nanoseconds(tick_ns) - self.first.nanoseconds(tick_ns)
-        step = max(self.step.nanoseconds(tick_ns), 1)
-        return max(span // step + 1 if self.end_counts else -(-span // step), 1)
-
-
 # --- what a process does
 
 
@@ -135,7 +91,7 @@ class Step:
     """A line of the simulator's text form (docs/simulator.md): words, a time, words."""
 
     words: str
-    time: Time | Drawn | None = None
+    time: Time | Drawn | Distribution | None = None
     after: str = ""
 
 
@@ -166,6 +122,13 @@ class Loop:
 
 
 Item = Step | Fork | Meet | AwaitAll | Loop
+
+
+def mean_ns(time: Time | Drawn | Distribution, tick_ns: int) -> float:
+    """The mean of a time, in nanoseconds."""
+    if isinstance(time, Time):
+        return time.nanoseconds(tick_ns)
+    return time.mean_ns(tick_ns) if isinstance(time, Drawn) else time.moments_ns(tick_ns)[0]
 
 
 def looped(rounds: float, body: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -200,7 +163,8 @@ def forks(items: Iterable[Item], times: float = 1) -> dict[str, float]:
 def draws_itself(items: Iterable[Item]) -> bool:
     """Is there a time drawn at random?"""
     return any(
-        isinstance(item, Step) and isinstance(item.time, Drawn) for item in everything(items)
+        isinstance(item, Step) and isinstance(item.time, Drawn | Distribution)
+        for item in everything(items)
     )
 
 
@@ -265,18 +229,23 @@ class TaskGroup:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """The gaps before each instance, drawn at random."""
+    """When instances come: after gaps, which are drawn at random, or at given times."""
 
-    distribution: str
-    mean: Time
+    gaps: Distribution | None
+    times: tuple[Time, ...] = ()
+    """Without gaps."""
+    batch: Whole = field(default_factory=Whole)
+    """How many come at a time."""
 
-    def draw(self, generator: random.Random, tick_ns: int) -> int:
-        """The next gap, in nanoseconds."""
-        mean = self.mean.nanoseconds(tick_ns)
-        number = generator.random()
-        if self.distribution == "uniform":
-            return round(2 * mean * number)
-        return round(-mean * math.log(1 - number))
+    def starts(self, uniform: Uniform, tick_ns: int, scale: float) -> Iterator[int]:
+        """Their times in nanoseconds, from when they begin, without end if there are gaps: these are
+        `scale` times as long."""
+        time = 0
+        for given in self.times:
+            yield from [given.nanoseconds(tick_ns)] * self.batch.draw(uniform)
+        while self.gaps:
+            time += max(round(scale * self.gaps.drawn_ns(uniform, tick_ns)), 0)
+            yield from [time] * self.batch.draw(uniform)
 
 
 @dataclass(frozen=True)
@@ -291,15 +260,23 @@ class Task:
     attributes: Mapping[str, int]
     body: tuple[Item, ...]
     """What each instance does."""
+    drawn: Mapping[str, Whole] = field(default_factory=dict)
+    """Attributes that are drawn for each instance."""
 
-    def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
-        """The time at which each instance begins, in nanoseconds since the machine's begin."""
-        time = self.delay.nanoseconds(tick_ns)
+    @property
+    def arrives(self) -> bool:
+        """Do its instances come at given times, whatever runs then?"""
+        return bool(self.arrivals or self.delay.number)
+
+    def starts(self, seed: int, tick_ns: int, scale: float) -> Iterator[int]:
+        """The time at which each instance begins, in nanoseconds since the machine's begin. `scale`: of
+        the gaps between arrivals."""
+        begin = self.delay.nanoseconds(tick_ns)
         generator = random.Random(f"{seed}/{self.name}")
-        for _ in range(self.instances):
-            if self.arrivals:
-                time += self.arrivals.draw(generator, tick_ns)
-            yield time
+        if not self.arrivals:
+            return itertools.repeat(begin, self.instances)
+        times = self.arrivals.starts(generator.random, tick_ns, scale)
+        return (begin + time for time in itertools.islice(times, self.instances))
 
 
 @dataclass(frozen=True)
@@ -343,6 +320,8 @@ class WorkloadFile:
     groups: tuple[TaskGroup, ...]
     notes: tuple[str, ...]
     """What in it has no effect."""
+    load: float | None = None
+    """The part of all CPUs that the work of what arrives is to take; None: as its gaps say."""
     source: str = field(default="", compare=False, repr=False)
     """The whole file as it is on the disk."""
 
@@ -358,7 +337,10 @@ class WorkloadFile:
         return tuple(
             name
             for name in GIVEN
-            if any(name in task.attributes or _sets(task, name) for task in self.tasks)
+            if any(
+                name in task.attributes or name in task.drawn or _sets(task, name)
+                for task in self.tasks
+            )
         )
 
     @property
@@ -366,6 +348,42 @@ class WorkloadFile:
         """The tasks of which tasks start processes, and how many processes they have in all."""
         by_tasks = {each for task in self.tasks for each in forks(task.body)}
         return {name: count for name, count in self._played().items() if name in by_tasks}
+
+    def work_ns(self, task: Task, tick_ns: int) -> float:
+        """How long an instance computes on the mean, with all that it forks; may be infinite, or nan
+        where that depends on the run."""
+        return self._work_of(task.body, tick_ns, len(self.tasks))
+
+    def _work_of(self, items: Iterable[Item], tick_ns: int, depth: int) -> float:
+        total = 0.0
+        named = {task.name: task for task in self.tasks}
+        for item in items:
+            if isinstance(item, Loop):
+                total += item.rounds * self._work_of(item.body, tick_ns, depth)
+            elif isinstance(item, Fork):
+                inner = (
+                    self._work_of(named[item.task].body, tick_ns, depth - 1) if depth else math.inf
+                )
+                total += inner
+            elif isinstance(item, Step) and item.words == "run until":
+                return math.nan
+            elif isinstance(item, Step) and item.words == "run" and item.time:
+                total += mean_ns(item.time, tick_ns)
+        return total
+
+    def offered(self, tick_ns: int) -> float:
+        """How many CPUs the work of what arrives after gaps keeps busy on the mean, as the file says
+        it without `load`; nan where that depends on the run."""
+        return sum(
+            task.arrivals.batch.mean * self.work_ns(task, tick_ns) / gap
+            for task in self.tasks
+            if task.arrivals and task.arrivals.gaps
+            if (gap := task.arrivals.gaps.moments_ns(tick_ns)[0])
+        )
+
+    def gap_scale(self, tick_ns: int, cpus: int) -> float:
+        """How many times as long gaps are as the file has them, so that the load is as wanted."""
+        return self.offered(tick_ns) / (self.load * cpus) if self.load else 1
 
     def cpus_missing(self, cpus: int) -> str:
         """Returns the first set of CPUs of which a machine with so many has none, or "" if there is
@@ -383,7 +401,7 @@ class WorkloadFile:
     def drawing(self) -> frozenset[str]:
         """The tasks whose processes do not all do the same: they draw times at random, or start
         processes that do."""
-        found = {task.name for task in self.tasks if draws_itself(task.body)}
+        found = {task.name for task in self.tasks if task.drawn or draws_itself(task.body)}
         for _ in self.tasks:
             found |= {task.name for task in self.tasks if found & forks(task.body).keys()}
         return frozenset(found)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from schedlab.files.json_lines import JsonError, Node, Object
+from schedlab.workload.distributions import Whole
 from schedlab.workload.groups import Groups
 from schedlab.workload.jobs import with_jobs
 from schedlab.workload.model import (
@@ -23,19 +24,22 @@ from schedlab.workload.model import (
     Starter,
     Step,
     Task,
-    Time,
     looped,
 )
+from schedlab.workload.times import Time
 from schedlab.workload.values import (
     COUNT_MAX,
     attributes,
     by_key,
+    distribution,
     drawn,
     members,
     name,
+    number,
     refused,
     rounds,
     time,
+    times,
     whole,
     wrong,
 )
@@ -65,6 +69,12 @@ REFUSED = {
 
 CALL = Step("sleep until", Time(0))
 """What the kernel answers at once: it is over."""
+DRAWN = ("priority", "tickets", "weight", "nice")
+"""Attributes that may be drawn for each process that arrives."""
+BATCH_MAX = 10_000
+_ARRIVALS = (
+    'an object such as {"distribution": "exponential", "mean": 1000}, or {"times": [0, 500]}'
+)
 _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
 _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
@@ -144,16 +154,32 @@ class TaskReader:
                     properties[key].line,
                     f"{properties[key].path}: expected none: it is the `starter` that starts it",
                 )
-        given = self.attributes(properties)
+        drawn_ones = self.drawn(properties)
+        given = self.attributes(
+            {key: node for key, node in properties.items() if key not in drawn_ones}
+        )
+        arrivals = self.arrivals(properties.get("arrivals"), properties.get("instance"))
         return Task(
             name=self.name,
             group=self.group(properties.get("group")),
-            instances=self.instances(properties.get("instance")),
+            instances=self.instances(properties.get("instance"), arrivals),
             delay=time(properties["delay"]) if "delay" in properties else Time(0),
-            arrivals=self.arrivals(properties.get("arrivals"), properties.get("instance")),
+            arrivals=arrivals,
             attributes=given,
             body=with_jobs(given, body),
+            drawn=drawn_ones,
         )
+
+    def drawn(self, properties: dict[str, Node]) -> dict[str, Whole]:
+        """The attributes that are drawn for each instance."""
+        found = {}
+        for key in DRAWN:
+            if key not in properties or not isinstance(properties[key].value, Object):
+                continue
+            if "arrivals" not in properties:
+                raise wrong(properties[key], "a number: what is drawn needs `arrivals`")
+            found[key] = number(properties[key], GIVEN[key].least, GIVEN[key].most)
+        return found
 
     def starter(self) -> Starter:
         properties, body = self.whole(STARTER_KEYS, standard=1)
@@ -171,7 +197,8 @@ class TaskReader:
                 events[0][1].line,
                 f"{events[0][1].path}: expected it within a phase: the task has `phases`",
             )
-        pinned = attributes(properties).get("cpus", GIVEN["cpus"].standard)
+        own = {key: each for key, each in properties.items() if key == "cpus"}
+        pinned = attributes(own).get("cpus", GIVEN["cpus"].standard)
         inner = self.phases(phases, pinned) if phases else self.sequence(self.node, events)
         return properties, looped(rounds(properties.get("loop"), standard), inner)
 
@@ -223,8 +250,12 @@ class TaskReader:
             found[TASKGROUP] = self.shared.groups.number(properties[TASKGROUP])
         return found
 
-    def instances(self, node: Node | None) -> int:
-        return 1 if node is None else whole(node, 0, INSTANCES_MAX)
+    def instances(self, node: Node | None, arrivals: Arrivals | None) -> int:
+        """Where it is not said: 1, or as many as there are times at which they come."""
+        if node is not None:
+            return whole(node, 0, INSTANCES_MAX)
+        listed = arrivals is not None and not arrivals.gaps
+        return len(arrivals.times) * max(arrivals.batch.values) if arrivals and listed else 1
 
     def group(self, node: Node | None) -> str:
         if node is None:
@@ -237,17 +268,19 @@ class TaskReader:
     def arrivals(self, node: Node | None, instances: Node | None) -> Arrivals | None:
         if node is None:
             return None
-        expected = 'an object such as {"distribution": "exponential", "mean": 1000}'
-        found = by_key(node, expected, ("distribution", "mean"))
-        if len(found) < 2:
-            raise wrong(node, expected)
-        distribution = found["distribution"].value
-        if distribution not in ("uniform", "exponential"):
-            raise wrong(found["distribution"], '"uniform" or "exponential"')
-        mean = time(found["mean"])
-        if mean.nanoseconds(10**9) * self.instances(instances) > ARRIVALS_MAX:
-            raise wrong(found["mean"], "a shorter time: arrivals would go on for years")
-        return Arrivals(str(distribution), mean)
+        given = dict(members(node, _ARRIVALS))
+        batch = number(given["batch"], 1, BATCH_MAX) if "batch" in given else Whole()
+        if "times" in given:
+            found = by_key(node, _ARRIVALS, ("times", "batch"))
+            return Arrivals(None, times(found["times"]), batch)
+        if "distribution" not in given:
+            raise wrong(node, _ARRIVALS)
+        gaps = distribution(node, ("batch",))
+        mean = gaps.moments_ns(10**9)[0]
+        count = whole(instances, 0, INSTANCES_MAX) if instances else 1
+        if mean * count > ARRIVALS_MAX:
+            raise wrong(given.get("mean", node), "a shorter time: arrivals would go on for years")
+        return Arrivals(gaps, (), batch)
 
     # --- events
 

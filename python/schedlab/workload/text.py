@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from schedlab.workload.distributions import Distribution, uniform_of
 from schedlab.workload.model import (
     GIVEN,
     ROOT,
     AwaitAll,
-    Drawn,
     Fork,
     Item,
     Loop,
@@ -18,12 +18,12 @@ from schedlab.workload.model import (
     Starter,
     Step,
     Task,
-    Time,
     WorkloadFile,
     awaiting,
     draws_itself,
     everything,
 )
+from schedlab.workload.times import Drawn, Time
 
 FINISHED = "finished"
 """The channel by which the first process learns that those have ended that are not its children."""
@@ -55,9 +55,10 @@ class Numbers:
         return Numbers(self.next() + self.children)
 
 
-def text_of(file: WorkloadFile, seed: int, tick_ns: int) -> str:
-    """All of it: channels, and the programs, the first process's first."""
-    return _Writer(file, seed, tick_ns).text()
+def text_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> str:
+    """All of it: channels, and the programs, the first process's first. `cpus`: of the machine, of
+    which what arrives takes a part if the file says which (`load`)."""
+    return _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus)).text()
 
 
 def length(file: WorkloadFile) -> float:
@@ -115,52 +116,59 @@ def _is_unrolled(loop: Loop) -> bool:
 class _Writer:
     """Writes one text."""
 
-    def __init__(self, file: WorkloadFile, seed: int, tick_ns: int) -> None:
+    def __init__(self, file: WorkloadFile, seed: int, tick_ns: int, gap_scale: float) -> None:
         self.file = file
         self.seed = seed
         self.tick_ns = tick_ns
+        self.gap_scale = gap_scale
         self.tasks = {task.name: task for task in file.tasks}
         self.drawing = file.drawing()
         self.forked = file.forked
+        self.attribute_names = file.attributes
         self.parties = file.parties()
-        self.programs: dict[str, list[str]] = {}
-        self.own = 0
-        """Programs so far that one process has for itself."""
+        self.bodies = {task.name: awaiting(task.body)[0] for task in file.tasks}
+        self.own: list[str] = []
+        """The texts of programs that one process has for itself."""
 
     def text(self) -> str:
-        self.programs[ROOT] = []
-        for task in self.file.tasks:
-            if task.name not in self.drawing:
-                self.programs[task.name] = list(self.program(task, None))
+        shared = [
+            _program(task.name, self.program(task, None))
+            for task in self.file.tasks
+            if task.name not in self.drawing
+        ]
         starter = self.file.starter
-        self.programs[ROOT] += self.starter(starter) if starter else self.root()
-        lines = [f"channel {name} {count}" for name, count in self.file.channels.items()]
-        for name, program in self.programs.items():
-            lines += ["", f"program {name}", *(f"  {line}" for line in program)]
-        return "\n".join(lines) + "\n"
+        root = _program(ROOT, self.starter(starter) if starter else self.root())
+        channels = (f"channel {name} {count}\n" for name, count in self.file.channels.items())
+        return "".join((*channels, root, *shared, *self.own))
 
     # --- the first process
 
     def root(self) -> Iterator[str]:
-        """Starts all, and waits. It has the best of what tasks are given: they do not delay it."""
+        """Starts all that is there from the begin, lets the others arrive, and waits. It has the best
+        of what tasks are given: they do not delay it."""
         numbers = Numbers(self.seed)
         yield f"group {ROOT}"
         yield from self.groups()
-        for name in self.file.attributes:
+        for name in self.attribute_names:
             best = GIVEN[name].best
             if best is not None:
                 yield GIVEN[name].line(name, best)
         yield "mark begin"
         for when, task, count in self.starts():
-            if when:
-                yield f"sleep until {when}ns"
-            if task.name in self.drawing:
+            if task.arrives:
+                yield from (
+                    f"arrive {self.program_of(task.name, numbers)} {when}ns" for _ in range(count)
+                )
+            elif task.name in self.drawing:
                 for _ in range(count):
                     yield from self.started(task, numbers)
             else:
                 yield from repeated(count, list(self.started(task, numbers)))
         if self.file.duration_ns is not None:
             yield f"sleep until {self.file.duration_ns}ns"
+        elif any(task.arrives for task in self.file.tasks):
+            yield "wait all"
+            yield from self.others_ended()
         else:
             yield from repeated(sum(task.instances for task in self.file.tasks), ["wait"])
             yield from self.others_ended()
@@ -173,10 +181,12 @@ class _Writer:
 
     def starts(self) -> Iterator[tuple[int, Task, int]]:
         """Time, task, and how many of it; in order of time, then of the file."""
+        end = math.inf if self.file.duration_ns is None else self.file.duration_ns
         starts = [
             (when, place)
             for place, task in enumerate(self.file.tasks)
-            for when in task.starts(self.seed, self.tick_ns)
+            for when in task.starts(self.seed, self.tick_ns, self.gap_scale)
+            if not task.arrives or when < end
         ]
         together: dict[tuple[int, int], int] = {}
         for start in sorted(starts):
@@ -217,30 +227,38 @@ class _Writer:
         child = numbers.child() if numbers else None
         if name not in self.drawing:
             return name
-        self.own += 1
-        own = f"{name}@{self.own}"
-        self.programs[own] = []
-        self.programs[own] += self.program(self.tasks[name], child)
+        own = f"{name}@{len(self.own) + 1}"
+        place = len(self.own)
+        self.own.append("")  # its children come behind it
+        self.own[place] = _program(own, self.program(self.tasks[name], child))
         return own
 
     def program(self, task: Task, numbers: Numbers | None) -> Iterator[str]:
         """One that tasks fork sees to its attributes itself: several may fork it at once, and none
         could say which process it means. With a starter all do, as programs of our kernel."""
-        yield f"group {task.group}"
         forked = task.name in self.forked
-        if self.file.starter:
+        if task.arrives:
+            yield from self.attributes(task, numbers)
+        yield f"group {task.group}"
+        if task.arrives:
+            pass
+        elif self.file.starter:
             yield from (GIVEN[key].line(key, value) for key, value in task.attributes.items())
         elif forked:
             yield from self.attributes(task)
-        yield from self.lines(task.body, numbers)
+        yield from self._lines(self.bodies[task.name], numbers)
         if forked and self.file.duration_ns is None:
             yield f"give {FINISHED}"
 
-    def attributes(self, task: Task) -> list[str]:
-        """All that the file gives to anyone."""
+    def attributes(self, task: Task, numbers: Numbers | None = None) -> list[str]:
+        """All that the file gives to anyone. `numbers`: of the process, if some are drawn for it."""
+        given = dict(task.attributes)
+        if numbers:
+            uniform = uniform_of(numbers.below)
+            given |= {key: whole.draw(uniform) for key, whole in task.drawn.items()}
         return [
-            GIVEN[key].line(key, task.attributes.get(key, GIVEN[key].standard))
-            for key in self.file.attributes
+            GIVEN[key].line(key, given.get(key, GIVEN[key].standard))
+            for key in self.attribute_names
         ]
 
     # --- what they do
@@ -265,7 +283,7 @@ class _Writer:
 
     def step(self, step: Step, numbers: Numbers | None) -> str:
         time = step.time
-        if isinstance(time, Drawn):
+        if isinstance(time, Drawn | Distribution):
             assert numbers is not None
             time = time.draw(numbers.below, self.tick_ns)
         words = (step.words, self.time(step.words, time) if time else "", step.after)
@@ -279,6 +297,10 @@ class _Writer:
 
 
 BEGIN = Step("mark begin")
+
+
+def _program(name: str, lines: Iterable[str]) -> str:
+    return "\n".join(("", f"program {name}", *(f"  {line}" for line in lines), ""))
 
 
 def repeated(count: float, lines: list[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -11,7 +12,18 @@ from fractions import Fraction
 from typing import TypeGuard
 
 from schedlab.files.json_lines import JsonError, Node, Object, Value
-from schedlab.workload.model import CPUS_MAX, GIVEN, TASKGROUP, Attribute, CpuSet, Drawn, Time
+from schedlab.workload.distributions import (
+    Constant,
+    Distribution,
+    Even,
+    Exponential,
+    LogNormal,
+    Mixture,
+    Pareto,
+    Whole,
+)
+from schedlab.workload.model import CPUS_MAX, GIVEN, TASKGROUP, Attribute, CpuSet
+from schedlab.workload.times import Drawn, Time
 
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
@@ -88,10 +100,12 @@ def time(node: Node) -> Time:
     raise wrong(node, 'a time: a number of microseconds, or a text such as "3ms" or "5ticks"')
 
 
-def drawn(node: Node) -> Time | Drawn:
-    """A time; or, ours, an object that says between which times it is drawn at random."""
+def drawn(node: Node) -> Time | Drawn | Distribution:
+    """A time; or, ours, an object that says how it is drawn at random."""
     if not isinstance(node.value, Object):
         return time(node)
+    if any(key == "distribution" for key, _ in node.value.members):
+        return distribution(node)
     found = by_key(node, _DRAWN, ("from", "to", "below", "step"))
     if ("to" in found) == ("below" in found):
         raise wrong(node, f"{_DRAWN}, or with `below` in place of `to`")
@@ -107,6 +121,118 @@ def drawn(node: Node) -> Time | Drawn:
 
 
 _DRAWN = 'a time, or an object such as {"from": 0, "to": "1tick", "step": "10ns"}'
+
+
+# --- distributions
+
+_KEYS = {
+    "constant": ("mean",),
+    "uniform": ("mean",),
+    "exponential": ("mean",),
+    "lognormal": ("mean", "sigma"),
+    "pareto": ("mean", "least", "most", "shape"),
+    "hyperexponential": ("means", "weights"),
+    "values": ("values", "weights"),
+}
+"""What is said of each distribution."""
+_DISTRIBUTION = 'an object such as {"distribution": "exponential", "mean": 1000}'
+VALUES_MAX = 1_000_000
+_SIGMA_MAX = 10
+_SHAPE_MAX = 1000
+
+
+def distribution(node: Node, others: tuple[str, ...] = ()) -> Distribution:
+    """A distribution of times. `others`: keys of the object that say something else."""
+    given = dict(members(node, _DISTRIBUTION))
+    kind = given["distribution"].value if "distribution" in given else None
+    if not isinstance(kind, str) or kind not in _KEYS:
+        raise wrong(given.get("distribution", node), f"a `distribution`: {', '.join(_KEYS)}")
+    found = by_key(node, _DISTRIBUTION, ("distribution", *_KEYS[kind], *others))
+    if kind == "pareto":
+        return _pareto(node, found)
+    if kind in ("hyperexponential", "values"):
+        key, part = ("means", Exponential) if kind == "hyperexponential" else ("values", Constant)
+        times = tuple(part(time(each)) for each in _several(_needed(node, found, key)))
+        return Mixture(times, weights(found.get("weights"), len(times)))
+    mean = time(_needed(node, found, "mean"))
+    if kind == "lognormal":
+        return LogNormal(mean, real(_needed(node, found, "sigma"), 0, _SIGMA_MAX))
+    return {"constant": Constant, "uniform": Even, "exponential": Exponential}[kind](mean)
+
+
+def _pareto(node: Node, found: Mapping[str, Node]) -> Pareto:
+    """By its mean, or from a least time on."""
+    shape = real(_needed(node, found, "shape"), 0.01, _SHAPE_MAX)
+    if "mean" in found and not found.keys() & {"least", "most"}:
+        if shape <= 1:
+            raise wrong(found["shape"], "a number above 1: else there is no mean")
+        return Pareto(_length(found["mean"]) * (shape - 1) / shape, shape)
+    least = _length(_needed(node, found, "least"))
+    most = _length(found["most"]) if "most" in found else math.inf
+    if "mean" in found or least >= most:
+        raise wrong(node, "either `mean`, or `least` and a `most` above it, with `shape`")
+    if math.isinf(most) and shape <= 1:
+        raise wrong(found["shape"], "a number above 1, or a `most`: else there is no mean")
+    return Pareto(least, shape, most)
+
+
+def _length(node: Node) -> int:
+    """Nanoseconds."""
+    found = time(node)
+    if found.in_ticks or found.number == 0:
+        raise wrong(node, "a time longer than 0, and not in ticks")
+    return int(found.number)
+
+
+def _needed(node: Node, found: Mapping[str, Node], key: str) -> Node:
+    if key not in found:
+        raise wrong(node, f"`{key}` in it")
+    return found[key]
+
+
+def _several(node: Node) -> tuple[Node, ...]:
+    if not isinstance(node.value, tuple) or not 1 <= len(node.value) <= VALUES_MAX:
+        raise wrong(node, f"an array of 1 to {VALUES_MAX} values")
+    return node.value
+
+
+def real(node: Node, least: float, most: float) -> float:
+    """A number within bounds."""
+    if not is_number(node.value) or not least <= node.value <= most:
+        raise wrong(node, f"a number from {least} to {most}")
+    return float(node.value)
+
+
+def times(node: Node) -> tuple[Time, ...]:
+    """Times, none before the one that stands before it."""
+    found = tuple(time(each) for each in _several(node))
+    if any(a.nanoseconds(10**6) > b.nanoseconds(10**6) for a, b in itertools.pairwise(found)):
+        raise wrong(node, "times in their order")
+    return found
+
+
+def weights(node: Node | None, count: int) -> tuple[float, ...]:
+    """A weight for each of so many; none given: they are alike."""
+    if node is None:
+        return (1.0,) * count
+    found = tuple(real(each, 0, 10**12) for each in _several(node))
+    if len(found) != count or sum(found) <= 0:
+        raise wrong(node, f"{count} weights, not all of them 0: one for each value")
+    return found
+
+
+def number(node: Node, least: int, most: int) -> Whole:
+    """A whole number that may be drawn anew each time."""
+    if not isinstance(node.value, Object):
+        return Whole((whole(node, least, most),), (1.0,))
+    expected = 'a whole number, or an object such as {"values": [1, 5], "weights": [9, 1]}'
+    found = by_key(node, expected, ("values", "weights", "from", "to"))
+    if found.keys() == {"from", "to"}:
+        first = whole(found["from"], least, most)
+        last = whole(found["to"], first, min(most, first + VALUES_MAX - 1))
+        return Whole(tuple(range(first, last + 1)), (1.0,) * (last - first + 1))
+    values = tuple(whole(each, least, most) for each in _several(_needed(node, found, "values")))
+    return Whole(values, weights(found.get("weights"), len(values)))
 
 
 def seconds(node: Node) -> int | None:

@@ -24,6 +24,7 @@ from schedlab.workload.values import (
     NAME_WORDS,
     by_key,
     members,
+    real,
     refused,
     seconds,
     wrong,
@@ -31,7 +32,7 @@ from schedlab.workload.values import (
 
 SUFFIX = ".json"
 PIDS_MAX = 2**31 - 10
-LINES_MAX = 2_000_000
+LINES_MAX = 20_000_000
 """The most lines of a text in the simulator's form: random draws make it long."""
 
 PRIORITIES_STAY = "whether locks pass priorities on is the matter of the policy"
@@ -84,6 +85,17 @@ def description(path: Path) -> str:
     return str(told.value).partition(". ")[0].removesuffix(".") if told else ""
 
 
+def check_load(node: Node, file: WorkloadFile) -> None:
+    """Raises JsonError unless it is known how much arrives."""
+    offered = file.offered(10**6)
+    if not 0 < offered < math.inf:
+        raise wrong(
+            node,
+            "no load, or a task with gaps between its arrivals (`arrivals`, `distribution`) whose"
+            " `loop` has an end and which computes for a time that is known beforehand",
+        )
+
+
 class _Reader:
     """Reads one file."""
 
@@ -93,7 +105,7 @@ class _Reader:
         self.top = by_key(
             node,
             "an object with `tasks`",
-            ("description", "global", "starter", "tasks", "groups", "resources"),
+            ("description", "global", "load", "starter", "tasks", "groups", "resources"),
         )
         if "tasks" not in self.top:
             raise wrong(node, "an object with `tasks`")
@@ -126,7 +138,10 @@ class _Reader:
             self.shared.channels,
             self.shared.groups.all(),
             tuple(self.notes),
+            real(self.top["load"], 0.001, 1000) if "load" in self.top else None,
         )
+        if "load" in self.top:
+            check_load(self.top["load"], file)
         self.check_size(file)
         return file
 

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""What is drawn at random for each process that arrives: times by a distribution, whole numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from statistics import NormalDist
+
+from schedlab.workload.times import Time
+
+Uniform = Callable[[], float]
+"""Returns a number between 0 and 1, neither of which it is."""
+_STEPS = 2**53
+
+
+def uniform_of(below: Callable[[int], int]) -> Uniform:
+    """Numbers between 0 and 1 by `below`, which returns one from 0 to one less than its argument."""
+    return lambda: (below(_STEPS) + 0.5) / _STEPS
+
+
+def _chosen(weights: tuple[float, ...], number: float) -> int:
+    """Which of the weighted, by a number between 0 and 1."""
+    sums = tuple(accumulate(weights))
+    place = number * sums[-1]
+    return next((i for i, upto in enumerate(sums) if place < upto), len(sums) - 1)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A distribution of times. All figures are nanoseconds, for a given length of a tick."""
+
+    def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
+        """The next one, to the nanosecond; `below` as for `uniform_of`."""
+        return Time(max(round(self.drawn_ns(uniform_of(below), tick_ns)), 0))
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        raise NotImplementedError
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        """The means of the time and of its square; the second may be infinite."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Constant(Distribution):
+    """Always the same."""
+
+    mean: Time
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        return self.mean.nanoseconds(tick_ns)
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        mean = self.mean.nanoseconds(tick_ns)
+        return mean, mean**2
+
+
+@dataclass(frozen=True)
+class Even(Distribution):
+    """Each time from 0 to twice the mean is as likely."""
+
+    mean: Time
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        return 2 * self.mean.nanoseconds(tick_ns) * uniform()
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        mean = self.mean.nanoseconds(tick_ns)
+        return mean, 4 * mean**2 / 3
+
+
+@dataclass(frozen=True)
+class Exponential(Distribution):
+    """Without memory."""
+
+    mean: Time
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        return -self.mean.nanoseconds(tick_ns) * math.log(1 - uniform())
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        mean = self.mean.nanoseconds(tick_ns)
+        return mean, 2 * mean**2
+
+
+@dataclass(frozen=True)
+class LogNormal(Distribution):
+    """Its logarithm is normally distributed, with the standard deviation `sigma`."""
+
+    mean: Time
+    sigma: float
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        mean = self.mean.nanoseconds(tick_ns)
+        return mean * math.exp(self.sigma * NormalDist().inv_cdf(uniform()) - self.sigma**2 / 2)
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        mean = self.mean.nanoseconds(tick_ns)
+        return mean, mean**2 * math.exp(self.sigma**2)
+
+
+@dataclass(frozen=True)
+class Pareto(Distribution):
+    """Longer than x with a probability that falls with the power `shape` of x, from `least` on, and
+    up to `most` if it is bounded."""
+
+    least: float
+    """Nanoseconds."""
+    shape: float
+    most: float = math.inf
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        cut = 1 - (self.least / self.most) ** self.shape
+        return float(self.least * (1 - uniform() * cut) ** (-1 / self.shape))
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        return self._moment(1), self._moment(2)
+
+    def _moment(self, power: int) -> float:
+        shape, least, most = self.shape, self.least, self.most
+        if math.isinf(most):
+            return float(shape * least**power / (shape - power)) if shape > power else math.inf
+        density = shape * least**shape / (1 - (least / most) ** shape)
+        if shape == power:
+            return float(density * math.log(most / least))
+        grown = power - shape
+        return float(density * (most**grown - least**grown) / grown)
+
+
+@dataclass(frozen=True)
+class Mixture(Distribution):
+    """One of several distributions, chosen by weight."""
+
+    parts: tuple[Distribution, ...]
+    weights: tuple[float, ...]
+
+    def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
+        return self.parts[_chosen(self.weights, uniform())].drawn_ns(uniform, tick_ns)
+
+    def moments_ns(self, tick_ns: int) -> tuple[float, float]:
+        moments = [part.moments_ns(tick_ns) for part in self.parts]
+        first, second = (
+            sum(weight * each[power] for weight, each in zip(self.weights, moments, strict=True))
+            / sum(self.weights)
+            for power in (0, 1)
+        )
+        return first, second
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number drawn from several, by weight; else it is 1."""
+
+    values: tuple[int, ...] = (1,)
+    weights: tuple[float, ...] = (1.0,)
+
+    @property
+    def mean(self) -> float:
+        pairs = zip(self.values, self.weights, strict=True)
+        return sum(value * weight for value, weight in pairs) / sum(self.weights)
+
+    def draw(self, uniform: Uniform) -> int:
+        """The next one."""
+        return self.values[_chosen(self.weights, uniform())]

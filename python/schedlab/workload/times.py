@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Times of a workload file: given, or drawn with equal chances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Time:
+    """A time in nanoseconds or in ticks: of these, parts of one as well."""
+
+    number: int | Fraction
+    in_ticks: bool = False
+
+    @property
+    def whole_ticks(self) -> bool:
+        return self.in_ticks and self.number == int(self.number)
+
+    def nanoseconds(self, tick_ns: int) -> int:
+        return round(self.number * tick_ns) if self.in_ticks else int(self.number)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A time drawn at random: `first` and a number of steps more, each equally likely."""
+
+    first: Time
+    end: Time
+    step: Time
+    end_counts: bool
+    """May it be the end itself?"""
+
+    @property
+    def whole_ticks(self) -> bool:
+        return self.first.whole_ticks and self.step.whole_ticks
+
+    def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
+        """`below` returns a number from 0 to one less than its argument."""
+        drawn = below(self.choices(tick_ns))
+        if self.whole_ticks:
+            return Time(self.first.number + drawn * self.step.number, in_ticks=True)
+        return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
+
+    def choices(self, tick_ns: int) -> int:
+        """How many times there are."""
+        span = self.end.nanoseconds(tick_ns) - self.first.nanoseconds(tick_ns)
+        step = max(self.step.nanoseconds(tick_ns), 1)
+        return max(span // step + 1 if self.end_counts else -(-span // step), 1)
+
+    def mean_ns(self, tick_ns: int) -> float:
+        """The mean, in nanoseconds."""
+        steps = (self.choices(tick_ns) - 1) / 2
+        return self.first.nanoseconds(tick_ns) + steps * self.step.nanoseconds(tick_ns)

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIM_ENGINE_ARRIVALS_H
+#define SIM_ENGINE_ARRIVALS_H
+
+/*
+ * Processes that arrive: they come at their time, whatever runs. The process whose step it is
+ * waits meanwhile, and has no part in it: they are forked from outside, as its children.
+ */
+
+#include "abi/cpu_list.h"
+#include "policies/support/attributes.h"
+#include "sim/engine/family.h"
+
+static void store_attribute(struct simulator *simulator, uint32_t here, struct process *process,
+                            enum attribute_kind kind, uint64_t value)
+{
+    record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
+    STORE_ATTRIBUTE(&process->task, kind, value);
+}
+
+/* The list has a CPU of the machine: sim/checks.c. */
+static void store_affinity(struct simulator *simulator, uint32_t here, struct process *process,
+                           const char *list)
+{
+    struct cpu_set set;
+    uint32_t cpus = simulator->scheduler.cpus;
+    cpu_list_read(list, set.words);
+    uint32_t count = cpu_set_limit(&set, cpus);
+    for (uint32_t word = 0; word * 64 < cpus; word++)
+        record(simulator, here, TRACE_AFFINITY, process, word, set.words[word]);
+    cpu_set_give(&process->task, &simulator->cpu_sets[process->task.slot], &set, count, cpus);
+    simulator->affinity_used |= process->task.cpus != NULL;
+}
+
+/* What the process would set itself before all else, it has before a policy sees it. */
+static void take_first_attributes(struct simulator *simulator, struct process *process)
+{
+    const struct workload_step *step;
+    while ((step = step_of(simulator, process))->target == WORKLOAD_SELF) {
+        if (step->kind == STEP_ATTRIBUTE)
+            store_attribute(simulator, OUTSIDE, process, step->detail, step->value);
+        else if (step->kind == STEP_AFFINITY)
+            store_affinity(simulator, OUTSIDE, process, simulator->texts[step->value]);
+        else
+            return;
+        advance(simulator, process);
+    }
+}
+
+/* The child of a process that has come to this step. */
+static void arrive(struct simulator *simulator, struct process *parent)
+{
+    struct process *child = process_create(simulator, NULL, step_of(simulator, parent)->target);
+    if (!child)
+        return;
+    child->parent = parent->task.slot;
+    child->parent_pid = parent->task.pid;
+    child->arrived = true;
+    parent->children++;
+    record(simulator, OUTSIDE, TRACE_FORK, NULL, pid_of(child), 0);
+    take_first_attributes(simulator, child);
+    make_runnable(simulator, OUTSIDE, child, ENQUEUE_NEW, NULL);
+    advance(simulator, parent);
+}
+
+static bool awaits_arrival(const struct simulator *simulator, const struct process *process)
+{
+    const struct workload_step *step = step_of(simulator, process);
+    return step->kind == STEP_ARRIVE && step->value > simulator->now;
+}
+
+static void start_arrival(struct simulator *simulator, struct process *process)
+{
+    process->link = timer_number_of(simulator->timers.started);
+    timers_start_arrival(&simulator->timers, step_of(simulator, process)->value,
+                         process->task.slot);
+}
+
+/* The next arrival is due. Its parent waits on, if another one is to come. */
+static void arrive_next(struct simulator *simulator)
+{
+    simulator->now = simulator->timers.heap[0].when;
+    struct timer due = timers_take(&simulator->timers);
+    struct process *parent = process_at(simulator, timer_slot(&due));
+    if (simulator->timers.dead > 0)
+        drop_dead_timers(simulator);
+    do
+        arrive(simulator, parent);
+    while (step_of(simulator, parent)->kind == STEP_ARRIVE && !awaits_arrival(simulator, parent) &&
+           simulator->status == SIMULATOR_TIME);
+    if (awaits_arrival(simulator, parent)) {
+        start_arrival(simulator, parent);
+        return;
+    }
+    parent->waits = WAIT_CHILD; /* its step is another by now, which it has not done */
+    make_runnable(simulator, OUTSIDE, parent, ENQUEUE_WOKEN, NULL);
+}
+
+/* The parent has come too late. */
+static void tell_late(struct simulator *simulator, const struct cpu *cpu, uint64_t time)
+{
+    static const char name[] = "late";
+    uint64_t label = 0;
+    memcpy(&label, name, sizeof(name) - 1);
+    record(simulator, cpu->id, TRACE_MARK, cpu->current, MARK_NAME, label);
+    record(simulator, cpu->id, TRACE_MARK, cpu->current, MARK_VALUE, time);
+}
+
+static void act_arrive(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    if (awaits_arrival(simulator, process)) {
+        start_arrival(simulator, process);
+        block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
+        return;
+    }
+    uint64_t late = simulator->now - step_of(simulator, process)->value;
+    if (late > 0)
+        tell_late(simulator, cpu, late);
+    arrive(simulator, process);
+}
+
+#endif

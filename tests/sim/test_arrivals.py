@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Processes that arrive come at their time, whatever the scheduler does."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from played import play
+from schedlab import metrics
+from schedlab.metrics.model import Metrics
+from schedlab.workload import workload_files
+from schedlab.workload.model import WorkloadFile
+from schedlab.workload.text import text_of
+from simulator_command import simulate
+
+TICK_NS = 1_000_000
+FIRST_COME = ("--policy", "rr", "--set", "slice=1000")
+"""No slice ends before the work: first come, first served."""
+
+
+def read(tmp_path: Path, content: object) -> WorkloadFile:
+    path = tmp_path / "open.json"
+    path.write_text(json.dumps(content))
+    return workload_files.read(path)
+
+
+def open_job(instances: int, **task: object) -> dict[str, object]:
+    gaps = {"distribution": "exponential", "mean": 12_500}
+    return {"instance": instances, "arrivals": gaps, "loop": 1, "run": 10_000, **task}
+
+
+def open_load(instances: int, **task: object) -> dict[str, object]:
+    return {"tasks": {"job": open_job(instances, **task)}}
+
+
+def measured(tmp_path: Path, text: str, *options: str) -> Metrics:
+    """What comes of it in the simulator without costs."""
+    path = tmp_path / "trace.bin"
+    done = simulate(tmp_path, text, "--costs", "none", "--trace", str(path), *options)
+    assert done.returncode == 0, done.stderr
+    return metrics.measure(path)
+
+
+def jobs(found: Metrics) -> pl.DataFrame:
+    return found.processes.filter(pl.col("role") == "workload").sort("fork_ns", "pid")
+
+
+def lindley(arrivals: np.ndarray, work: np.ndarray) -> np.ndarray:
+    """When each ends that is served first come, first served, by one server (D. Lindley 1952)."""
+    ends = np.empty_like(arrivals)
+    end = 0
+    for job, (when, takes) in enumerate(zip(arrivals.tolist(), work.tolist(), strict=True)):
+        ends[job] = end = max(end, when) + takes
+    return ends
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_each_job_is_as_lindleys_recursion_has_it(tmp_path: Path, seed: int) -> None:
+    work = {"from": 0, "to": "20ms", "step": "1ns"}
+    text = text_of(read(tmp_path, open_load(2_000, run=work)), seed, TICK_NS)
+    found = jobs(measured(tmp_path, text, *FIRST_COME))
+    when = np.array([int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)])
+    own = np.array([int(time) for time in re.findall(r"  run (\d+)ns", text)])
+    assert found["fork_ns"].to_list() == when.tolist()
+    assert found["exit_ns"].to_list() == lindley(when, own).tolist()
+
+
+def test_hogs_make_no_arrival_late(tmp_path: Path) -> None:
+    hogs = {"instance": 4, "loop": 1, "run": "1s"}
+    content = {"tasks": {"hog": hogs, "job": open_job(50, run=100)}}
+    text = text_of(read(tmp_path, content), 1, TICK_NS)
+    for policy in ("rr", "mlfq", "lottery", "priority"):
+        found = jobs(measured(tmp_path, text, "--policy", policy)).filter(pl.col("group") == "job")
+        when = [int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)]
+        assert found["fork_ns"].to_list() == when
+
+
+URGENT = """
+program root
+  mark begin
+  fork hog
+  arrive job 1500us
+  arrive job 2500us
+  wait all
+  mark end
+program hog
+  priority 5
+  group hog
+  run 10ms
+program job
+  priority 1
+  cpus 0
+  group job
+  run 100us
+"""
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_a_job_has_its_attributes_when_the_policy_first_sees_it(tmp_path: Path, cpus: int) -> None:
+    found = jobs(measured(tmp_path, URGENT, "--policy", "priority", "--cpus", str(cpus)))
+    job = found.filter(pl.col("group") == "job")
+    assert job["first_run_ns"].to_list() == job["fork_ns"].to_list() == [1_500_000, 2_500_000]
+
+
+def test_what_comes_late_is_counted_and_said(tmp_path: Path) -> None:
+    text = (
+        "program root\n mark begin\n run 5ms\n arrive job 1ms\n arrive job 4990us\n arrive job 6ms"
+    )
+    found = measured(tmp_path, f"{text}\n wait all\n mark end\nprogram job\n run 1ms\n")
+    assert found.values.filter(pl.col("name") == "late")["value"].to_list() == [4_000_000, 10_000]
+    assert found.said.row(0)[:2] == ("arrivals that came late", 1)
+    assert found.said["last"][0] == "4.00 ms on the mean, 4.00 ms at most"
+    assert jobs(found)["fork_ns"].to_list() == [5_000_000, 5_000_000, 6_000_000]
+
+
+def test_jobs_that_have_ended_take_no_room(tmp_path: Path) -> None:
+    text = text_of(read(tmp_path, open_load(1_000, run=1_000)), 1, TICK_NS)
+    assert jobs(measured(tmp_path, text, "--processes", "30"))["exit_ns"].null_count() == 0
+
+
+def test_a_duration_leaves_out_what_would_come_after_it(tmp_path: Path) -> None:
+    file = read(tmp_path, {"global": {"duration": 1}, **open_load(1_000)})
+    found = measured(tmp_path, text_of(file, 1, TICK_NS))
+    assert 10**9 <= found.summary["elapsed_ns"][0] < 1.02 * 10**9
+    assert 40 < len(jobs(found)) < 120
+
+
+@pytest.mark.spike
+def test_hogs_make_no_arrival_late_on_the_kernel(tmp_path: Path) -> None:
+    """Nor are the attributes late: the policy knows them from the fork on."""
+    text = "program root\n mark begin\n fork hog\n fork hog\n"
+    text += "".join(f" arrive job {700 * (place + 1)}us\n" for place in range(20))
+    text += " wait all\n mark end\nprogram hog\n run 30ms\n"
+    text += "program job\n priority 1\n period 30ms\n group job\n run 100us\n"
+    found = metrics.compute(play(tmp_path, text, "priority"))
+    late = found.values.filter(pl.col("name") == "late")["value"].to_list()
+    job = jobs(found).filter(pl.col("group") == "job")
+    assert len(late) == len(job) == 20
+    assert max(late) < 100_000
+    assert found.said.is_empty()
+    assert max((job["first_run_ns"] - job["fork_ns"]).to_list()) < 30_000
