@@ -193,6 +193,14 @@ $B/policy_list: $(POLICY_LIST_OBJECTS)
 	@echo "  $@"
 	@$(CLANG) $(filter %.o,$^) -o $@
 
+SYS_SHAPE := tools/sys_shape.c linux/loader/sys_shape.c linux/loader/text.c
+
+$B/sys_shape: $(SYS_SHAPE) linux/loader/sys_shape.h linux/loader/text.h \
+              $(wildcard policies/policy.h policies/support/*.h) abi/cpu_list.h Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) $(SYS_SHAPE) -o $@
+
 $B/%: tools/%.c
 	@mkdir -p $(@D)
 	@echo "  $@"

@@ -18,57 +18,46 @@ typedef const struct machine_shape SHARED_MEMORY machine_shape_t;
 POLICY_FUNCTION uint32_t cpu_capacity(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
-    if (!shape || cpu >= POLICY_CPUS_MAX)
-        return CAPACITY_FULL;
-    uint32_t kind = shape->cpu[cpu].kind;
-    return kind < SHAPE_KINDS_MAX ? shape->kind[kind].capacity[0] : CAPACITY_FULL;
+    return shape ? shape->kind[shape->cpu[cpu].kind].capacity[0] : CAPACITY_FULL;
 }
 
 /* The same at the level that the CPU has now. */
 POLICY_FUNCTION uint32_t cpu_capacity_now(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
-    return shape && cpu < POLICY_CPUS_MAX ? shape->cpu[cpu].capacity_now : CAPACITY_FULL;
+    return shape ? shape->cpu[cpu].capacity_now : CAPACITY_FULL;
 }
 
 /* The next hardware thread of the CPU's core, in a ring: the CPU itself if it is alone. */
 POLICY_FUNCTION uint32_t next_sibling(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
-    return shape && cpu < POLICY_CPUS_MAX ? shape->cpu[cpu].sibling : cpu;
+    return shape ? shape->cpu[cpu].sibling : cpu;
 }
 
 POLICY_FUNCTION bool share_core(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
 {
     machine_shape_t *shape = scheduler->shape;
-    if (!shape || cpu >= POLICY_CPUS_MAX || other >= POLICY_CPUS_MAX)
-        return cpu == other;
-    return shape->cpu[cpu].core == shape->cpu[other].core;
+    return shape ? shape->cpu[cpu].core == shape->cpu[other].core : cpu == other;
 }
 
 POLICY_FUNCTION bool share_cache(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
 {
     machine_shape_t *shape = scheduler->shape;
-    if (!shape || cpu >= POLICY_CPUS_MAX || other >= POLICY_CPUS_MAX)
-        return true;
-    return shape->cpu[cpu].cache == shape->cpu[other].cache;
+    return !shape || shape->cpu[cpu].cache == shape->cpu[other].cache;
 }
 
 POLICY_FUNCTION uint32_t node_of(const scheduler_t *scheduler, uint32_t cpu)
 {
     machine_shape_t *shape = scheduler->shape;
-    return shape && cpu < POLICY_CPUS_MAX ? shape->cpu[cpu].node : 0;
+    return shape ? shape->cpu[cpu].node : 0;
 }
 
 /* How far the memory of `other`'s node is from the CPU: DISTANCE_LOCAL in the same node. */
 POLICY_FUNCTION uint32_t node_distance(const scheduler_t *scheduler, uint32_t cpu, uint32_t other)
 {
     machine_shape_t *shape = scheduler->shape;
-    uint32_t from = node_of(scheduler, cpu);
-    uint32_t to = node_of(scheduler, other);
-    if (!shape || from >= SHAPE_NODES_MAX || to >= SHAPE_NODES_MAX)
-        return DISTANCE_LOCAL;
-    return shape->distance[from][to];
+    return shape ? shape->distance[shape->cpu[cpu].node][shape->cpu[other].node] : DISTANCE_LOCAL;
 }
 
 #endif

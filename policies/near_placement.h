@@ -16,12 +16,14 @@
 POLICY_FUNCTION bool core_is_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
     uint32_t thread = (uint32_t)LOOP_START(cpu);
-    do {
+    while (LOOP_GUARD) {
         if (thread >= scheduler->queues || queue_load(scheduler->queue[thread]) > 0)
             return false;
-        thread = next_sibling(scheduler, thread);
-    } while (thread != cpu && LOOP_GUARD);
-    return true;
+        thread = (uint32_t)LOOP_START(next_sibling(scheduler, thread));
+        if (thread == cpu)
+            return true;
+    }
+    return false;
 }
 
 /* How far a task that ran on `cpu` is on `other` from what it knows: 0 on the same CPU. */
@@ -49,13 +51,16 @@ POLICY_FUNCTION uint32_t idle_cpu_rank(const scheduler_t *scheduler, uint32_t ow
 POLICY_FUNCTION uint32_t place_near(const scheduler_t *scheduler, const task_t *task)
 {
     uint32_t own = place_own(scheduler, task);
-    uint32_t best = NO_CPU;
-    uint32_t best_rank = UINT32_MAX;
+    uint32_t best = (uint32_t)LOOP_START(NO_CPU);
+    uint32_t best_rank = (uint32_t)LOOP_START(UINT32_MAX);
     for (uint32_t cpu = LOOP_START(0); cpu < scheduler->queues && best_rank > 0 && LOOP_GUARD;
          cpu++) {
         if (queue_load(scheduler->queue[cpu]) > 0 || !task_may_run_on(task, cpu))
             continue;
-        uint32_t rank = idle_cpu_rank(scheduler, own, cpu);
+        /* Of the loop's own number nothing may become known by what a copy is compared with: BPF's
+         * verifier would follow each turn. */
+        uint32_t copy = (uint32_t)LOOP_START(cpu);
+        uint32_t rank = (uint32_t)LOOP_START(idle_cpu_rank(scheduler, own, copy));
         if (rank < best_rank) {
             best = cpu;
             best_rank = rank;

@@ -68,6 +68,7 @@ struct host {
     uint64_t policy_state[POLICY_SCHEDULER_BYTES / 8];
     slot_t *occupant[POLICY_CPUS_MAX];    /* of each CPU; under the lock of its queue */
     uint64_t turn_timer[POLICY_CPUS_MAX]; /* when it comes; 0: it was not started; by that CPU */
+    struct machine_shape shape;           /* what scheduler.shape leads to */
     uint64_t slots_used[SLOT_WORDS];      /* a bit for each slot; under slots_lock */
     uint32_t users_groups;   /* numbers of groups that users have named: a bit for each */
     uint32_t control_groups; /* that control groups have */
@@ -122,6 +123,13 @@ struct {
     __type(key, uint32_t);
     __type(value, struct host_settings);
 } settings SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct machine_shape);
+} shape_given SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -15,9 +15,30 @@ static __noinline void clear_host(void)
         words[i] = 0;
 }
 
+#define SHAPE_WORDS (sizeof(struct machine_shape) / sizeof(uint64_t))
+_Static_assert(sizeof(struct machine_shape) % sizeof(uint64_t) == 0, "it is copied by words");
+
+/* Policies read it in the arena alone. */
+static __noinline void take_shape(const struct machine_shape *given)
+{
+    const uint64_t *from = (const uint64_t *)given;
+    uint64_t SHARED_MEMORY *to = (uint64_t SHARED_MEMORY *)&host->shape;
+    for (uint32_t i = unseen(0); i < SHAPE_WORDS && can_loop; i++) {
+        uint64_t word =
+            unseen(i); /* else the compiler steps a pointer, of whose end nothing is known */
+        if (word < SHAPE_WORDS)
+            to[word] = from[word];
+    }
+    host->scheduler.shape = &host->shape;
+}
+
 static __noinline void init_scheduler(const struct host_settings *values)
 {
+    uint32_t key = 0;
     clear_host();
+    struct machine_shape *given = bpf_map_lookup_elem(&shape_given, &key);
+    if (given)
+        take_shape(given);
     host->scheduler.cpus = values->cpus;
     host->scheduler.tick_ns = values->tick_ns;
     host->scheduler.seed = values->seed;

@@ -206,12 +206,13 @@ static int find_parts(struct policy_object *object)
 {
     object->operations = bpf_object__find_map_by_name(object->object, "schedlab_ops");
     object->settings = map_of(object->object, "settings");
+    object->shape = map_of(object->object, "shape_given");
     object->exit_info = map_of(object->object, "exit_info");
     object->control_groups = map_of(object->object, "control_groups");
     object->attribute_changed = program_of(object->object, "attribute_changed");
     object->group_changed = program_of(object->object, "group_changed");
     object->describe_tasks = attach_iterator(object->object);
-    if (!object->operations || object->settings < 0 || object->exit_info < 0 ||
+    if (!object->operations || object->settings < 0 || object->shape < 0 || object->exit_info < 0 ||
         object->attribute_changed < 0 || object->group_changed < 0 || !object->describe_tasks) {
         text_add(load_messages, "the object is of another version: build it anew\n");
         return -ENOENT;
@@ -398,12 +399,14 @@ void policy_object_interrupt_load(struct policy_object *object)
 
 /* ---- a policy in force ---- */
 
-int policy_object_attach(struct policy_object *object, const struct host_settings *settings)
+int policy_object_attach(struct policy_object *object, const struct host_settings *settings,
+                         const struct machine_shape *shape)
 {
     const uint32_t key = 0;
     const struct host_exit none = {0};
     if (bpf_map_update_elem(object->exit_info, &key, &none, BPF_ANY) ||
-        bpf_map_update_elem(object->settings, &key, settings, BPF_ANY))
+        bpf_map_update_elem(object->settings, &key, settings, BPF_ANY) ||
+        bpf_map_update_elem(object->shape, &key, shape, BPF_ANY))
         return -errno;
     object->attached = bpf_map__attach_struct_ops(object->operations);
     return object->attached ? 0 : -errno;

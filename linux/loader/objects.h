@@ -55,6 +55,7 @@ struct policy_object {
     struct bpf_link *describe_tasks;
     struct ring_buffer *requests;
     int settings;
+    int shape;
     int exit_info;
     int control_groups;
     int attribute_changed; /* programs */
@@ -84,8 +85,10 @@ int policy_object_finish_load(struct policy_object *object);
 /* Interrupts a load: to be called again until the thread is done. It then ends with an error. */
 void policy_object_interrupt_load(struct policy_object *object);
 
-/* Switches to the policy. Returns 0, or a negative errno, and the fair class is in force. */
-int policy_object_attach(struct policy_object *object, const struct host_settings *settings);
+/* Switches to the policy, on a machine of this shape. Returns 0, or a negative errno, and the fair
+ * class is in force. */
+int policy_object_attach(struct policy_object *object, const struct host_settings *settings,
+                         const struct machine_shape *shape);
 /* Back to the fair class. */
 void policy_object_detach(struct policy_object *object);
 void policy_object_close(struct policy_object *object);

@@ -14,6 +14,7 @@
 #include "machine.h"
 #include "problem.h"
 #include "requests.h"
+#include "sys_shape.h"
 #include "threads.h"
 #include "trace.h"
 
@@ -40,6 +41,7 @@ static char fair_since[1400]; /* "": the fair class is there because a user want
 static struct trace *trace;   /* null: none */
 static uint32_t cpus;
 static uint64_t tick_ns;
+static struct machine_shape shape;
 static struct scheduler kept; /* its groups: those that users have set, whatever is in force */
 static uint32_t users_groups; /* the numbers that they have named: a bit for each */
 
@@ -55,6 +57,7 @@ int scheduler_begin(const struct scheduler_options *wanted)
     options = *wanted;
     cpus = machine_cpus();
     tick_ns = machine_tick_ns();
+    sys_shape_read("/sys", cpus, &shape);
     bool can_hear = requests_begin();
     objects = calloc(policy_sources_count, sizeof(*objects));
     if (!can_hear || !objects)
@@ -206,7 +209,7 @@ static int attach_wanted(const struct in_force *wanted)
     struct host_exit exit = {0};
     char reason[1200] = "";
     memcpy(settings.tunable, wanted->tunable, sizeof(settings.tunable));
-    int error = policy_object_attach(wanted->object, &settings);
+    int error = policy_object_attach(wanted->object, &settings, &shape);
     bool exited = policy_object_has_exited(wanted->object, &exit); /* even if there is no error */
     if (!error && !exited)
         return 0;

@@ -237,6 +237,31 @@ SHAPE_TEXT const char *shape_link(struct machine_shape *shape, uint32_t cpus)
     return NULL;
 }
 
+/* All CPUs are alike: each is a core. */
+SHAPE_TEXT void shape_begin(struct machine_shape *shape, uint32_t cpus)
+{
+    __builtin_memset(shape, 0, sizeof(*shape)); /* it is too large for a stack */
+    shape->nodes = 1;
+    shape->kinds = 1;
+    shape->kind[0].levels = 1;
+    shape->kind[0].capacity[0] = CAPACITY_FULL;
+    shape->distance[0][0] = DISTANCE_LOCAL;
+    for (uint32_t cpu = 0; cpu < cpus; cpu++)
+        shape->cpu[cpu].core = (uint16_t)cpu;
+}
+
+/* What it says of CPUs, kinds and nodes is there: makes the rest. Returns what is wrong, as the end
+ * of an error message, or null. */
+SHAPE_TEXT const char *shape_complete(struct machine_shape *shape, uint32_t cpus)
+{
+    const char *flaw = shape_numbers_flaw(shape, cpus);
+    if (!flaw)
+        flaw = shape_link(shape, cpus);
+    for (uint32_t cpu = 0; cpu < cpus && !flaw; cpu++)
+        shape->cpu[cpu].capacity_now = (uint16_t)shape->kind[shape->cpu[cpu].kind].capacity[0];
+    return flaw;
+}
+
 /*
  * Reads a shape for a machine of that many CPUs. Returns what is wrong with it, as the end of an
  * error message, or null.
@@ -245,29 +270,16 @@ SHAPE_TEXT const char *shape_read(const char *text, uint32_t cpus, struct machin
                                   struct shape_model *model)
 {
     struct shape_reader reader = {.next = text};
-    __builtin_memset(shape, 0, sizeof(*shape)); /* it is too large for a stack */
+    shape_begin(shape, cpus);
     __builtin_memset(model, 0, sizeof(*model));
-    shape->nodes = 1;
-    shape->kinds = 1;
-    shape->kind[0].levels = 1;
-    shape->kind[0].capacity[0] = CAPACITY_FULL;
-    shape->distance[0][0] = DISTANCE_LOCAL;
     for (uint32_t i = 0; i < SHAPE_THREADS_MAX; i++)
         model->threads[i] = SPEED_WHOLE;
-    for (uint32_t cpu = 0; cpu < cpus; cpu++)
-        shape->cpu[cpu].core = (uint16_t)cpu;
     do {
         shape_read_word(&reader, shape, model, cpus);
     } while (shape_takes(&reader, ','));
     if (!reader.flaw && *reader.next)
         reader.flaw = "there is more in it than was expected";
-    if (!reader.flaw)
-        reader.flaw = shape_numbers_flaw(shape, cpus);
-    if (!reader.flaw)
-        reader.flaw = shape_link(shape, cpus);
-    for (uint32_t cpu = 0; cpu < cpus && !reader.flaw; cpu++)
-        shape->cpu[cpu].capacity_now = (uint16_t)shape->kind[shape->cpu[cpu].kind].capacity[0];
-    return reader.flaw;
+    return reader.flaw ? reader.flaw : shape_complete(shape, cpus);
 }
 
 #endif

@@ -5,9 +5,9 @@
  * that it reads of the machine's shape, a remark for each CPU and each other one.
  */
 
-#include "near_placement.h"
-#include "policy.h"
-#include "task_list.h"
+#include "policies/near_placement.h"
+#include "policies/policy.h"
+#include "policies/task_list.h"
 
 struct surveyor_queue {
     struct task_list tasks;
@@ -38,10 +38,8 @@ POLICY_FUNCTION void surveyor_say_of(run_queue_t *queue, task_t *task, uint32_t 
 POLICY_FUNCTION void surveyor_say(run_queue_t *queue, task_t *task, uint32_t cpu)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    uint64_t levels = 1;
     machine_shape_t *shape = scheduler->shape;
-    if (shape && cpu < POLICY_CPUS_MAX && shape->cpu[cpu].kind < SHAPE_KINDS_MAX)
-        levels = shape->kind[shape->cpu[cpu].kind].levels;
+    uint64_t levels = shape ? shape->kind[shape->cpu[cpu].kind].levels : 1;
     SAY(queue, task, "CPU: {}, sibling {}",
         levels << 48 | (uint64_t)node_of(scheduler, cpu) << 32 |
             (uint64_t)cpu_capacity(scheduler, cpu) << 16 | cpu_capacity_now(scheduler, cpu),

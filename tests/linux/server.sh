@@ -187,3 +187,15 @@ while schedlab-linux status >/dev/null 2>&1 && [ "$rounds" -lt 100 ]; do
     sleep 0.1
 done
 step after-lifeline schedlab-linux status
+
+
+# --- what a policy reads of the machine's shape, with a thread that blocks, so that each CPU picks often
+chrt --fifo --pid 80 $$
+schedlab-linux serve --policy surveyor --seed 1 --trace /result/surveyed.bin --trace-memory --background
+for cpu in 1 2; do
+    chrt --other 0 taskset "$cpu" sh -c 'while :; do sleep 0.001; done' &
+    sleepers="$sleepers $!"
+done
+sleep 0.3
+kill $sleepers
+step surveyed schedlab-linux stop

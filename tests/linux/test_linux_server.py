@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from schedlab import __version__
+from schedlab import __version__, trace
 from schedlab.machines.linux.guest import GuestJob, boot
 from schedlab.machines.linux.package import make_package
 from schedlab.machines.linux.parts import build_linux
 from schedlab.paths import BUILD
+from schedlab.shapes.model import Shape
+from schedlab.trace import Kind
 
 pytestmark = [
     pytest.mark.linux,
@@ -23,6 +25,7 @@ pytestmark = [
 ]
 
 PLACE = BUILD / "linux-tests"
+SHAPE = Shape((0, 1), (0, 1), (0, 1), (0, 0), distances=((10, 21), (21, 10)))
 FAIR, OURS = "disabled", "enabled"
 """What the kernel says of sched_ext."""
 
@@ -42,6 +45,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
         script=(ROOT / "tests" / "linux" / "server.sh").read_text(),
         cpus=2,
+        shape=SHAPE,
         repeatable=False,  # QEMU before 8.1 leaves CPUs out where it counts instructions
         programs=(),
         limit_s=480,
@@ -337,3 +341,22 @@ def test_options_go_before_the_configuration(tmp_path: Path) -> None:
     _, told = configured(tmp_path, text, "--policy", "mlfq", "--control", "/of/the/command")
     assert any("/of/the/command" in line for line in told)
     assert not any("slice" in line for line in told)
+
+
+def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:
+    """Which is the one that QEMU was given."""
+    assert status(left, "surveyed") == 0
+    recording = trace.read(left / "surveyed.bin")
+    rows = recording.rows(Kind.SAID).tolist()
+    texts = dict(recording.texts.select("row", "text").iter_rows())
+    columns = recording.events[rows].select("cpu", "second", "first").iter_rows()
+    said = {(cpu, texts[row], *rest) for row, (cpu, *rest) in zip(rows, columns, strict=True)}
+    expected = set()
+    for cpu in range(SHAPE.cpus):
+        numbers = 1 << 48 | cpu << 32 | 1024 << 16 | 1024
+        expected.add((cpu, "CPU: {}, sibling {}", numbers, cpu))
+        for other in range(SHAPE.cpus):
+            shared = 3 if other == cpu else 0
+            distance = SHAPE.distances[cpu][other]
+            expected.add((cpu, "beside it: {}, distance {}", other << 2 | shared, distance))
+    assert said == expected

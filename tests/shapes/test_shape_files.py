@@ -151,7 +151,8 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
         (("run", "--machine", "sim", "--workload", "mixed", "--shape", "two-sockets", "--cpus", "4"),
          "--cpus 4: the shape two-sockets is of 32 CPUs; leave out --cpus, or take another --shape"),
         (("run", "--workload", "mixed", "--shape", str(many)), "characters too long to be passed to the kernel"),
-        (("run", "--workload", "mixed", "--machine", "linux", "--shape", "fast-and-slow"), "--shape: --machine linux"),
+        (("run", "--workload", "mixed", "--machine", "linux", "--shape", "fast-and-slow"),
+         "--shape fast-and-slow: kinds: QEMU"),
         (("shape", "two-sockets", "--sys"), "expected SHAPE, or --sys FOLDER"),
         (("shape", "--sys", str(tmp_path)), "it does not say which CPUs there are"),
     ):  # fmt: skip

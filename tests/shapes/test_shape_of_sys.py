@@ -9,11 +9,9 @@ import pytest
 
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import parse
-from schedlab.shapes.of_sys import shape_of_sys
+from schedlab.shapes.of_sys import GUESSED, OFFLINE, shape_of_sys
 from schedlab.shapes.reading import shape_of
 from schedlab.shapes.writing import file_text
-
-GUESS = "what the simulator's model takes is a guess: no file of /sys has it"
 
 
 def copy_of_sys(folder: Path, files: dict[str, str]) -> Path:
@@ -53,7 +51,7 @@ def test_a_server(tmp_path: Path) -> None:
     assert shape.distances == ((10, 21), (21, 10))
     assert shape.kinds == ((1024,),)
     assert shape.text(False) == "core%4/1,cache%4/2,node%4/2,distance10.21:21.10"
-    assert notes == [GUESS]
+    assert notes == [GUESSED]
     assert shape_of(parse(file_text(shape))) == shape
 
 
@@ -68,7 +66,7 @@ def test_a_telephone(tmp_path: Path) -> None:
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
     assert shape.kind == (0, 0, 1, 1)
     assert shape.kinds == ((446, 223, 112), (1024,))
-    assert "no nodes of memory are told: there is one" in notes
+    assert "nodes of memory are not told, or not of all CPUs: there is one" in notes
     assert "caches are not told: the CPUs of a node share one" in notes
 
 
@@ -87,8 +85,8 @@ def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
     assert shape.core == (0, 1, 2, 0, 1)
     assert shape.node == (0, 1, 1, 0, 1)
     assert notes == [
-        "some CPUs are offline: the others are numbered from 0 on, without gaps",
-        GUESS,
+        OFFLINE,
+        GUESSED,
     ]
 
 
@@ -98,7 +96,7 @@ def test_a_cache_that_nodes_share_is_one_for_each(tmp_path: Path) -> None:
         files[f"cpu/cpu{cpu}/cache/index3/shared_cpu_list"] = "0-7"
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
     assert shape.cache == shape.node
-    assert "a cache is shared by several nodes: it is told as one for each of them" in notes
+    assert "nodes share a cache: it is taken as one for each of them" in notes
     assert shape_of(parse(file_text(shape))) == shape
 
 
@@ -106,11 +104,11 @@ def test_a_container_that_tells_nothing(tmp_path: Path) -> None:
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, {"cpu/online": "0-3"}))
     assert shape.text(False) == "core/1"
     assert notes == [
-        "no nodes of memory are told: there is one",
+        "nodes of memory are not told, or not of all CPUs: there is one",
         "hardware threads are not told: each CPU is a core",
         "caches are not told: the CPUs of a node share one",
-        "neither capacities nor frequencies are told: all CPUs are as fast",
-        GUESS,
+        "neither capacities nor frequencies are told: all CPUs are equally fast",
+        GUESSED,
     ]
 
 
@@ -127,6 +125,8 @@ def test_a_container_that_tells_nothing(tmp_path: Path) -> None:
         {"cpu/cpu1/cache/index3/level": "-3"},
         {"cpu/cpu1/cache/index3/shared_cpu_list": "1"},
         {"cpu/cpu0/topology/core_cpus_list": "0-7"},
+        {"cpu/cpu0/topology/core_cpus_list": "0,2"},
+        {f"cpu/cpu{cpu}/cpu_capacity": str(1000 + cpu) for cpu in range(8)},
     ],
 )
 def test_whatever_stands_there_a_shape_comes_of_it(change: dict[str, str], tmp_path: Path) -> None:

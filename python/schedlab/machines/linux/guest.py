@@ -31,8 +31,10 @@ from schedlab.machines.linux import image, kvm, turns
 from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
 from schedlab.machines.linux.packages import packages
 from schedlab.machines.linux.second_start import Choice
+from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.machines.qemu import emulator
+from schedlab.shapes.model import Shape
 
 PROGRAM = "qemu-system-x86_64"
 RESULTS = "results"
@@ -68,6 +70,8 @@ class GuestJob:
     /result."""
     cpus: int = 1
     memory_mib: int = 1024
+    shape: Shape | None = None
+    """Of as many CPUs. None: as QEMU has it."""
     repeatable: bool = True
     seed: int = 1
     """Stirs the kernel's random numbers; the script has it as $schedlab_seed."""
@@ -271,7 +275,7 @@ def machine_options(mode: str, job: GuestJob) -> list[str]:
         FREE_RUNNING: ["-accel", "tcg,thread=single", "-cpu", "max"],
         KVM: ["-accel", "kvm", "-cpu", "host"],
     }
-    size = ["-smp", str(job.cpus), "-m", f"{job.memory_mib}M"]
+    size = topology_options(job.shape, job.cpus, job.memory_mib)
     return [*BOARD, *size, *accelerators[mode]]
 
 

@@ -58,6 +58,11 @@ class HostLinux(Linux):
                     f"{option} {given}: on --machine {self.name} it is {own}, all of this machine's;"
                     " leave it out"
                 )
+        if run.shape:
+            raise WrongUsage(
+                f"--shape: --machine {self.name} has the shape that it has, which policies read; leave"
+                " it out"
+            )
         super().check(run)
         need_fit_host(self._root)
 

@@ -20,6 +20,7 @@ from schedlab.machines.linux.published import (
     program_of,
     remark_on,
 )
+from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 from schedlab.machines.run import Run
 from schedlab.paths import ROOT
@@ -65,7 +66,7 @@ class Linux(Machine):
     memory_mib = 1024
     """The trace is kept in it until the run has ended."""
     programs: frozenset[str] | None = None
-    shape_note = ""
+    shape_note = "its kernel and policies read the shape, but work takes what it takes here"
 
     @property
     def note(self) -> str:
@@ -96,11 +97,7 @@ class Linux(Machine):
                 f"--delay: on --machine {self.name} things take what they take; leave it out, or run"
                 " it on spike, qemu or sim"
             )
-        if run.shape:
-            raise WrongUsage(
-                f"--shape: --machine {self.name} has the CPUs that it has; leave it out, or run it on"
-                " spike, qemu or sim"
-            )
+        topology_options(run.shape, run.cpus, run.memory_mib)
         if run.memory_mib < _LEAST_MEMORY_MIB:
             raise WrongUsage(
                 f"--memory {run.memory_mib}: Linux, its files and the trace need at least"
@@ -177,6 +174,7 @@ class Linux(Machine):
             script=f"{begin} && exec sh run.sh {self.arguments(run)}\n",
             cpus=run.cpus,
             memory_mib=run.memory_mib,
+            shape=run.shape,
             repeatable=self.repeatable,
             seed=run.seed,
             limit_s=self.begin_s + run.limit_ns / 1e9 + _LOADING_SECONDS,

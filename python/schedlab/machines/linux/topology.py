@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""A machine's shape as QEMU makes it: sockets of cores of hardware threads, and nodes of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schedlab.errors import WrongUsage
+from schedlab.shapes.model import CAPACITY_FULL, Shape
+from schedlab.shapes.writing import cpu_list
+
+
+def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[str]:
+    """QEMU's options for CPUs and memory. The CPUs of a socket share its last cache.
+
+    WrongUsage: QEMU has no such shape.
+    """
+    if shape is None:
+        return ["-smp", str(cpus), "-m", f"{memory_mib}M"]
+    threads, of_cache, of_node = (
+        _width(shape, numbers, what)
+        for numbers, what in ((shape.core, "cores"), (shape.cache, "caches"), (shape.node, "nodes"))
+    )
+    if shape.kinds != ((CAPACITY_FULL,),):
+        raise _refused(shape, "kinds", "all of its CPUs are equally fast")
+    cores, sockets = of_cache // threads, shape.cpus // of_cache
+    smp = f"{shape.cpus},sockets={sockets},cores={cores},threads={threads}"
+    options = ["-smp", smp, "-m", f"{memory_mib}M"]
+    nodes = shape.cpus // of_node
+    for node in range(nodes if nodes > 1 else 0):
+        own = cpu_list(range(node * of_node, (node + 1) * of_node))
+        size = memory_mib * (node + 1) // nodes - memory_mib * node // nodes
+        options += ["-object", f"memory-backend-ram,id=memory{node},size={size}M"]
+        options += ["-numa", f"node,nodeid={node},cpus={own},memdev=memory{node}"]
+    for one in range(nodes):
+        for other in range(nodes):
+            if one != other:
+                distance = shape.distances[one][other]
+                options += ["-numa", f"dist,src={one},dst={other},val={distance}"]
+    return options
+
+
+def _width(shape: Shape, numbers: Sequence[int], what: str) -> int:
+    width = numbers.count(0)
+    if tuple(numbers) != tuple(cpu // width for cpu in range(shape.cpus)) or shape.cpus % width:
+        raise _refused(shape, what, "its CPUs are numbered one after the other, as many in each")
+    return width
+
+
+def _refused(shape: Shape, what: str, why: str) -> WrongUsage:
+    return WrongUsage(
+        f"--shape {shape.name}: {what}: QEMU, which a Linux guest runs on, makes no such machine: {why}."
+        " Run it on sim, or take another shape"
+    )
