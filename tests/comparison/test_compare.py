@@ -18,6 +18,7 @@ from kept_runs import MS, keep_figures
 from schedlab.comparison import listing as comparison_listing
 from schedlab.comparison.compare import MATTERS, Comparison, Match, Row, compare
 from schedlab.comparison.listing import listing
+from schedlab.comparison.measures import TAILS
 from schedlab.display import terminal
 from schedlab.errors import WrongUsage
 from schedlab.runs.collection import read
@@ -156,6 +157,16 @@ def test_how_many_seeds_would_tell(tmp_path: Path) -> None:
     assert (turnaround.verdict, turnaround.seeds_needed) == ("chance", 10)
     assert "Seeds that would probably show a change of 1 %: 10 (turnaround, mean)" in told(found)
     assert row(only(compared(before, after, matters=0.1)), "turnaround").seeds_needed == 1
+
+
+def test_tails_are_compared_where_they_are_asked_for(tmp_path: Path) -> None:
+    """Responses of 1, 2 and 3 ms beside those of 1, 2 and 13: of their 99th percentiles."""
+    before = seeds(tmp_path / "a", [10.0] * 3)
+    after = seeds(tmp_path / "b", [10.0] * 3, policy="mlfq", responses=(MS, 2 * MS, 13 * MS))
+    names = {each.measure.name for each in only(compared(before, after)).rows}
+    assert not names & TAILS
+    found = row(only(compared(before, after, "response-99th")), "response-99th").found
+    assert (found.before.mean, found.after.mean) == pytest.approx((2.98 * MS, 12.78 * MS))
 
 
 def two_that_differ(folder: Path) -> tuple[Path, Path]:

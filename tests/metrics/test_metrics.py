@@ -29,6 +29,7 @@ from schedlab.metrics import (
     measure,
 )
 from schedlab.metrics.tables import duration
+from schedlab.metrics.tails import QUANTILES, tails
 from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
 from trace_simulator import PATIENT, Record, Script, load, simulate, write
 
@@ -681,3 +682,29 @@ def test_tables_say_what_one_should_know() -> None:
 def test_durations_have_three_digits(nanoseconds: float | None, text: str) -> None:
     """And the unit that fits."""
     assert duration(nanoseconds) == text
+
+
+# --- tails
+
+
+@PATIENT
+@given(SCRIPTS, st.randoms(use_true_random=False))
+def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random) -> None:
+    found = compute(load(simulate(chance, script), script)).processes
+    table = tails(found, ("role",))
+    workload = [row for row in found.to_dicts() if row["role"] == "workload"]
+    assert len(table) == bool(workload)
+    for row in table.to_dicts():
+        for name in ("turnaround", "response"):
+            values = [each[f"{name}_ns"] for each in workload if each[f"{name}_ns"] is not None]
+            for part, quantile in QUANTILES.items():
+                expected = float(np.quantile(values, quantile)) if values else None
+                assert_same(row[f"{name}_{part}_ns"], expected, name)
+        slow = [
+            each["turnaround_ns"] / (each["running_ns"] + each["blocked_ns"])
+            for each in workload
+            if each["turnaround_ns"] is not None and each["running_ns"] + each["blocked_ns"] > 0
+        ]
+        assert_same(row["slowdown_mean"], sum(slow) / len(slow) if slow else None, "slowdown")
+        expected = float(np.quantile(slow, 0.999)) if slow else None
+        assert_same(row["slowdown_p999"], expected, "slowdown")

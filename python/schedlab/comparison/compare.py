@@ -12,7 +12,15 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, TOLD, Measure, measured, told
+from schedlab.comparison.measures import (
+    GROUP_MEASURES,
+    MEASURES,
+    TAILS,
+    TOLD,
+    Measure,
+    measured,
+    told,
+)
 from schedlab.comparison.printed import POINTS
 from schedlab.comparison.setups import (
     DIMENSIONS,
@@ -251,7 +259,10 @@ def match(
     found = Match(before, after, common, bool(common), identical)
     if identical or found.failed:
         return found
-    own, other = (_values(measured(Collection(runs)), len(runs)) for runs in (first, second))
+    passed_over = TAILS - set(metrics)
+    own, other = (
+        _values(measured(Collection(runs)), len(runs), passed_over) for runs in (first, second)
+    )
     repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
     rows = _rows(own, other, bool(common), repeatable, matters)
     return replace(
@@ -320,15 +331,15 @@ Values = dict[tuple[str | None, str], tuple[list[float], float]]
 """Values for each run, by group, metric and seed; and how fine they are."""
 
 
-def _values(table: pl.DataFrame, runs: int) -> Values:
-    """Values of the metrics that all runs have."""
+def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Values:
+    """Values of the metrics that all runs have, except some."""
     if table.is_empty():
         return {}
     parts = table.sort("seed").partition_by("group", "measure", as_dict=True, maintain_order=True)
     return {
         (group, measure): (part["value"].to_list(), max(part["resolution"]))
         for (group, measure), part in parts.items()
-        if len(part) == runs
+        if len(part) == runs and measure not in passed_over
     }
 
 

@@ -17,6 +17,7 @@ import polars as pl
 from schedlab.comparison.best import Better
 from schedlab.comparison.printed import NUMBER, PER_SECOND, POINTS, SHARE, TIME, Quantity
 from schedlab.comparison.statistics import ANYWHERE, Floats, Within, contributions
+from schedlab.metrics.tails import tails
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Collection
@@ -53,6 +54,7 @@ TOLD = "told-"
 """Stands before the name of a value that a program told of itself, where that value is a metric."""
 _KINDS: tuple[tuple[str, Quantity, Grain, Within], ...] = (
     ("fairness_.*", NUMBER, "none", PART),
+    ("slowdown_.*", NUMBER, "none", POSITIVE),
     (".*_mean_ns", TIME, "mean of clock", POSITIVE),
     (".*_ns", TIME, "clock", POSITIVE),
     (".*share", SHARE, "none", PART),
@@ -76,7 +78,8 @@ _BETTER: Mapping[str, Better] = {"lower": "lower", "higher": "higher"}
 
 
 def _measures() -> Iterator[tuple[str, Measure]]:
-    """Gives each measure of measures.csv, after what has it: a run, a group, or both."""
+    """Gives each measure of measures.csv, after what has it: a run, a group, or both; `tail`: both, and it is only
+    looked at where it is asked for."""
     with Path(__file__).with_name("measures.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             of, better = row.pop("of"), _BETTER.get(row.pop("better"))
@@ -87,8 +90,13 @@ MEASURES = tuple(each for of, each in _measures() if of != "group")
 """Metrics of a run as a whole, those of study 3 first."""
 GROUP_MEASURES = tuple(each for of, each in _measures() if of != "run")
 """Metrics of a group of a run's processes."""
+TAILS = frozenset(each.name for of, each in _measures() if of == "tail")
+"""Names of metrics that are looked at where they are asked for: among so many more, chance would find something."""
 BY_NAME = {measure.name: measure for measure in MEASURES}
-OF_ENDED = ("turnaround", "fairness")
+OF_ENDED = (
+    *("turnaround", "fairness"),
+    *(name for name in sorted(TAILS) if not name.startswith("response")),
+)
 """Metrics over processes that ended. Where some go on, each policy has other processes that ended:
 then there is no value."""
 
@@ -121,6 +129,7 @@ def measured(collection: Collection) -> pl.DataFrame:
     of_runs = groups.group_by("run").agg(share_error=errors.max())
     spread = _spreads(collection.processes, ())
     whole = summary.join(of_runs, on="run", how="left").join(spread, on="run", how="left")
+    whole = whole.join(_tails(collection.processes, ()), on="run", how="left")
     values = collection.values
     if "name" in values.columns:
         whole = whole.join(_events(values), on="run", how="left")
@@ -129,6 +138,7 @@ def measured(collection: Collection) -> pl.DataFrame:
         groups.with_columns(share_error=errors)
         .join(steps, on="run", how="left")
         .join(spread, on=["run", "group"], how="left")
+        .join(_tails(collection.processes, ("group",)), on=["run", "group"], how="left")
     )
     return pl.concat(
         [
@@ -137,6 +147,14 @@ def measured(collection: Collection) -> pl.DataFrame:
             *([_told(values)] if "name" in values.columns else []),
         ]
     )
+
+
+def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
+    """High quantiles of what each run's processes had."""
+    needed = {"role", "turnaround_ns", "response_ns", "running_ns", "blocked_ns"}
+    if not needed <= set(processes.columns):
+        return pl.DataFrame(schema={"run": pl.Int64, **dict.fromkeys(by, pl.String)})
+    return tails(processes, ("run", *by))
 
 
 def _events(values: pl.DataFrame) -> pl.DataFrame:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import polars as pl
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from schedlab.metrics.model import Metrics
+from schedlab.metrics.tails import tails
 
 Row = dict[str, Any]
 Format = Callable[[Row], Text | str]
@@ -112,14 +114,20 @@ _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
         [
             ("mean", _time("turnaround_mean_ns")),
             ("median", _time("turnaround_median_ns")),
+            ("99th percentile", _time("turnaround_p99_ns")),
             ("maximum", _time("turnaround_max_ns")),
         ],
+    ),
+    (
+        "slowdown",
+        [("mean", _number("slowdown_mean")), ("99th percentile", _number("slowdown_p99"))],
     ),
     (
         "response",
         [
             ("mean", _time("response_mean_ns")),
             ("median", _time("response_median_ns")),
+            ("99th percentile", _time("response_p99_ns")),
             ("maximum", _time("response_max_ns")),
         ],
     ),
@@ -190,9 +198,15 @@ _DEADLINES: tuple[str, list[tuple[str, Format]]] = (
 """Shown where a run has jobs."""
 
 
+def _tails(metrics: Metrics) -> Row:
+    """High quantiles of the workload's processes, by their columns; None where none has such a value."""
+    found = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
+    return found.row(0, named=True) if len(found) else dict.fromkeys(found.columns)
+
+
 def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     table = _table("Workload", "metric", (heading for heading, _ in runs), narrow)
-    rows = [metrics.summary.row(0, named=True) for _, metrics in runs]
+    rows = [{**metrics.summary.row(0, named=True), **_tails(metrics)} for _, metrics in runs]
     deadlines = [_DEADLINES] if any(row["jobs"] for row in rows) else []
     for metric, lines in (*_WORKLOAD, *deadlines):
         _add_section(table, metric, lines, rows, narrow)

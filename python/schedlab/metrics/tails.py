@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""The tails of what processes waited for: high quantiles of turnaround, response and slowdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+QUANTILES: Mapping[str, float] = {"p95": 0.95, "p99": 0.99, "p999": 0.999}
+"""Parts of column names, and the quantiles that they stand for."""
+_OF = {"turnaround": "_ns", "response": "_ns", "slowdown": ""}
+"""Figures of a process, and the units at the ends of their columns."""
+
+
+def with_slowdown(processes: pl.DataFrame) -> pl.DataFrame:
+    """The processes with `slowdown`: turnaround ÷ (time on a CPU + time blocked), 1 for one that never waited. Null
+    for one that has not ended, or did nothing at all."""
+    wanted = pl.col("running_ns") + pl.col("blocked_ns")
+    return processes.with_columns(
+        slowdown=pl.when(wanted > 0).then(pl.col("turnaround_ns") / wanted)
+    )
+
+
+def tails(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """For each set of the columns `by`: `slowdown_mean`, and turnaround, response and slowdown at QUANTILES
+    (`turnaround_p99_ns`, `slowdown_p999` …), of the workload's processes that have such a value.
+
+    Quantiles interpolate linearly, as all of schedlab.metrics.
+    """
+    workload = with_slowdown(processes.filter(pl.col("role") == "workload"))
+    return workload.group_by(list(by), maintain_order=True).agg(
+        pl.col("slowdown").mean().alias("slowdown_mean"),
+        *(
+            pl.col(f"{of}{unit}").quantile(quantile, "linear").alias(f"{of}_{part}{unit}")
+            for of, unit in _OF.items()
+            for part, quantile in QUANTILES.items()
+        ),
+    )
