@@ -130,6 +130,14 @@ def test_coverage_of_the_mean(name: str, count: int) -> None:
     assert least <= held <= 0.975
 
 
+@pytest.mark.parametrize(("count", "held"), [(2, 31), (5, 66), (10, 89)])
+def test_coverage_where_there_are_two_values(count: int, held: int) -> None:
+    """What docs/comparing.md says: far too little, where most samples are of one value."""
+    samples = (np.random.default_rng(11).random((3000, count)) < 0.2).astype(float)
+    found = np.mean([each.low <= 0.2 <= each.high for each in estimates(list(samples))])
+    assert 100 * found == pytest.approx(held, abs=3)
+
+
 def test_the_plain_bootstrap_fails_with_few_values() -> None:
     """Why `FEW` is there: its bounds lie between the least and the greatest value."""
     samples = np.random.default_rng(11).normal(size=(300, 3))
