@@ -321,6 +321,28 @@ def test_nothing_is_there_twice(tmp_path: Path) -> None:
     ]
 
 
+def test_each_shape_has_as_many_cpus_as_it_says(tmp_path: Path) -> None:
+    """A file's name starts from the sweep's folder; the data set has a column for them."""
+    (tmp_path / "mine.json").write_text('{"format": 1, "cpus": 3}')
+    text = (
+        "workloads: MIXED\npolicies: [rr, mlfq]\nshapes: [fast-and-slow, mine.json]\nseeds: [1, 2]"
+    )
+    points = sweep(tmp_path, text)
+    assert len(points) == 8
+    assert {
+        (str(point.run.shape and point.run.shape.name)[:13], point.run.cpus) for point in points
+    } == {
+        ("fast-and-slow", 8),
+        ("mine.json (e1", 3),
+    }
+    plan = SweepPlan("", tuple(points))
+    assert plan.dimensions == ("shape",)
+    identities = [plan.identity(point, MAKE) for point in points]
+    assert identities[0]["shape"] == "fast-and-slow"
+    assert len({each["made_of"] for each in identities}) == 2
+    assert most(reading.read(tmp_path / "sweep.yaml", {}, CATALOGUE)) == 8
+
+
 def test_how_many_there_are_is_known_before_they_are_spelt_out(tmp_path: Path) -> None:
     path = tmp_path / "sweep.yaml"
     path.write_text(
@@ -346,6 +368,8 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
         ("- rr", "sweep.yaml:1: an array: expected an object"),
         (RIGHT + "cpu: 2", "sweep.yaml:3: cpu: unknown: expected description, workloads"),
         (RIGHT + "cpus: 1025", "sweep.yaml:3: cpus: 1025: expected 1 to 1024 CPUs, which sim can have"),
+        (RIGHT + "cpus: 2\nshapes: two-sockets", "sweep.yaml:3: cpus: 2: expected no cpus beside shapes"),
+        (RIGHT + "shapes: square", "--shape square: expected a file"),
         (RIGHT + "cpus: 4-1", "sweep.yaml:3: cpus: \"4-1\": expected numbers of CPUs"),
         (RIGHT + "seeds: -1", "sweep.yaml:3: seeds: -1: expected numbers from 0"),
         (RIGHT + "tick: 1", "sweep.yaml:3: tick: 1: expected a time from 100us to 1s"),

@@ -83,6 +83,12 @@ class Request:
 @click.option("--seeds", metavar="SEEDS", help="7, 1,2,3 or 1..8.  [default: 1]")
 @click.option("--tick", metavar="TIMES", help="Lengths of a tick.  [default: 1ms]")
 @click.option("--costs", metavar="PROFILE", help="On sim: what things take.  [default: kernel]")
+@click.option(
+    "--shape",
+    "shapes",
+    metavar="SHAPES",
+    help="Shapes of the machine, in place of --cpus; see `./schedlab shape`.  [default: all CPUs are alike]",
+)
 @click.option("--limit", metavar="TIME", help="Of the guest's time.  [default: 60s]")
 @click.option("--memory", metavar="MIB", help="Of the kernel's machine.  [default: 512]")
 @click.option("--dry-run", is_flag=True, help="Only say how many runs that are, and show some.")

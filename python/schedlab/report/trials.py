@@ -36,6 +36,7 @@ TICK_NS = 10_000_000
 _LINES = 400
 """The most lines of a workload that an address holds."""
 _OTHER_COSTS = "operations as quick as on our kernel"
+_ALIKE = "CPUs that are alike"
 _INSTEAD = "a workload file in place of the program"
 _NEAREST = "the workload file that is nearest to the command"
 _AS_IT_IS = "the file without its changes"
@@ -125,7 +126,11 @@ def _load_of(run: Kept) -> _Load | None:
     if file.is_file():
         costs = run.manifest.get("costs") or KERNEL.name
         other = costs != KERNEL.name or (known is not None and known.repeats)
-        return _load_of_file(file, run.setup.changes, run.seed, (_OTHER_COSTS,) if other else ())
+        notes = (
+            *((_OTHER_COSTS,) if other else ()),
+            *((_ALIKE,) if "shape" in run.manifest else ()),
+        )
+        return _load_of_file(file, run.setup.changes, run.seed, notes)
     own = _load_of_experiment(run.setup.experiment, run.setup.cpus)
     return own or _load_of_program(str(run.manifest["workload"]))
 

@@ -50,9 +50,10 @@ def ready() -> dict[str, Path]:
     return {path.stem: path for path in sorted(READY.glob(f"*{SUFFIX}"))}
 
 
-def choose(text: str) -> Shape:
-    """The shape of a file, or of one that ships by its name. WrongUsage says what is wrong."""
-    path = Path(text) if text.endswith(SUFFIX) else ready().get(text)
+def choose(text: str, folder: Path = Path()) -> Shape:
+    """The shape of a file, whose name starts from a folder, or of one that ships by its name. WrongUsage
+    says what is wrong."""
+    path = folder / text if text.endswith(SUFFIX) else ready().get(text)
     if path is None:
         raise WrongUsage(
             f"--shape {text}: expected a file whose name ends in {SUFFIX}, or one of"

@@ -17,6 +17,7 @@ from schedlab.metrics import schemas
 FORMAT = 1
 TUNABLE = "set_"
 CHANGE = "with_"
+SHAPE = "shape"
 """What columns begin with that have a tunable's value, or that of a place in the workload file."""
 
 
@@ -171,6 +172,8 @@ def _type_of(dimension: str) -> Any:
 
 
 def _meaning_of(dimension: str) -> str:
+    if dimension == SHAPE:
+        return "the machine's shape (docs/shapes.md)"
     if dimension.startswith(TUNABLE):
         return (
             f"the tunable {dimension.removeprefix(TUNABLE)}, set or not; null: the policy has none"

@@ -34,6 +34,7 @@ from schedlab.sweep.columns import (
     CHANGE,
     FORMAT,
     GROUPS_TABLE,
+    SHAPE,
     TOLD_TABLE,
     TUNABLE,
     Column,
@@ -305,8 +306,10 @@ def _is_made_of(value: Any) -> bool:
 _FIELDS = {
     "title": text(),
     "dimensions": list_of(
-        f"names that begin with {TUNABLE} or {CHANGE}",
-        lambda value: isinstance(value, str) and value.startswith((TUNABLE, CHANGE)),
+        f"names that begin with {TUNABLE} or {CHANGE}, or {SHAPE}",
+        lambda value: (
+            isinstance(value, str) and (value == SHAPE or value.startswith((TUNABLE, CHANGE)))
+        ),
         required=True,
     ),
     "make": Field("an object with measuring and machines", _is_make, required=True),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from schedlab.shapes.model import Shape
 from schedlab.sweep.conditions import Condition
 from schedlab.sweep.ranges import Values
 from schedlab.toolchain.policies import Policy, PolicyChoice
@@ -66,6 +67,8 @@ class Description:
     seeds: tuple[int, ...]
     ticks_ns: tuple[int, ...]
     costs: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    """Of the machines, which have as many CPUs. Empty: all CPUs are alike."""
     limit_ns: int | None
     """None: what each workload needs."""
     memory_mib: int

@@ -13,6 +13,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.run import Run
 from schedlab.runs.plan import check_cpus
+from schedlab.shapes.model import Shape
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import ranges, sampling
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
@@ -48,7 +49,7 @@ def expand(description: Description) -> list[Point]:
     settings = [list(setups(entry)) for entry in description.policies]
     for base in _bases(description):
         machine_named(base.machine).check(base)
-        for cpus in description.cpus:
+        for cpus in (base.shape.cpus,) if base.shape else description.cpus:
             check_cpus(replace(base, cpus=cpus))
             for entry, chosen in zip(description.policies, settings, strict=True):
                 standard = entry.standard()
@@ -74,7 +75,8 @@ def most(description: Description) -> int:
         for each in description.workloads
     )
     ticks, costs = len(description.ticks_ns), len(description.costs)
-    return setups_count * workloads * ticks * costs * len(description.cpus) * len(description.seeds)
+    machines = len(description.shapes or description.cpus)
+    return setups_count * workloads * ticks * costs * machines * len(description.seeds)
 
 
 # --- tunables
@@ -144,17 +146,25 @@ def _fulfils(entry: PolicyEntry, values: Settings) -> bool:
 
 
 def _bases(description: Description) -> Iterator[Run]:
-    """A run for each workload, machine, tick and costs; CPUs, policy and seed are yet to be put."""
+    """A run for each workload, machine, tick, costs and shape; CPUs, policy and seed are yet to be put."""
     chosen = [costs.choose(text) for text in description.costs]
     for entry in description.workloads:
         for file in _files(entry):
             for machine in entry.machines:
                 for tick_ns in description.ticks_ns:
                     base = _base(description, entry, machine, tick_ns, file)
-                    if machine == SIMULATOR:
-                        yield from (replace(base, costs=each) for each in chosen)
-                    else:
-                        yield base
+                    priced = (
+                        [replace(base, costs=each) for each in chosen]
+                        if machine == SIMULATOR
+                        else [base]
+                    )
+                    for each in priced:
+                        yield from _shaped(each, description.shapes)
+
+
+def _shaped(base: Run, shapes: tuple[Shape, ...]) -> list[Run]:
+    """A run on a machine of each shape."""
+    return [replace(base, shape=each, cpus=each.cpus) for each in shapes] or [base]
 
 
 def _base(

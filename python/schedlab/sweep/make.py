@@ -89,6 +89,7 @@ def facts_of(run: Run, make: Make) -> dict[str, Any]:
         "workload_sha256": run.file.sha256 if run.file else None,
         "machine": {"name": run.machine, **make.machines[run.machine]},
         "costs": run.costs.text,
+        **({"shape": run.shape.name} if run.shape else {}),
         "cpus": run.cpus,
         "tick_ns": run.tick_ns,
         "limit_ns": run.limit_ns,

@@ -11,7 +11,7 @@ from schedlab.sweep.yaml_lines import scalar_of
 
 SIMPLE = {
     "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",
-    "costs": "--costs", "limit": "--limit", "memory": "--memory",
+    "costs": "--costs", "shapes": "--shape", "limit": "--limit", "memory": "--memory",
 }  # fmt: skip
 """Options by the keys of a file."""
 
@@ -43,7 +43,7 @@ def nodes(
     return found
 
 
-_LISTS = ("machines", "tick")
+_LISTS = ("machines", "tick", "shapes")
 """Options whose values are separated by commas; costs have commas of their own."""
 
 

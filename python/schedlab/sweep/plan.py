@@ -12,7 +12,7 @@ from typing import Any
 from schedlab.display.names import visible_line
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
-from schedlab.sweep.columns import CHANGE, TUNABLE
+from schedlab.sweep.columns import CHANGE, SHAPE, TUNABLE
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of, made_of
 from schedlab.workload.changes import changes_text
@@ -42,7 +42,7 @@ class SweepPlan:
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """Columns of tunables that some policy is given, and of values changed in workloads."""
+        """Columns of tunables that some policy is given, of values changed in workloads, and of shapes."""
         tunables = {name: None for point in self.points for name, _ in point.run.settings}
         places = {place: None for point in self.points for place, _ in point.run.changes}
         columns = {change_column(place): place for place in places}
@@ -52,7 +52,8 @@ class SweepPlan:
                 f"{lost} and {columns[change_column(lost)]} would have the same column in the data"
                 f" set, {change_column(lost)}: change one of them at a time"
             )
-        return (*(TUNABLE + name for name in tunables), *columns)
+        shape = [SHAPE] if any(point.run.shape for point in self.points) else []
+        return (*(TUNABLE + name for name in tunables), *columns, *shape)
 
     def by_key(self, make: Make) -> dict[str, Point]:
         """Returns them in the order of the points."""
@@ -64,7 +65,7 @@ class SweepPlan:
         simulated = run.machine == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
         changes = {change_column(place): value for place, value in run.changes}
-        own = {**tunables, **changes}
+        own = {**tunables, **changes, SHAPE: run.shape.name if run.shape else None}
         return {
             "workload": run.label or run.workload,
             "policy": str(run.policy),

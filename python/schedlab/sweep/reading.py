@@ -14,6 +14,8 @@ from schedlab.files.json_lines import JsonError, Node, Object
 from schedlab.machines import KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.paths import ROOT
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
+from schedlab.shapes.model import Shape
+from schedlab.shapes.reading import choose as choose_shape
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import conditions, ranges, sampling, yaml_lines
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
@@ -31,8 +33,8 @@ from schedlab.workload.values import by_key, whole, wrong
 from schedlab.workload.workload_files import is_workload_file
 
 KEYS = (
-    "description", "workloads", "policies", "machines", "cpus", "seeds", "tick", "costs", "limit",
-    "memory",
+    "description", "workloads", "policies", "machines", "cpus", "seeds", "tick", "costs", "shapes",
+    "limit", "memory",
 )  # fmt: skip
 LIMIT_NS = (1_000_000, 24 * 3600 * 1_000_000_000)
 SEED_MAX = 2**63 - 1
@@ -98,6 +100,7 @@ class _Reader:
             seeds=self.numbers("seeds", (1,), 0, SEED_MAX),
             ticks_ns=self.times("tick", _STANDARD_TICK_NS, TICK_NS),
             costs=self.costs(),
+            shapes=self.shapes(),
             limit_ns=self.limit(),
             memory_mib=self.memory(),
         )
@@ -163,6 +166,15 @@ class _Reader:
         return tuple(
             dict.fromkeys(text_of(item, "kernel, none, or a profile") for item in items(node))
         )
+
+    def shapes(self) -> tuple[Shape, ...]:
+        node = self.members.get("shapes")
+        if node is None:
+            return ()
+        if "cpus" in self.members:
+            raise wrong(self.members["cpus"], "no cpus beside shapes, which say how many there are")
+        names = (text_of(item, "a shape: a file, or the name of one") for item in items(node))
+        return tuple(dict.fromkeys(choose_shape(name, self.folder) for name in names))
 
     def machines(self, node: Node | None, standard: tuple[str, ...]) -> tuple[str, ...]:
         if node is None:
