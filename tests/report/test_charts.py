@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules, schedule
-from schedlab.metrics import compute
+from schedlab.metrics import compute, state_intervals
 from schedlab.report import charts
 from schedlab.report.charts import theme
 from schedlab.report.charts.ecdf import ALL, cumulative
@@ -104,6 +104,21 @@ def delays() -> pl.DataFrame:
     )
 
 
+def a_wait(trace: Trace) -> Chart:
+    """The longest, with its process and five others."""
+    waits = state_intervals(trace).filter(pl.col("state") == "runnable")
+    wait = waits.sort(pl.col("end_ns") - pl.col("begin_ns"))[-1].row(0, named=True)
+    others = [life for life in waits["life"].unique(maintain_order=True) if life != wait["life"]]
+    return charts.one_wait(
+        "one-wait",
+        trace,
+        lives=[wait["life"], *others[:5]],
+        begin_ns=wait["begin_ns"],
+        end_ns=wait["end_ns"],
+        **WORDS,
+    )
+
+
 def published() -> pl.DataFrame:
     return runs(("rr",), 1).with_columns(pl.col("ticks") * 1.5)
 
@@ -140,6 +155,7 @@ MAKERS: dict[str, Callable[[], Chart]] = {
         published=published().head(2), **WORDS,
     ),
     "causes": lambda: charts.causes("causes", delays(), **WORDS),
+    "one-wait": lambda: a_wait(simulated()),
     "dots-one": lambda: charts.dots(
         "dots-one", runs(("rr",), 1), category="group", value="ticks", x_title="ticks", **WORDS
     ),
@@ -787,3 +803,27 @@ def test_bars_are_as_long_as_the_waiting() -> None:
 def test_where_no_process_waited_there_is_no_picture() -> None:
     nothing = delays().with_columns(duration_ns=pl.lit(0))
     assert list(charts.drawn(charts.causes, "none", nothing, **WORDS)) == []
+
+
+# --- one wait
+
+
+def test_a_wait_is_drawn_with_those_who_wake() -> None:
+    """All of it, and a bit before and after; and each wake-up of one of the processes by another."""
+    trace = simulated()
+    chart = made("one-wait")
+    tables = embedded(chart)
+    (limits,) = (table for table in tables if {*table[0]} == {"time"})
+    first, last = sorted(row["time"] for row in limits)
+    bars = [row for table in tables for row in table if "series" in row]
+    assert min(row["begin"] for row in bars) < first < last < max(row["end"] for row in bars)
+    wakeups = [row for table in tables for row in table if "woken" in row]
+    among = {int(label.split()[0]) for label in chart.data["label"].unique()}
+    begin, end = chart.data["begin_ns"].min(), chart.data["end_ns"].max()
+    told = trace.events.filter(
+        (pl.col("kind") == Kind.WAKEUP)
+        & pl.col("process").is_in(among)
+        & pl.col("first").is_in(among)
+        & pl.col("time_ns").is_between(begin, end)
+    )
+    assert len(wakeups) == len(told)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from schedlab.display.names import slug
 from schedlab.explanation import Asked, Explained, explain
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics.tables import duration
 from schedlab.report import charts
-from schedlab.report.markup import code
-from schedlab.report.model import Block, Cell, Column, Row, Table, Text
+from schedlab.report.markup import code, literal
+from schedlab.report.model import Block, Cell, Chart, Column, Row, Table, Text
 from schedlab.report.wording import cpus
 from schedlab.report.workload_tables import Workload
 from schedlab.runs.collection import Kept, Repeated
@@ -22,6 +23,10 @@ _SETUPS = 12
 """The most setups of a workload of which a run is explained."""
 _TRACE_BYTES = 16 << 20
 """A longer trace is left to the command."""
+_PICTURES = 4
+"""The most setups of which a picture shows the longest wait."""
+_ROWS = 6
+"""Processes in it besides the one that waits."""
 _WORDS = 3
 """Parts of a wait that are told."""
 
@@ -52,7 +57,33 @@ def explanations(workload: Workload) -> Iterator[Block]:
         caption=caption,
     )
     yield _longest(workload, waited)
+    for each, told in waited[:_PICTURES]:
+        yield from charts.drawn(_picture, workload, each, told, several)
     yield Text(f"More of any run: {code(_command(waited[0][0].runs[0]))}.")
+
+
+def _picture(workload: Workload, each: Repeated, told: Explained, several: bool) -> Chart:
+    """The longest wait of a setup."""
+    longest = told.longest[0]
+    wait = longest.wait
+    # Those that ran longest, or were waited for, first.
+    others = dict.fromkeys(
+        life
+        for share in longest.shares
+        for life in (*share.chain, share.life)
+        if life is not None and life != wait.life
+    )
+    setup = each.setup
+    return charts.one_wait(
+        f"longest-wait-{workload.stem}-{slug(_name(each, several))}",
+        each.runs[0].trace(),
+        title=f"The longest wait under {_name(each, several)}: {longest.name}, after {_AFTER[wait.kind]}",
+        caption=f"Between the dashed lines: {duration(wait.duration_ns)}. Machine {literal(setup.machine)},"
+        f" seed {each.runs[0].seed}.",
+        lives=[wait.life, *list(others)[:_ROWS]],
+        begin_ns=wait.begin_ns,
+        end_ns=wait.end_ns,
+    )
 
 
 def _those(workload: Workload) -> list[Repeated]:

@@ -11,6 +11,7 @@ from schedlab.report.charts.latencies import latencies, latencies_in_panels
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
 from schedlab.report.charts.nothing import drawn
+from schedlab.report.charts.one_wait import one_wait
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.states import states
 from schedlab.report.charts.theme import (
@@ -32,6 +33,7 @@ __all__ = [
     "latencies_in_panels",
     "levels",
     "lines",
+    "one_wait",
     "page_config",
     "paper_config",
     "readable_length_ns",

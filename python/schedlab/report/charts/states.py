@@ -44,17 +44,29 @@ def states(
     for (group, cause), says in (causes or {}).items():
         own = (pl.col("group") == group) & (pl.col("cause").cast(pl.String) == cause)
         blocked = pl.when(own).then(pl.lit(says)).otherwise(blocked)
-    state = pl.col("state").replace_strict(_STATES, default=blocked)
     found = (
         span.clip(people.intervals())
         .filter(pl.col("group").is_in(list(groups)))
-        .select("pid", "name", "group", "label", state.alias("series"), "begin_ns", "end_ns")
+        .select(
+            "pid",
+            "name",
+            "group",
+            "label",
+            named_states(blocked).alias("series"),
+            "begin_ns",
+            "end_ns",
+        )
     )
     drawn, merged = drawable(found, ["label", "series"], span)
     axis = TimeAxis(span, people.window.begin_ns, "ms", trace.header.tick_ns)
-    chart = _chart(drawn, axis, _rows(found, groups))
+    chart = chart_of_states(drawn, axis, _rows(found, groups))
     return Chart(
-        name, title, chart, found, sentences(caption, merged), _words(found, span.length_ns)
+        name,
+        title,
+        chart,
+        found,
+        sentences(caption, merged),
+        words_of_states(found, span.length_ns),
     )
 
 
@@ -67,7 +79,14 @@ def _rows(found: pl.DataFrame, groups: Sequence[str]) -> list[str]:
     ]
 
 
-def _chart(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
+def named_states(blocked: pl.Expr | None = None) -> pl.Expr:
+    """What a process does, in words. `blocked`: what to call it if it is blocked; its cause, if nothing is said."""
+    otherwise = pl.col("cause").cast(pl.String) if blocked is None else blocked
+    return pl.col("state").replace_strict(_STATES, default=otherwise)
+
+
+def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
+    """Bars of `label`, `series`, `begin_ns`, `end_ns`, a row for each label."""
     others = sorted(set(drawn["series"]) - {RUNS, WAITS})
     looks = Looks([RUNS, WAITS, *others], policies=False, muted=[])
     shown = drawn.select("label", "series", *axis.embed("begin_ns", "end_ns"))
@@ -89,7 +108,7 @@ def _chart(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
     )
 
 
-def _words(found: pl.DataFrame, length_ns: int) -> str:
+def words_of_states(found: pl.DataFrame, length_ns: int) -> str:
     """Of each process, the parts of the time."""
     sums = (
         found.group_by("label", "series", maintain_order=True)
