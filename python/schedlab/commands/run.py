@@ -29,6 +29,7 @@ from schedlab.commands.options import (
     no_kvm_option,
 )
 from schedlab.commands.replay import recorded, replay_option
+from schedlab.commands.what_if import check_beside, run_what_if, what_if_option
 from schedlab.commands.workload_run import run_workload
 from schedlab.display.terminal import tell
 from schedlab.errors import WrongUsage
@@ -66,6 +67,7 @@ OF_A_WORKLOAD = {
     "delays": "--delay",
     "shape": "--shape",
     "replay": "--replay",
+    "what_if": "--what-if",
     "kernel": "--kernel",
     "ignore_limits": "--ignore-limits",
 }
@@ -190,6 +192,7 @@ _READY = "mixed"
     f" time is over.  [without a value: {Budget()} seeds]",
 )
 @replay_option
+@what_if_option
 @click.option(
     "--again",
     metavar="PLACE",
@@ -247,11 +250,22 @@ def run(
     --shape or --replay instead: every policy runs on every number of CPUs, --runs times, side by side on this host's
     CPUs.
 
+    With --what-if RECORDING, one command leads from a recording to one page (docs/replay.md).
+
     Each run leaves a folder with its manifest, console, event trace and metrics.
     """
+    what_if = options.pop("what_if")
     if again:
         check_alone(context)
         run_again(request_of, again, out, as_json)
+        return
+    if what_if:
+        check_beside(context, {**OF_A_WORKLOAD, **OF_ALL})
+        said = given(context, dict.fromkeys(options, ""))
+        policies = options["policies"] if "policies" in said else None
+        run_what_if(
+            request_of, what_if, policies, options["tick"], out, options["unchecked"], as_json
+        )
         return
     of_a_workload = list(given(context, OF_A_WORKLOAD).values())
     study = [*what, *(["--quick"] if quick else []), *(["--full"] if full else [])]

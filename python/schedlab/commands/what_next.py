@@ -20,7 +20,7 @@ _COMPARED = 4
 def tell_findings(findings: Sequence[str]) -> None:
     """Prints what a report says first, without the marks of Markdown."""
     for each in findings:
-        plain = re.sub(r"[*`]", "", each)
+        plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", each)
         tell(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 

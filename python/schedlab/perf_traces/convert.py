@@ -60,7 +60,7 @@ def convert(
             story.write(folder / TRACE_FILE)
         except struct.error:
             raise WrongUsage(
-                f"--from-perf {file}: it has numbers that Linux gives to no thread or CPU"
+                f"{file}: it has numbers that Linux gives to no thread or CPU"
             ) from None
         if root and not story.root_pid:
             raise WrongUsage(f"--root {root}: no process of that name or PID runs in {file}")

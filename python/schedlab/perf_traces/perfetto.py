@@ -95,7 +95,7 @@ class _Reader:
             for packet in trace.packet:
                 if packet.HasField("zstd_compressed_packets"):
                     raise WrongUsage(
-                        f"--from-perf {self.path}: its packets are packed by zstd: record it without"
+                        f"{self.path}: its packets are packed by zstd: record it without"
                         " compression, or with `compression_type: COMPRESSION_TYPE_DEFLATE`"
                     )
                 if packet.HasField("compressed_packets"):
@@ -104,7 +104,7 @@ class _Reader:
                     yield packet
         except (DecodeError, zlib.error) as error:
             raise WrongUsage(
-                f"--from-perf {self.path}: it begins as a trace of Perfetto, and cannot be read ({error}). If it is"
+                f"{self.path}: it begins as a trace of Perfetto, and cannot be read ({error}). If it is"
                 " damaged or cut off, record it again"
             ) from None
 

@@ -108,7 +108,7 @@ def read(path: Path) -> Recording:
     highest = max(event.cpu for event in found.events.events)
     if highest >= _CPUS_MAX:
         raise WrongUsage(
-            f"--from-perf {path}: it has an event of CPU {highest}; Linux has {_CPUS_MAX:,} at most"
+            f"{path}: it has an event of CPU {highest}; Linux has {_CPUS_MAX:,} at most"
         )
     cpus = max(min(found.cpus, _CPUS_MAX), highest + 1)
     return Recording(found.events, cpus, found.facts, found.tool)
@@ -117,11 +117,11 @@ def read(path: Path) -> Recording:
 def _begin(path: Path) -> bytes:
     """The first bytes of a file. Raises WrongUsage if there are none."""
     if not path.is_file():
-        raise WrongUsage(f"--from-perf {path}: not a file; {RECORD_WITH}")
+        raise WrongUsage(f"{path}: not a file; {RECORD_WITH}")
     with path.open("rb") as file:
         begin = file.read(_SAMPLE_BYTES)
     if not begin:
-        raise WrongUsage(f"--from-perf {path}: the file is empty; {RECORD_WITH}")
+        raise WrongUsage(f"{path}: the file is empty; {RECORD_WITH}")
     return begin
 
 
@@ -151,7 +151,7 @@ def _tool_of(path: Path) -> Tool | None:
         return TRACE_CMD
     if b"\0" in begin:
         raise WrongUsage(
-            f"--from-perf {path}: neither a perf.data of perf, nor a trace.dat of trace-cmd, nor the"
+            f"{path}: neither a perf.data of perf, nor a trace.dat of trace-cmd, nor the"
             f" text that either prints, nor a trace of Perfetto; {RECORD_WITH}"
         )
     return None
@@ -167,7 +167,7 @@ def _report(tool: Tool, path: Path) -> str:
 def _require(tool: Tool, path: Path) -> None:
     if not tool.find():
         raise MachineUnfit(
-            f"--from-perf {path}: a {tool.file} is read by {tool.program}, and none that runs is here:"
+            f"{path}: a {tool.file} is read by {tool.program}, and none that runs is here:"
             f" install the package {' or '.join(tool.packages)}; or, where there is {tool.program}, make text of it,"
             f" which needs no tool here: {tool.as_text}"
         )
@@ -180,7 +180,7 @@ def _unreadable(tool: Tool, path: Path, said: str) -> str:
     lines = [line.strip().rstrip(".") for line in said.splitlines()]
     causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
     return (
-        f"--from-perf {path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
+        f"{path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
         f" If the file is damaged or cut off, record it again; if a newer {tool.program} made it,"
         f" install that, or make text of it where it was recorded, and give that instead:"
         f" {tool.as_text}"
@@ -252,10 +252,8 @@ def _check(path: Path, events: Events) -> None:
     if not any(isinstance(event, Switch) for event in events.events):
         what = events.unreadable[0] if events.unreadable else ""
         if what:
-            raise WrongUsage(
-                f"--from-perf {path}: its events have a form that schedlab does not know: {what}"
-            )
+            raise WrongUsage(f"{path}: its events have a form that schedlab does not know: {what}")
         raise WrongUsage(
-            f"--from-perf {path}: there is no event sched_switch in it, without which nobody knows who"
+            f"{path}: there is no event sched_switch in it, without which nobody knows who"
             f" ran: {RECORD_WITH}"
         )

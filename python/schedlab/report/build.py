@@ -46,7 +46,19 @@ def write_report(
     WrongUsage before any work is done. `missing`: what is to come, in Markdown, while runs go on.
     """
     check_place(out)
-    report = all_visible(replace(make_report(collection, progress), missing=missing))
+    report = replace(make_report(collection, progress), missing=missing)
+    return write_into(report, out, formats, progress)
+
+
+def write_into(
+    report: Report,
+    out: Path,
+    formats: Sequence[str] = ("html",),
+    progress: Progress = lambda what, done, of: None,
+) -> Path:
+    """The same of a report that is made."""
+    check_place(out)
+    report = all_visible(report)
     files.check_names(report)
     with report_folder(out) as folder:
         first = write(report, folder, formats, progress)

@@ -27,7 +27,7 @@ _PICTURES = 4
 """The most setups of which a picture shows the longest wait."""
 _ROWS = 6
 """Processes in it besides the one that waits."""
-_WORDS = 3
+WORDS = 3
 """Parts of a wait that are told."""
 
 
@@ -77,7 +77,7 @@ def _picture(workload: Workload, each: Repeated, told: Explained, several: bool)
     return charts.one_wait(
         f"longest-wait-{workload.stem}-{slug(_name(each, several))}",
         each.runs[0].trace(),
-        title=f"The longest wait under {_name(each, several)}: {longest.name}, after {_AFTER[wait.kind]}",
+        title=f"The longest wait under {_name(each, several)}: {longest.name}, after {AFTER[wait.kind]}",
         caption=f"Between the dashed lines: {duration(wait.duration_ns)}. Machine {literal(setup.machine)},"
         f" seed {each.runs[0].seed}.",
         lives=[wait.life, *list(others)[:_ROWS]],
@@ -130,7 +130,7 @@ def _longest(workload: Workload, found: list[tuple[Repeated, Explained]]) -> Tab
     )
 
 
-_AFTER = {
+AFTER = {
     "response": "its fork",
     "wake-up": "a wake-up",
     "turn": "a turn",
@@ -141,13 +141,13 @@ _AFTER = {
 def _row(each: Repeated, told: Explained) -> tuple[Row, list[dict[str, object]]]:
     setup, (longest,) = each.setup, told.longest
     shares = longest.shares
-    words = "; ".join(f"{share.words} ({duration(share.duration_ns)})" for share in shares[:_WORDS])
-    hidden = f"; {len(shares) - _WORDS} more" if len(shares) > _WORDS else ""
+    words = "; ".join(f"{share.words} ({duration(share.duration_ns)})" for share in shares[:WORDS])
+    hidden = f"; {len(shares) - WORDS} more" if len(shares) > WORDS else ""
     cells = (
         Cell(setup.policy_title),
         Cell(str(setup.cpus)),
         Cell(longest.name),
-        Cell(_AFTER[longest.wait.kind]),
+        Cell(AFTER[longest.wait.kind]),
         Cell(duration(longest.wait.duration_ns)),
         Cell(words + hidden),
     )

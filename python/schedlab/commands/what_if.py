@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --what-if`: from a recording to one page that tells what happened, and what might have been."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schedlab.commands.options import echo_json, given
+from schedlab.display.terminal import new_table, print_whole, say, tell
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.machines import SIMULATOR
+from schedlab.paths import new_runs_folder
+from schedlab.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
+
+if TYPE_CHECKING:
+    from schedlab.report.what_if import Replay, WhatIf
+    from schedlab.runs.asked import Request
+    from schedlab.runs.collection import Kept
+    from schedlab.runs.recording import Recording
+
+RECORDED, REPLAYS, PAGE = "recorded", "replays", "page"
+"""Folders in the one that is made."""
+_SHOWN = (
+    "policy",
+    "waiting, mean",
+    "wake-up latency, maximum",
+    "turnaround, mean",
+    "finished",
+    "waiting, change",
+)
+"""Columns of the page's table that the terminal has room for."""
+_TAKEN = {"policies", "tick", "unchecked", "what_if"}
+"""Options of a run that may stand beside it."""
+
+what_if_option = click.option(
+    "--what-if",
+    "what_if",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="RECORDING",
+    help="One page of a recording: what happened, the worst waits explained, and what other policies would have made of"
+    " the same demand. RECORDING is a file of perf, trace-cmd or Perfetto, their text, or the folder of a run."
+    "  [default policies: all]",
+)
+
+
+def check_beside(context: click.Context, known: dict[str, str]) -> None:
+    """Raises WrongUsage for options that say what is run in another way."""
+    for option in given(context, {k: v for k, v in known.items() if k not in _TAKEN}).values():
+        raise WrongUsage(
+            f"--what-if and {option}: a recording says itself what runs; leave one of them out"
+        )
+
+
+def run_what_if(
+    request_of: Callable[[list[str]], Request],
+    recording: Path,
+    policies: tuple[PolicyChoice, ...] | None,
+    tick: int | None,
+    out: Path | None,
+    unchecked: bool,
+    as_json: bool,
+) -> None:
+    """Imports it, if need be, replays it, and makes the page. `policies`: None: all of ours. `tick`: the recorded
+    machine's, in ns; None: as the recording says, or the standard one."""
+    from schedlab.report.build import facts, write_into
+    from schedlab.report.model import Report
+    from schedlab.report.what_if import TITLE, page
+    from schedlab.runs.collection import Collection, kept_run
+
+    check_choices(read_catalogue(), policies or (), {})
+    if recording.is_dir():
+        place = (out or new_runs_folder("what-if")).absolute()
+        folder = _folder(recording)
+        notes: list[str] = []
+    else:
+        place, folder, notes = _imported(recording, out, tick)
+    for name in (REPLAYS, PAGE):
+        if (place / name).exists():
+            raise WrongUsage(f"--out {place}: it holds {name} already; name another folder")
+    recorded = kept_run(folder)
+    found = _found(request_of, recorded, policies, place / REPLAYS, unchecked, notes)
+    runs = Collection([recorded, *(kept_run(each.folder) for each in found.replays)])
+    report = Report(TITLE, (page(found),), facts(runs), found.findings)
+    written = write_into(report, place / PAGE)
+    if as_json:
+        told = {"folder": str(place), "page": str(written), "findings": list(found.findings)}
+        echo_json({**told, **found.to_dict()})
+    else:
+        _show(found, written)
+
+
+def _folder(recording: Path) -> Path:
+    from schedlab.runs.results import find_run
+
+    return find_run(recording).absolute()
+
+
+def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Path, list[str]]:
+    """The place for everything, the folder of the run that was made of the recording, and what is to be known."""
+    from schedlab.perf_traces.convert import TICK_NS, convert
+    from schedlab.trace.format import MAGIC
+
+    with file.open("rb") as opened:
+        if opened.read(len(MAGIC)) == MAGIC:
+            raise WrongUsage(f"--what-if {file}: a trace alone; name the folder of its run")
+    place = (out or new_runs_folder("what-if")).absolute()
+    made = convert(file, place / RECORDED, FAIR.name, tick or TICK_NS)
+    if not made.outcome.succeeded:
+        raise SchedlabError(f"{file}: {made.outcome.message}")
+    for note in made.notes:
+        say(f"schedlab: {file}: {note}")
+    return place, made.folder, list(made.notes)
+
+
+def _found(
+    request_of: Callable[[list[str]], Request],
+    recorded: Kept,
+    policies: tuple[PolicyChoice, ...] | None,
+    place: Path,
+    unchecked: bool,
+    notes: list[str],
+) -> WhatIf:
+    from schedlab.explanation import Asked, explain
+    from schedlab.report.what_if import WhatIf
+    from schedlab.runs.recording import recording
+
+    source = recording(recorded.folder)
+    ours = [PolicyChoice(name) for name in read_catalogue()]
+    own = source.policy if source.policy.name in read_catalogue() else None
+    asked = request_of(["--replay", str(recorded.folder), "--policy", str(own or ours[0])])
+    trace = recorded.trace()
+    asked = replace(asked, out=place, unchecked=unchecked, limit=_limit(source, trace))
+    chosen = [each for each in policies or ours if each != own]
+    requests = [replace(asked, policies=tuple(chosen), settings=())] if chosen else []
+    if own:
+        requests.insert(
+            0,
+            replace(
+                asked, policies=(own,), settings=source.settings, replay=source.with_switches()
+            ),
+        )
+    replays = _replayed(requests)
+    nearest = replays[0] if own else _nearest(recorded, replays)
+    explained = explain(trace, Asked(), read_catalogue())
+    return WhatIf(recorded, explained, replays, nearest, own is not None, [*notes, *source.notes])
+
+
+def _limit(source: Recording, trace: Any) -> int:
+    """How long a replay lasts at most. Of a whole machine, some processes would go on for ever: it ends when the
+    recording did."""
+    from schedlab.metrics import measured_window
+
+    window = measured_window(trace)
+    if window.root_pid is None:
+        return int(window.end_ns)
+    return max(source.limit_ns, 10 * int(window.end_ns))
+
+
+def _replayed(requests: Sequence[Request]) -> list[Replay]:
+    """Raises SchedlabError if a replay fails. To reach its limit is no failure here."""
+    from schedlab.commands.carrying_out import perform
+    from schedlab.report.what_if import Replay
+    from schedlab.runs.collection import kept_run
+
+    plans = [request.plan() for request in requests]
+    whole = replace(plans[0], runs=tuple(run for plan in plans for run in plan.runs))
+    found = []
+    for each in perform(whole, SIMULATOR):
+        if each.metrics is None:
+            raise SchedlabError(f"{each.run.title}: {each.outcome.message}; kept in {each.folder}")
+        title = kept_run(each.folder).setup.policy_title
+        found.append(Replay(title, each.run.policy, each.folder, each.metrics))
+    return found
+
+
+def _nearest(recorded: Kept, replays: Sequence[Replay]) -> Replay:
+    """Of the policies that share the CPU by nice, as Linux does, that with the least error; of all, if none does."""
+    from schedlab.replay.nearness import FIGURES, error, nearness
+
+    def off(each: Replay) -> float:
+        groups = nearness(recorded.metrics(), each.metrics)
+        return sum(error(groups, figure) or 0.0 for figure in FIGURES)
+
+    def by_nice(each: Replay) -> bool:
+        return read_catalogue()[each.choice.name].shares_under(each.choice.preset) == "nice"
+
+    return min(filter(by_nice, replays), key=off, default=None) or min(replays, key=off)
+
+
+def _show(found: WhatIf, written: Path) -> None:
+    from schedlab.commands.what_next import tell_findings
+    from schedlab.report.what_if import told
+
+    policy, *numbers = _SHOWN
+    headings = (f">{heading.replace(', ', chr(10))}" for heading in numbers)
+    table = new_table("The same demand under each policy", policy, *headings)
+    for row in (found.as_recorded, *found.rows):
+        cells = told(row)
+        table.add_row(*(cells[heading] for heading in _SHOWN))
+    print_whole(table)
+    tell_findings([found.trust, *found.findings])
+    tell(f"Kept in {shlex.quote(str(written.parents[1]))}")
+    tell(f"Page: {written}")

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: MIT
+"""One page of a recording: what happened, why it waited, and what other policies would have made of the same demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab.explanation import Explained
+from schedlab.metrics import Metrics
+from schedlab.metrics.tables import duration, percent
+from schedlab.replay.nearness import FIGURES, error, figures, nearness
+from schedlab.report import charts
+from schedlab.report.explained import AFTER, WORDS
+from schedlab.report.markup import listing, literal
+from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Tone
+from schedlab.report.wording import NOTHING, counted
+from schedlab.report.workload_tables import groups_table, metrics_table, workloads
+from schedlab.runs.collection import Collection, Kept
+from schedlab.toolchain.policies import PolicyChoice
+
+TITLE = "What if"
+_PAIRS = 12
+"""So many pairs of who delays whom are listed; all are in the data."""
+_GROUPS = 12
+_WITHOUT_PROCESS = {
+    "(idle)": "the CPU idled",
+    "(scheduler)": "the CPU was in the scheduler",
+    "(unknown)": "something ran of which the recording does not tell",
+}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The demand of the recording, under a policy."""
+
+    policy: str
+    """Its name, with what was set besides."""
+    choice: PolicyChoice
+    folder: Path
+    metrics: Metrics
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A recording, and its replays."""
+
+    recorded: Kept
+    explained: Explained
+    replays: Sequence[Replay]
+    own: Replay
+    """The replay under the recording's own policy; or, where that is none of ours, the one that comes nearest."""
+    is_own: bool
+    notes: Sequence[str]
+    """What is to be known of recording and replays."""
+
+    @cached_property
+    def groups(self) -> pl.DataFrame:
+        """See nearness: of the own policy's replay."""
+        return nearness(self._measured, self.own.metrics)
+
+    @cached_property
+    def errors(self) -> Mapping[str, float | None]:
+        """By figure, how far the own policy's replay is off the recording."""
+        return {figure: error(self.groups, figure) for figure in FIGURES}
+
+    @cached_property
+    def as_recorded(self) -> dict[str, Any]:
+        """The recording itself, as a row of the table of policies."""
+        told = figures(self._measured, self._measured)
+        return {"policy": f"recorded: {self.recorded.setup.policy_title}", **told, "change": None}
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """What each policy made of it, that with the least waiting first: `policy`, figures, and `change`, its mean
+        waiting against that of the own policy's replay; `is_told`: the change is larger than the replay's error."""
+        base = figures(self._measured, self.own.metrics)["waiting_mean_ns"]
+        off = self.errors["waiting"]
+        found = []
+        for each in self.replays:
+            told = figures(self._measured, each.metrics)
+            waiting = told["waiting_mean_ns"]
+            change = waiting / base - 1 if base and waiting is not None else None
+            is_told = change is not None and off is not None and abs(change) > off
+            found.append({"policy": each.policy, **told, "change": change, "is_told": is_told})
+        return sorted(found, key=lambda row: row["waiting_mean_ns"] or 0.0)
+
+    @cached_property
+    def _measured(self) -> Metrics:
+        return self.recorded.metrics()
+
+    # --- in words, in Markdown
+
+    @property
+    def trust(self) -> str:
+        """How much the replays can be trusted."""
+        policy, nearest = literal(str(self.recorded.manifest["policy"])), literal(self.own.policy)
+        whose = f"The recording, replayed under its own policy, {policy}, is off"
+        if not self.is_own:
+            whose = (
+                f"The recording ran under {policy}, which the simulator does not have, so its own policy cannot be"
+                f" replayed. The nearest of ours that shares the CPU likewise is {nearest}: its replay is off"
+            )
+        told = [
+            f"in {figure} by {percent(off)}"
+            for figure, off in self.errors.items()
+            if off is not None
+        ]
+        if not told:
+            return f"{whose} by nothing that can be told: the recording has neither turnaround nor waiting."
+        return (
+            f"{whose} {', '.join(told)} (the means of groups, each weighed by its processes). What differs less between"
+            " policies than that is not told by these replays."
+        )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What happened, who delayed most, and what another policy would have made of it."""
+        return (self._worst, self._delayed, self._best)
+
+    @property
+    def _worst(self) -> str:
+        if not self.explained.longest:
+            return "No process waited for a CPU, as far as the recording tells."
+        longest = self.explained.longest[0]
+        share = longest.shares[0]
+        part = percent(share.duration_ns / longest.wait.duration_ns)
+        return (
+            f"**The longest wait** was {literal(longest.name)}'s, after {AFTER[longest.wait.kind]}:"
+            f" {duration(longest.wait.duration_ns)}, of which {part} went by while {literal(share.words)}."
+        )
+
+    @property
+    def _delayed(self) -> str:
+        causes = (
+            self.explained.delays.group_by("because_of")
+            .agg(pl.col("duration_ns").sum())
+            .sort(["duration_ns", "because_of"], descending=[True, False])
+        )
+        whole = int(causes["duration_ns"].sum())
+        if not whole:
+            return "No process delayed another one, as far as the recording tells."
+        cause, spent = str(causes["because_of"][0]), int(causes["duration_ns"][0])
+        words = (
+            f"{literal(cause)} ran" if not cause.startswith("(") else f"a CPU was {literal(cause)}"
+        )
+        return (
+            f"**Of all {duration(whole)} that processes waited** for a CPU, {percent(spent / whole)} went by while"
+            f" {words}."
+        )
+
+    @property
+    def _best(self) -> str:
+        others = [row for row in self.rows if row["policy"] != self.own.policy]
+        best = next((row for row in others if row["change"] is not None), None)
+        off = self.errors["waiting"]
+        against = f"{literal(self.own.policy)}, replayed"
+        if best is None:
+            return "**Under another policy** nothing can be said of waiting."
+        change = f"{percent(abs(best['change']))} {'less' if best['change'] < 0 else 'more'}"
+        least = f"**Under {literal(best['policy'])}** processes would have waited {change} than under {against}"
+        if off is None:
+            return f"{least}; the recording does not tell how far a replay is off."
+        if best["is_told"]:
+            return f"{least}: more than the replay's own error of {percent(off)}."
+        return f"{least}: not told from none, as the replay's own error is {percent(off)}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "recorded": {
+                "folder": str(self.recorded.folder),
+                "policy": self.recorded.manifest["policy"],
+                "summary": self._measured.summary.row(0, named=True),
+            },
+            "explained": self.explained.to_dict(),
+            "own_policy": {
+                "policy": self.own.policy,
+                "is_own": self.is_own,
+                "error": dict(self.errors),
+                "groups": self.groups.to_dicts(),
+            },
+            "policies": self.rows,
+            "replays": {each.policy: str(each.folder) for each in self.replays},
+            "notes": list(self.notes),
+        }
+
+
+def page(found: WhatIf) -> Page:
+    """All that is said of it."""
+    sections: dict[str, list[Block]] = {
+        "In short": [Text("\n".join(f"- {each}" for each in found.findings), "note")],
+        "What happened": list(_happened(found)),
+        "The worst waits": list(_worst_waits(found)),
+        "Who delays whom": list(_delays(found)),
+        "Under other policies": list(_policies(found)),
+        "Again": [Text(f"More of it is told by\n\n{listing(_commands(found))}")],
+    }
+    recorded = found.recorded
+    return Page(
+        name="index",
+        title=TITLE,
+        lead=(
+            f"{literal(recorded.setup.experiment)}, recorded on {counted(recorded.setup.cpus, 'CPU')} under"
+            f" {literal(recorded.setup.policy_title)}: what happened, why it waited, and what other policies would have"
+            " made of the same demand, in the simulator."
+        ),
+        sections=tuple(
+            Section(title, tuple(blocks)) for title, blocks in sections.items() if blocks
+        ),
+    )
+
+
+def _happened(found: WhatIf) -> Iterator[Block]:
+    collection = Collection([found.recorded])
+    (workload,) = workloads(collection)
+    if found.notes:
+        yield Text("\n".join(f"- {literal(each)}" for each in found.notes), "warning")
+    yield metrics_table(collection, workload)
+    groups = groups_table(collection, workload)
+    if groups:
+        yield groups
+
+
+def _worst_waits(found: WhatIf) -> Iterator[Block]:
+    if not found.explained.longest:
+        return
+    rows: list[Row] = []
+    data: list[dict[str, object]] = []
+    for each in found.explained.longest:
+        wait, shares = each.wait, each.shares
+        words = "; ".join(f"{one.words} ({duration(one.duration_ns)})" for one in shares[:WORDS])
+        hidden = f"; {len(shares) - WORDS} more" if len(shares) > WORDS else ""
+        rows.append(
+            (
+                Cell(each.name),
+                Cell(AFTER[wait.kind]),
+                Cell(f"{wait.begin_ns / 1e6:,.3f}"),
+                Cell(duration(wait.duration_ns)),
+                Cell(words + hidden),
+            )
+        )
+        data += [
+            {
+                "process": each.name,
+                "kind": wait.kind,
+                "begin_ns": wait.begin_ns,
+                "wait_ns": wait.duration_ns,
+                "part": one.words,
+                "part_ns": one.duration_ns,
+            }
+            for one in shares
+        ]
+    yield Table(
+        name="worst-waits",
+        title="The worst waits",
+        columns=(
+            Column("process", align="left"),
+            Column("after", align="left"),
+            Column("at, ms"),
+            Column("waited"),
+            Column("went by with", align="left"),
+        ),
+        rows=tuple(rows),
+        data=pl.DataFrame(data),
+        caption="The parts of a wait add up to it exactly; the largest are told here, all in the data.",
+    )
+
+
+def _delays(found: WhatIf) -> Iterator[Block]:
+    delays = found.explained.delays
+    if not delays["duration_ns"].sum():
+        return
+    yield from charts.drawn(
+        charts.causes,
+        "causes",
+        delays.select(pl.lit("recorded").alias("setup"), pl.all()),
+        title="What waiting went by with",
+        caption="All waits for a CPU in what is measured.",
+    )
+    whole = delays["duration_ns"].sum()
+    largest = delays.sort("duration_ns", descending=True).head(_PAIRS)
+    yield Table(
+        name="delays",
+        title="Who delays whom most",
+        columns=(
+            Column("waiting", align="left"),
+            Column("went by with", align="left"),
+            Column("time"),
+            Column("of all waiting"),
+        ),
+        rows=tuple(
+            (
+                Cell(row["waiting"]),
+                Cell(row["because_of"]),
+                Cell(duration(row["duration_ns"])),
+                Cell(percent(row["duration_ns"] / whole)),
+            )
+            for row in largest.iter_rows(named=True)
+        ),
+        data=delays,
+        caption=f"The {_PAIRS} largest; all are in the data.",
+    )
+
+
+COLUMNS: Mapping[str, str] = {
+    "waiting_mean_ns": "waiting, mean",
+    "waiting_max_ns": "waiting, maximum",
+    "wakeup_latency_max_ns": "wake-up latency, maximum",
+    "turnaround_mean_ns": "turnaround, mean",
+}
+"""Times of the table of policies."""
+
+
+def told(row: Mapping[str, Any]) -> dict[str, str]:
+    """A row of the table of policies, as text, by headings."""
+    fairness, change = row["fairness_turnaround"], row["change"]
+    return {
+        "policy": row["policy"],
+        **{heading: _time(row[name]) for name, heading in COLUMNS.items()},
+        "finished": f"{row['finished']} of {row['processes']}",
+        "fairness of turnaround": NOTHING if fairness is None else f"{fairness:.3f}",
+        "switches": f"{row['context_switches']:,.0f}",
+        CHANGE: NOTHING if change is None else f"{change:+.1%}",
+    }
+
+
+CHANGE = "waiting, change"
+
+
+def _policies(found: WhatIf) -> Iterator[Block]:
+    yield Text(found.trust, "note")
+    rows = [tuple(map(Cell, told(found.as_recorded).values()))]
+    for row in found.rows:
+        policy, *numbers, change = told(row).values()
+        tone: Tone = ("good" if row["change"] < 0 else "bad") if row["is_told"] else "muted"
+        rows.append((Cell(policy), *map(Cell, numbers), Cell(change, tone)))
+    yield Table(
+        name="policies",
+        title="The same demand under each policy",
+        columns=tuple(
+            Column(heading, align="left" if heading == "policy" else "right")
+            for heading in told(found.as_recorded)
+        ),
+        rows=tuple(rows),
+        data=pl.DataFrame(found.rows),
+        sections=(1,),
+        caption=(
+            f"The change is against {literal(found.own.policy)}, replayed. All is of processes whose groups the"
+            " recording measured, except switches, which are those of the whole machine. One replay each in the"
+            " simulator, as long as the recording where that is of a whole machine. A change that is smaller than the"
+            " replay's own error is grey."
+        ),
+        meanings={"good": "waits less", "bad": "waits more", "muted": "not told from none"},
+    )
+    yield _near(found)
+
+
+def _near(found: WhatIf) -> Table:
+    groups = found.groups.sort("waiting_ns", descending=True, nulls_last=True)
+    return Table(
+        name="nearness",
+        title=f"How near the replay under {found.own.policy} comes to the recording",
+        columns=(
+            Column("group", align="left"),
+            Column("processes"),
+            *(Column(title, figure) for figure in FIGURES for title in ("recorded", "replayed")),
+        ),
+        rows=tuple(
+            (
+                Cell(row["group"]),
+                Cell(f"{row['processes']:,}"),
+                *(
+                    Cell(_time(row[f"{figure}_{which}"]))
+                    for figure in FIGURES
+                    for which in ("ns", "replayed_ns")
+                ),
+            )
+            for row in groups.head(_GROUPS).iter_rows(named=True)
+        ),
+        data=groups,
+        caption=(
+            f"Means of the {_GROUPS} groups that waited longest; all are in the data. Turnaround is of processes that"
+            " were forked and ended in it."
+        ),
+    )
+
+
+def _time(nanoseconds: float | None) -> str:
+    return NOTHING if nanoseconds is None else duration(nanoseconds)
+
+
+def _commands(found: WhatIf) -> str:
+    folder = found.recorded.folder
+    return "\n".join(
+        (
+            f"./schedlab explain {folder}",
+            f"./schedlab monitor {folder}",
+            f"./schedlab compare {folder} {found.own.folder}",
+        )
+    )

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab run --what-if`: from a recording to one page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from perf_recordings import unpacked
+from schedlab.runs import results
+
+
+def test_a_run_of_ours_is_replayed_under_its_own_policy_first(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    workload = ("--machine", "sim", "--workload", "mixed", "--policy", "mlfq", "--cpus", "2")
+    ran = schedlab("run", *workload, "--out", str(tmp_path / "run"))
+    assert ran.returncode == 0, ran.stderr
+    out = tmp_path / "out"
+    done = schedlab(
+        *("run", "--what-if", str(tmp_path / "run"), "--policy", "rr,mlfq"),
+        *("--out", str(out), "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    own = told["own_policy"]
+    assert own["policy"] == "mlfq"
+    assert own["is_own"]
+    assert all(off < 0.02 for off in own["error"].values())
+    assert {each["policy"] for each in told["policies"]} == {"rr", "mlfq"}
+    change = {each["policy"]: each["change"] for each in told["policies"]}
+    assert change["mlfq"] == 0
+    assert len(told["findings"]) == 3
+    page = Path(told["page"]).read_text()
+    assert all(words in page for words in ("The worst waits", "Who delays whom most", "own policy"))
+    again = schedlab("run", "--what-if", str(tmp_path / "run"), "--out", str(out))
+    assert again.returncode == 2
+    assert "holds replays already" in again.stderr
+
+
+def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path) -> None:
+    path, out = unpacked("raw.txt", tmp_path), tmp_path / "out"
+    done = schedlab("run", "--what-if", str(path), "--policy", "rr,eevdf", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == f"Page: {out / 'page' / 'index.html'}"
+    assert max(len(line) for line in lines if str(out) not in line) <= 80
+    assert "so its own policy cannot be replayed" in " ".join(done.stdout.split())
+    assert sum(line.startswith("- ") for line in lines) == 4  # how far to trust it, and findings
+    recorded = json.loads((out / "recorded" / results.MANIFEST).read_text())
+    assert recorded["policy"] == "fair"
+    # Of a whole machine, some processes go on for ever: the replay is as long as the recording.
+    for manifest in out.glob(f"replays/*/{results.MANIFEST}"):
+        assert json.loads(manifest.read_text())["limit_ns"] == 776_803_961
+
+
+def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_path: Path) -> None:
+    whole = unpacked("raw.txt", tmp_path)
+    path = tmp_path / "switches.txt"
+    path.write_text(
+        "".join(line for line in whole.read_text().splitlines(True) if "sched_switch" in line)
+    )
+    done = schedlab(
+        *("run", "--what-if", str(path), "--policy", "eevdf,rr", "--json"),
+        *("--out", str(tmp_path / "out")),
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["own_policy"]["error"] == {"turnaround": None, "waiting": None}
+    assert not any(each["is_told"] for each in told["policies"])
+    assert any("counts as sleep" in note for note in told["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--workload", "mixed"], "--what-if and --workload: a recording says itself what runs"),
+        (["--seed", "2"], "--what-if and --seed"),
+        (["--policy", "no-such-policy"], "no-such-policy"),
+    ],
+)
+def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str], message: str) -> None:
+    path = tmp_path / "recording"
+    path.write_text("")
+    done = schedlab("run", "--what-if", str(path), *arguments, "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_recording_leaves_nothing(schedlab: Command, tmp_path: Path) -> None:
+    path = tmp_path / "recording"
+    for content, message in ((b"SCHEDLAB" + bytes(64), "a trace alone"), (b"", "is empty")):
+        path.write_bytes(content)
+        done = schedlab("run", "--what-if", str(path), "--out", str(tmp_path / "out"))
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert not (tmp_path / "out").exists()

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""How near a replay comes to its recording, by figures that are counted by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import polars as pl
+import pytest
+
+from schedlab.metrics import Metrics
+from schedlab.metrics.stored import schemas
+from schedlab.replay.nearness import error, figures, nearness
+
+
+@cache
+def _nothing() -> Metrics:
+    return Metrics(**{name: pl.DataFrame(schema=schema) for name, schema in schemas().items()})
+
+
+def measured(*processes: tuple[str, str, int | None, int | None]) -> Metrics:
+    """Metrics of processes: role, group, turnaround, waiting."""
+    schema = schemas()["processes"]
+    rows = [
+        {
+            "role": role,
+            "group": group,
+            "turnaround_ns": turnaround,
+            "waiting_ns": waiting,
+            "exit_ns": turnaround,
+        }
+        for role, group, turnaround, waiting in processes
+    ]
+    table = pl.DataFrame(rows, schema={name: schema[name] for name in rows[0]})
+    rest = [pl.lit(None, kind).alias(name) for name, kind in schema.items() if name not in rows[0]]
+    summary = pl.DataFrame({"context_switches": [7]})
+    return replace(_nothing(), processes=table.with_columns(rest), summary=summary)
+
+
+RECORDED = measured(
+    ("workload", "a long name", 100, 10),
+    ("workload", "a long name", None, 30),
+    ("workload", "b", None, 60),
+    ("other", "[kernel]", None, 1000),
+)
+REPLAYED = measured(
+    ("workload", "a_long_n", 130, 20),
+    ("workload", "a_long_name", 90, 30),
+    ("workload", "b", 500, 45),
+    ("workload", "_kernel_", 500, 2000),
+)
+
+
+def test_groups_are_those_that_the_recording_measured() -> None:
+    found = nearness(RECORDED, REPLAYED)
+    assert found.to_dicts() == [
+        {
+            "group": "a long name",
+            "processes": 2,
+            "turnaround_ns": 100,
+            "waiting_ns": 20,
+            "turnaround_replayed_ns": 110,
+            "waiting_replayed_ns": 25,
+        },
+        {
+            "group": "b",
+            "processes": 1,
+            "turnaround_ns": None,
+            "waiting_ns": 60,
+            "turnaround_replayed_ns": 500,
+            "waiting_replayed_ns": 45,
+        },
+    ]
+    # (2 × 5 + 15) of 2 × 20 + 60; a group without a turnaround in the recording says nothing of it.
+    assert error(found, "waiting") == pytest.approx(25 / 100)
+    assert error(found, "turnaround") == pytest.approx(10 / 100)
+
+
+def test_what_nothing_tells_has_no_error() -> None:
+    untold = measured(("workload", "a", None, None))
+    assert error(nearness(untold, REPLAYED), "waiting") is None
+    assert figures(untold, untold)["waiting_mean_ns"] is None
+
+
+def test_figures_are_of_the_same_groups() -> None:
+    found = figures(RECORDED, REPLAYED)
+    assert (found["processes"], found["finished"]) == (3, 3)
+    assert found["waiting_mean_ns"] == pytest.approx((20 + 30 + 45) / 3)
+    assert found["turnaround_mean_ns"] == pytest.approx((130 + 90 + 500) / 3)
+    assert found["context_switches"] == 7
