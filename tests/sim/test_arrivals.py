@@ -7,13 +7,13 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 from played import play
 from schedlab import metrics
 from schedlab.metrics.model import Metrics
+from schedlab.queueing import per_job
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import text_of
@@ -51,24 +51,15 @@ def jobs(found: Metrics) -> pl.DataFrame:
     return found.processes.filter(pl.col("role") == "workload").sort("fork_ns", "pid")
 
 
-def lindley(arrivals: np.ndarray, work: np.ndarray) -> np.ndarray:
-    """When each ends that is served first come, first served, by one server (D. Lindley 1952)."""
-    ends = np.empty_like(arrivals)
-    end = 0
-    for job, (when, takes) in enumerate(zip(arrivals.tolist(), work.tolist(), strict=True)):
-        ends[job] = end = max(end, when) + takes
-    return ends
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_job_is_as_lindleys_recursion_has_it(tmp_path: Path, seed: int) -> None:
     work = {"from": 0, "to": "20ms", "step": "1ns"}
     text = text_of(read(tmp_path, open_load(2_000, run=work)), seed, TICK_NS)
     found = jobs(measured(tmp_path, text, *FIRST_COME))
-    when = np.array([int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)])
-    own = np.array([int(time) for time in re.findall(r"  run (\d+)ns", text)])
-    assert found["fork_ns"].to_list() == when.tolist()
-    assert found["exit_ns"].to_list() == lindley(when, own).tolist()
+    when = [int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)]
+    own = [int(time) for time in re.findall(r"  run (\d+)ns", text)]
+    assert found["fork_ns"].to_list() == when
+    assert found["exit_ns"].to_list() == per_job.first_come(when, own)
 
 
 def test_hogs_make_no_arrival_late(tmp_path: Path) -> None:

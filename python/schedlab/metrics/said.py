@@ -49,10 +49,9 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
 
 def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
     """A row as those of `remarks` if processes arrived late, else none. `values`: what was told."""
+    root = 0 if window.root_pid is None else window.root_pid
     late = values.filter(
-        (pl.col("name") == LATE)
-        & (pl.col("pid") == window.root_pid)
-        & (pl.col("value") * LATE_PART > tick_ns)
+        (pl.col("name") == LATE) & (pl.col("pid") == root) & (pl.col("value") * LATE_PART > tick_ns)
     )
     if late.is_empty():
         return pl.DataFrame(schema=SAID_SCHEMA)
