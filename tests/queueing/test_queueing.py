@@ -79,7 +79,7 @@ def test_round_robin_of_short_slices_is_processor_sharing(tmp_path: Path) -> Non
 
 def test_strict_priorities_are_as_cobham_and_white_have_them(tmp_path: Path) -> None:
     drawn, _ = WORKS["exponential"]
-    tasks = {
+    tasks: Json = {
         "first": task(drawn, JOBS // 2, priority=1),
         "second": task(drawn, JOBS // 2, priority=9),
     }

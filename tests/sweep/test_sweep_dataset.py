@@ -15,6 +15,7 @@ import pytest
 from kept_runs import keep_simulated
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
+from schedlab.metrics import steady
 from schedlab.sweep import columns, dataset
 from schedlab.sweep.one_run import Result, Rows
 
@@ -94,11 +95,12 @@ def test_the_manifest_says_what_each_column_is(tmp_path: Path) -> None:
 
 def test_its_columns_are_those_of_the_metrics(tmp_path: Path) -> None:
     found = keep_simulated(tmp_path, seed=1)
-    own = {"share_error_max_points", "response_iqr_ns", "events_per_second"}
+    own = {"share_error_max_points", "response_iqr_ns", "events_per_second", *steady.COLUMNS}
     told_before = {"policy", "cpus", "seed", "tick_ns"}
     names = [column.name for column in columns.METRICS]
     assert set(names) - own == set(found.summary.columns) - told_before
-    assert {column.name for column in columns.GROUP_METRICS} == set(found.groups.columns)
+    of_groups = {column.name for column in columns.GROUP_METRICS}
+    assert of_groups - set(steady.COLUMNS) == set(found.groups.columns)
     for table, of in ((found.summary, columns.METRICS), (found.groups, columns.GROUP_METRICS)):
         for column in of:
             if column.name in table.columns:

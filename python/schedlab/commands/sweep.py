@@ -42,6 +42,8 @@ class Request:
     chart: Path | None
     source: Path | None
     as_json: bool
+    load: str | None
+    group: str | None
 
 
 @click.command()
@@ -56,6 +58,12 @@ class Request:
     metavar="PLACE=VALUES",
     help="Values of the workload file, such as tasks.cpu.instance=10,20. May be repeated.",
 )
+@click.option(
+    "--load",
+    metavar="LOADS",
+    help="Curves against the load of a file with arrivals: 0.1-0.95, 0.1-0.9+0.1 or 0.5,0.9.",
+)
+@click.option("--group", metavar="GROUP", help="With --load: of the processes of this group alone.")
 @click.option(
     "--policy", "policies", multiple=True, help="POLICY or POLICY:PRESET, several with commas."
 )
@@ -147,7 +155,9 @@ def sweep(**options: Any) -> None:
     request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
     objectives = best.objectives_of(request.metrics)
     if request.chart:
-        best.check_chart(request.chart, objectives)
+        best.check_chart(request.chart, objectives, bool(request.load))
+    if request.load or request.group:
+        with_load(request, options)
     if request.source:
         check_source(request, request.source, any(options.values()), objectives)
         show_best(request, request.source, objectives)
@@ -173,10 +183,42 @@ def sweep(**options: Any) -> None:
     )
     if objectives and done.runs > done.failed:
         show_best(request, folder, objectives)
+    if request.load and done.runs > done.failed:
+        show_load(request, folder, wanted)
     if not (objectives and request.as_json):
         show(done, request.as_json)
     if done.failed:
         raise SystemExit(1)
+
+
+def with_load(request: Request, options: dict[str, Any]) -> None:
+    """Adds to what is run that it is run at these loads."""
+    from schedlab.sweep import load_curves
+
+    if not request.load:
+        raise WrongUsage(f"--group {request.group}: of which curves? Add --load 0.1-0.95")
+    if request.file or request.source:
+        raise WrongUsage(
+            "--load: name the workload by --workload FILE.json, and the policies by --policy"
+        )
+    change = f"{load_curves.LOAD}={load_curves.loads_of(request.load)}"
+    options["changes"] = (*options["changes"], change)
+    options["seeds"] = options["seeds"] or load_curves.SEEDS
+    options["limit"] = options["limit"] or load_curves.LIMIT
+
+
+def show_load(request: Request, folder: Path, wanted: SweepPlan) -> None:
+    """Prints the curves as tables, and draws them: into the data set's folder if no place was named."""
+    from schedlab.sweep import load_curves
+
+    place = request.chart or folder / "load.svg"
+    scenes = list(load_curves.scenes(folder, request.group, wanted.points))
+    for number, scene in enumerate(scenes):
+        if not request.as_json:
+            results().print(load_curves.table(scene))
+        own = place.with_name(f"{place.stem}-{number + 1}{place.suffix}") if number else place
+        for path in load_curves.draw(scene, own, replaces=not request.chart):
+            say(f"schedlab: {path}")
 
 
 def check_source(request: Request, source: Path, runs: bool, objectives: list[Objective]) -> None:

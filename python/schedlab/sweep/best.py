@@ -31,11 +31,11 @@ def objectives_of(texts: Sequence[str]) -> list[Objective]:
     return found
 
 
-def check_chart(place: Path, objectives: Sequence[Objective]) -> None:
-    """Raises WrongUsage for what cannot be drawn, before anything is run."""
+def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = False) -> None:
+    """Raises WrongUsage for what cannot be drawn, before anything is run. `loads`: load curves are."""
     if place.suffix not in PICTURES:
         raise WrongUsage(f"--chart {place}: expected a name that ends in {' or '.join(PICTURES)}")
-    if len(objectives) != 2:
+    if len(objectives) != 2 and not loads:
         raise WrongUsage(f"--chart {place}: a frontier is of two metrics: --best A --best B")
     check_file("--chart", place)
 
@@ -63,22 +63,27 @@ def as_dicts(folder: Path, objectives: Sequence[Objective]) -> list[dict[str, An
 
 def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Path]:
     """A picture for each scene; those after the first have a number in their names."""
-    import vl_convert
-
-    from schedlab.report.specifications import VEGA_LITE, for_paper
-
     drawn = []
     for number, values in enumerate(read_values(folder, objectives), start=1):
         chart = frontier_chart(values, objectives, front(values, objectives))
         path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
-        svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
         check_file("--chart", path)
-        if path.suffix == ".svg":
-            path.write_text(svg)
-        else:
-            path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        write_chart(chart, path)
         drawn.append(path)
     return drawn
+
+
+def write_chart(chart: Chart, path: Path) -> None:
+    """Writes one of PICTURES, by its name."""
+    import vl_convert
+
+    from schedlab.report.specifications import VEGA_LITE, for_paper
+
+    svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+    if path.suffix == ".svg":
+        path.write_text(svg)
+    else:
+        path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
 
 
 def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front) -> Chart:

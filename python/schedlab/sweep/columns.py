@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.metrics import schemas
+from schedlab.metrics import schemas, steady
 
 FORMAT = 1
 TUNABLE = "set_"
@@ -140,6 +140,19 @@ def _wide(dtype: pl.DataType) -> Any:
     return WHOLE if dtype.is_integer() else type(dtype)
 
 
+_STEADY_MEANINGS = {
+    "mean": "mean over jobs that ended, after the warm-up",
+    "median": "median, likewise",
+    "p99": "99th percentile, likewise",
+    "p999": "99.9th percentile, likewise",
+    "error": "half the width of the mean's 95 % interval, by batch means",
+}
+STEADY = tuple(
+    Column("steady_jobs", WHOLE, "processes that ended, without the tenth of them that came first")
+    if name == "steady_jobs"
+    else Column(name, NUMBER, f"{name.split('_')[1]}: {_STEADY_MEANINGS[name.split('_')[2]]}")
+    for name in steady.COLUMNS
+)
 METRICS = (
     *_measured("summary"),
     Column("share_error_max_points", NUMBER, "of the group that is farthest off its ideal share"),
@@ -147,8 +160,9 @@ METRICS = (
         "response_iqr_ns", NUMBER, "interquartile range of the responses of this run's processes"
     ),
     Column("events_per_second", NUMBER, "that the program told (`cpubench`)"),
+    *STEADY,
 )
-GROUP_METRICS = _measured("groups")
+GROUP_METRICS = (*_measured("groups"), *STEADY)
 TOLD = (
     Column("name", TEXT, "what a program told of itself"),
     Column("count", WHOLE, "how often"),

@@ -23,6 +23,7 @@ from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.run import Run
+from schedlab.metrics.steady import steady
 from schedlab.runs import results
 from schedlab.runs.carrying_out import ended
 
@@ -149,7 +150,13 @@ def measure(folder: Path, kept: bool) -> Rows:
     summary = found.summary.row(0, named=True)
     summary = {name: value for name, value in summary.items() if name not in _ALREADY_TOLD}
     groups = tuple(found.groups.to_dicts())
-    return Rows({**summary, **_added(found, groups)}, groups, _told(found.values))
+    workload = found.processes.filter(pl.col("role") == "workload")
+    alone = {
+        name: steady(part) for (name,), part in workload.partition_by("group", as_dict=True).items()
+    }
+    told = tuple({**row, **alone.get(row["group"], {})} for row in groups)
+    added = {**_added(found, groups), **steady(workload)}
+    return Rows({**summary, **added}, told, _told(found.values))
 
 
 def _added(found: metrics.Metrics, groups: tuple[Row, ...]) -> Row:

@@ -48,13 +48,15 @@ def lines(
     ideal: pl.DataFrame | None = None,
     ideal_title: str = "ideal",
     published: pl.DataFrame | None = None,
+    log: bool = False,
 ) -> Chart:
     """The mean of `y` at each `x`, with the interval of `schedlab.comparison.statistics.estimate`.
 
     `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
     axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.
-    `published` has the same columns, `ideal` the first two. `policies`: the series are policies and
-    look as everywhere; else they take the palette in their order.
+    `published` has the same columns, `ideal` the first two, and perhaps `series`, a name for each of several
+    lines. `policies`: the series are policies and look as everywhere; else they take the palette in their
+    order. `log`: the axis of `y` is logarithmic.
     """
     names = {x: "x", y: "y", series: "series"}
     found = means(data.select(*names).rename(names), ["series", "x"], "y")
@@ -63,12 +65,17 @@ def lines(
         printed = published.select(*names).rename({**names, y: "mean"}).drop_nulls()
         parts.append(printed.with_columns(kind=pl.lit("published")))
     if ideal is not None:
-        should = ideal.select(x, y).rename({x: "x", y: "mean"}).unique().sort("x")
-        parts.append(should.with_columns(kind=pl.lit("ideal"), series=pl.lit(ideal_title)))
+        named = (
+            ideal if "series" in ideal.columns else ideal.with_columns(series=pl.lit(ideal_title))
+        )
+        should = (
+            named.select(x, y, "series").rename({x: "x", y: "mean"}).unique().sort("series", "x")
+        )
+        parts.append(should.with_columns(kind=pl.lit("ideal")))
     behind = pl.concat(parts, how="diagonal_relaxed").sort("kind", "series", "x")
     shown = behind.filter(pl.col("kind") != "ideal")["series"]
     looks = Looks(ordered(shown, order, policies=policies), policies=policies)
-    reach = reach_of(values_of(behind), log=False, zero=True)
+    reach = reach_of(values_of(behind), log=log, zero=not log)
     chart = _layers(behind, looks, x_title, y_title, reach).properties(width=WIDTH, height=HEIGHT)
     return Chart(
         name,
@@ -103,6 +110,10 @@ def _layers(behind: pl.DataFrame, looks: Looks, x_title: str, y_title: str, reac
         alt.Tooltip("high:Q", title="to", format=NUMBERS),
         alt.Tooltip("runs:Q", title="runs"),
     ]
+    if reach.log:
+        drawn = chart_of(
+            measured.filter(pl.col("failed") == 0).with_columns(pl.col("low").clip(reach.low))
+        )
     many = len(places) > ERROR_BARS_MOST
     band = (
         drawn.mark_area(clip=True) if many else drawn.mark_rule(strokeWidth=2, clip=True)
@@ -143,9 +154,9 @@ def _ideal(behind: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     should = _of(behind, "ideal")
     if should.is_empty():
         return []
-    line = chart_of(should).mark_line(style=IDEAL).encode(x, y)
+    line = chart_of(should).mark_line(style=IDEAL, clip=True).encode(x, y, detail="series:N")
     word = (
-        chart_of(should.sort("x").tail(1))
+        chart_of(should.sort("x").group_by("series", maintain_order=True).last())
         .mark_text(style=ANNOTATION, align="left", baseline="middle", dx=8)
         .encode(x, y, text="series:N")
     )

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+"""How long jobs stay, against the load: curves of policies, beside what theory says (docs/sweeps.md)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich import box
+from rich.table import Table
+
+from schedlab.comparison.statistics import estimate
+from schedlab.errors import WrongUsage
+from schedlab.files.placing import check_file
+from schedlab.metrics.tables import three_digits
+from schedlab.queueing import means
+from schedlab.report.model import Chart
+from schedlab.sweep import dataset
+from schedlab.sweep.expanding import Point
+from schedlab.sweep.plan import change_column
+from schedlab.workload.distributions import Constant, Distribution, Exponential
+from schedlab.workload.model import Step, Task, WorkloadFile, everything
+from schedlab.workload.times import Time
+
+LOAD = "load"
+"""The place in a workload file."""
+COLUMN = change_column(LOAD)
+POINTS = 10
+SEEDS = "1..5"
+"""If none are given: intervals need several."""
+LIMIT = "60m"
+"""Of the guest's time, if none is given: at a low load jobs come for long."""
+SHOWN = {
+    "steady_turnaround_mean_ns": "turnaround, mean",
+    "steady_turnaround_median_ns": "turnaround, median",
+    "steady_turnaround_p99_ns": "turnaround, 99th percentile",
+    "steady_turnaround_p999_ns": "turnaround, 99.9th percentile",
+    "steady_slowdown_mean": "slowdown, mean",
+    "steady_slowdown_p99": "slowdown, 99th percentile",
+    "steady_slowdown_p999": "slowdown, 99.9th percentile",
+}
+"""Columns that are drawn, with their titles."""
+_IN_TABLES = tuple(
+    name for name in SHOWN if "median" not in name and name != "steady_turnaround_p999_ns"
+)
+_SCENE = ("workload", "machine", "costs", "cpus", "tick_ns")
+_RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")
+
+
+def loads_of(text: str) -> str:
+    """The loads that an option means, with commas: "0.1-0.95" are ten, "0.1-0.9+0.2" five. WrongUsage."""
+    found: list[float] = []
+    for part in text.split(","):
+        between = _RANGE.fullmatch(part.strip())
+        if between:
+            first, last = float(between[1]), float(between[2])
+            step = float(between[3]) if between[3] else (last - first) / (POINTS - 1)
+            if last <= first or step <= 0 or (last - first) / step > 1000:
+                raise WrongUsage(f"--load {part}: expected the lower end first: 0.1-0.95")
+            found += [first + step * i for i in range(int((last - first) / step + 1.000001))]
+        elif re.fullmatch(r"\d+(\.\d+)?", part.strip()):
+            found.append(float(part))
+        else:
+            raise WrongUsage(f"--load {part}: expected loads: 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9")
+    return ",".join(dict.fromkeys(f"{load:.4g}" for load in found))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One picture: what was measured where all but policy, load and seed is equal."""
+
+    title: str
+    runs: pl.DataFrame
+    """load, setup, seed, and the columns of SHOWN."""
+    theory: pl.DataFrame
+    """load, series, and the columns of SHOWN of which something is known."""
+
+
+def scenes(folder: Path, group: str | None, points: Iterable[Point]) -> Iterator[Scene]:
+    """Those of a data set; `points`: what was run, from which theory takes the jobs."""
+    runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
+    if group is not None:
+        of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
+        runs = runs.drop(*SHOWN).join(of.select("key", *SHOWN), on="key")
+    setup = pl.col("policy") + pl.when(pl.col("settings") != "").then(
+        " " + pl.col("settings")
+    ).otherwise(pl.lit(""))
+    known = runs.filter(pl.col(COLUMN).is_not_null()).with_columns(
+        setup=setup, load=pl.col(COLUMN).cast(pl.Float64)
+    )
+    if known.is_empty():
+        raise WrongUsage(
+            f"{folder}: no run of it with a load succeeded"
+            + (f", or none has processes of the group {group}" if group else "")
+        )
+    files = [point.run for point in points if point.run.file and point.run.file.load]
+    for scene, part in (
+        known.sort(*_SCENE).partition_by(*_SCENE, as_dict=True, maintain_order=True).items()
+    ):
+        told = dict(zip(_SCENE, scene, strict=True))
+        own = [
+            run
+            for run in files
+            if (run.workload, run.cpus, run.tick_ns)
+            == (told["workload"], told["cpus"], told["tick_ns"])
+        ]
+        of_group = f", group {group}" if group else ""
+        cpus = f"{told['cpus']} CPU{'s' if told['cpus'] > 1 else ''}"
+        title = f"{told['workload']} on {told['machine']}, {cpus}{of_group}"
+        seen = {run.file.load: run for run in own if run.file}
+        rows = [
+            row
+            for run in seen.values()
+            if run.file
+            for row in theory(run.file, group, run.tick_ns, run.cpus)
+        ]
+        yield Scene(
+            title,
+            part.select("load", "setup", "seed", *SHOWN),
+            pl.DataFrame(rows, infer_schema_length=None),
+        )
+
+
+# --- theory
+
+
+def theory(file: WorkloadFile, group: str | None, tick_ns: int, cpus: int) -> list[dict[str, Any]]:
+    """What is known of the jobs that arrive by a Poisson process and compute once, where nothing else
+    takes time: rows of load, series, and means. Of a group that is not all of them nothing is known."""
+    arriving = [task for task in file.tasks if task.arrivals]
+    works = [_work(task) for task in arriving]
+    alone = len(arriving) == len([task for task in file.tasks if task.instances])
+    if (
+        not file.load
+        or not alone
+        or None in works
+        or (group and {t.group for t in arriving} != {group})
+    ):
+        return []
+    rates = []
+    for task in arriving:
+        assert task.arrivals and task.arrivals.gaps
+        rates.append(1 / task.arrivals.gaps.moments_ns(tick_ns)[0] / file.gap_scale(tick_ns, cpus))
+    moments = [work.moments_ns(tick_ns) for work in works if work]
+    rate = sum(rates)
+    mean, square = (
+        sum(each * moment[power] for each, moment in zip(rates, moments, strict=True)) / rate
+        for power in (0, 1)
+    )
+    first = works[0]
+    same = isinstance(first, Exponential) and all(work == first for work in works)
+    found: dict[str, tuple[float, float | None]] = {}
+    if cpus == 1:
+        found["first come, first served"] = means.first_come(rate, means.Work(mean, square)), None
+        found["processor sharing"] = (
+            means.processor_sharing(rate, mean),
+            means.processor_sharing_slowdown(rate, mean),
+        )
+        if same:
+            shortest = means.shortest_remaining(rate, lambda part: -mean * math.log(1 - part))
+            found["shortest remaining first"] = shortest, None
+    elif same:
+        found["one line, first come, first served"] = means.several_servers(rate, mean, cpus), None
+    return [
+        {
+            "load": file.load,
+            "series": name,
+            "steady_turnaround_mean_ns": stay,
+            "steady_slowdown_mean": slow,
+        }
+        for name, (stay, slow) in found.items()
+        if math.isfinite(stay)
+    ]
+
+
+def _work(task: Task) -> Distribution | None:
+    """How long a job computes; None if it does anything else, or does not come by a Poisson process."""
+    steps = [
+        item for item in everything(task.body) if not (isinstance(item, Step) and not item.time)
+    ]
+    arrivals = task.arrivals
+    if (
+        arrivals is None
+        or not isinstance(arrivals.gaps, Exponential)
+        or arrivals.batch.values != (1,)
+    ):
+        return None
+    if (
+        len(task.body) != 1
+        or len(steps) != 1
+        or not isinstance(steps[0], Step)
+        or steps[0].words != "run"
+    ):
+        return None
+    time = steps[0].time
+    if isinstance(time, Time):
+        return Constant(time)
+    return time if isinstance(time, Distribution) else None
+
+
+# --- what is shown
+
+
+def table(scene: Scene) -> Table:
+    """Each policy at each load: means over the seeds."""
+    found = Table(title=scene.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    found.add_column("load", justify="right")
+    found.add_column("policy")
+    units = {name: fitting_of(scene, name) for name in _IN_TABLES}
+    for name in _IN_TABLES:
+        title = SHOWN[name]
+        found.add_column(
+            title.replace(", ", ",\n").replace(" percentile", "")
+            + (f"\n({units[name][1]})" if units[name][1] else ""),
+            justify="right",
+        )
+    for (load, setup), part in (
+        scene.runs.sort("load", "setup")
+        .partition_by("load", "setup", as_dict=True, maintain_order=True)
+        .items()
+    ):
+        cells = []
+        for name in _IN_TABLES:
+            values = part[name].drop_nulls().to_list()
+            cells.append(_cell([value * units[name][0] for value in values]))
+        found.add_row(f"{load:g}", str(setup), *cells)
+    return found
+
+
+def _cell(values: list[float]) -> str:
+    if not values:
+        return "–"
+    of = estimate(values)
+    spread = f" ± {three_digits((of.high - of.low) / 2)}" if of.bounded else ""
+    return f"{three_digits(of.mean)}{spread}"
+
+
+def fitting_of(scene: Scene, column: str) -> tuple[float, str]:
+    """The factor and the unit in which values of the column are shown."""
+    if not column.endswith("_ns"):
+        return 1.0, ""
+    largest = scene.runs[column].drop_nulls().median() or 0
+    return (1e-6, "ms") if float(str(largest)) >= 1e5 else (1e-3, "µs")
+
+
+def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
+    """A picture for each column of SHOWN of which there are values, by its name."""
+    from schedlab.report.charts.lines import lines
+
+    for column, title in SHOWN.items():
+        factor, unit = fitting_of(scene, column)
+        measured = scene.runs.select("load", "setup", value=pl.col(column) * factor)
+        if measured["value"].null_count() == len(measured):
+            continue
+        ideal = _ideal(scene.theory, column, factor)
+        yield (
+            column.removesuffix("_ns").removeprefix("steady_").replace("_", "-"),
+            lines(
+                column.replace("_", "-"),
+                measured,
+                title=f"{title[0].upper()}{title[1:]}, against the load",
+                caption=f"{scene.title}. The first tenth of the jobs is left out."
+                + (
+                    " Thin lines: theory, in which nothing but the work takes time."
+                    if ideal is not None
+                    else ""
+                ),
+                x="load",
+                y="value",
+                x_title="load (part of all CPUs)",
+                y_title=f"{title} ({unit})" if unit else title,
+                series="setup",
+                ideal=ideal,
+                log=True,
+            ),
+        )
+
+
+def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | None:
+    """What is known of a column: load, series, value. Lines that are the same are one."""
+    if column not in theory.columns:
+        return None
+    value = pl.col(column).cast(pl.Float64) * factor
+    lines = theory.select("load", "series", value=value).drop_nulls().sort("load")
+    curves = lines.group_by("series", maintain_order=True).agg(
+        "load", "value", shape=pl.col("value").round_sig_figs(6)
+    )
+    joined = curves.group_by("shape", maintain_order=True).agg(
+        pl.col("series").str.join("; "), pl.col("load", "value").first()
+    )
+    found = joined.select("series", "load", "value").explode("load", "value")
+    return None if found.is_empty() else found
+
+
+def draw(scene: Scene, place: Path, replaces: bool) -> list[Path]:
+    """Writes the pictures, whose names begin as `place` does, over others only if that is said."""
+    from schedlab.sweep.best import write_chart
+
+    drawn = []
+    for name, chart in charts(scene):
+        path = place.with_name(f"{place.stem}-{name}{place.suffix}")
+        if not replaces:
+            check_file("--chart", path)
+        write_chart(chart, path)
+        drawn.append(path)
+    return drawn

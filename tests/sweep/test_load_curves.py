@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""Load curves: what is left out and drawn, what theory says beside it, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.errors import WrongUsage
+from schedlab.metrics.steady import COLUMNS, steady
+from schedlab.sweep.load_curves import charts, loads_of, scenes, theory
+from schedlab.workload import workload_files
+from schedlab.workload.model import WorkloadFile
+
+TICK_NS = 1_000_000
+
+
+def processes(turnaround: list[int], running: list[int]) -> pl.DataFrame:
+    fork = np.arange(len(turnaround)) * 1000
+    pid = fork // 1000 + 3
+    table = {"pid": pid, "fork_ns": fork, "exit_ns": fork + turnaround, "running_ns": running}
+    return pl.DataFrame(table)
+
+
+def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
+    stay = [10**9] * 100 + [200] * 450 + [400] * 450
+    found = steady(processes(stay, [100] * 1000))
+    assert tuple(found) == COLUMNS
+    assert found["steady_jobs"] == 900
+    assert found["steady_turnaround_mean_ns"] == 300
+    assert found["steady_slowdown_mean"] == 3
+    assert found["steady_slowdown_p99"] == 4
+    assert found["steady_slowdown_p999"] is None  # of 900, none is beyond it
+    means = [2.0] * 10 + [4.0] * 10
+    assert found["steady_slowdown_error"] == pytest.approx(
+        2.093 * np.std(means, ddof=1) / np.sqrt(20)
+    )
+
+
+def test_few_jobs_or_none_give_no_more_than_they_can() -> None:
+    few = steady(processes([200] * 10, [100] * 10))
+    assert few["steady_jobs"] == 9
+    assert few["steady_turnaround_p99_ns"] is few["steady_turnaround_error_ns"] is None
+    none = steady(processes([], []))
+    assert none["steady_jobs"] == 0
+    assert none["steady_turnaround_mean_ns"] is none["steady_slowdown_median"] is None
+
+
+def test_loads_may_be_listed_or_reach_from_one_to_another() -> None:
+    assert loads_of("0.5") == "0.5"
+    assert loads_of("0.3,0.6") == "0.3,0.6"
+    assert loads_of("0.1-0.9+0.2") == "0.1,0.3,0.5,0.7,0.9"
+    ten = loads_of("0.1-0.95").split(",")
+    assert (len(ten), ten[0], ten[-1]) == (10, "0.1", "0.95")
+    for wrong in ("0.9-0.1", "much", "0.1-0.9+0", "-1"):
+        with pytest.raises(WrongUsage, match="--load"):
+            loads_of(wrong)
+
+
+def file_with(tmp_path: Path, load: float, **tasks: object) -> WorkloadFile:
+    path = tmp_path / "load.json"
+    gaps = {"distribution": "exponential", "mean": 1}
+    content = {name: {"arrivals": gaps, "loop": 1, "run": run} for name, run in tasks.items()}
+    path.write_text(json.dumps({"load": load, "tasks": content}))
+    return workload_files.read(path)
+
+
+def test_theory_is_of_the_file(tmp_path: Path) -> None:
+    drawn = {"distribution": "exponential", "mean": 10_000}
+    told = {
+        row["series"]: row for row in theory(file_with(tmp_path, 0.5, a=drawn), None, TICK_NS, 1)
+    }
+    assert told["first come, first served"]["steady_turnaround_mean_ns"] == pytest.approx(2e7)
+    assert told["processor sharing"]["steady_slowdown_mean"] == pytest.approx(2)
+    assert 1e7 < told["shortest remaining first"]["steady_turnaround_mean_ns"] < 2e7
+    (two,) = theory(file_with(tmp_path, 0.7, a=drawn), None, TICK_NS, 2)
+    assert two["steady_turnaround_mean_ns"] == pytest.approx(1e7 / (1 - 0.7**2))
+    mixed = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), None, TICK_NS, 1)
+    assert mixed[0]["steady_turnaround_mean_ns"] == pytest.approx(2e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5)
+    assert theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1) == []
+
+
+def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
+    out = tmp_path / "curves"
+    file = ROOT / "workloads" / "files" / "open" / "exponential.json"
+    words = (
+        "sweep",
+        "--workload",
+        str(file),
+        "--with",
+        "tasks.job.instance=300",
+        "--load",
+        "0.3,0.6",
+    )
+    done = schedlab(*words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "slowdown" in done.stdout
+    assert "8 runs" in done.stdout
+    assert (out / "load-slowdown-mean.svg").read_text().startswith("<svg")
+    (scene,) = scenes(out, None, ())
+    assert scene.runs.group_by("load", "setup").len()["len"].to_list() == [2] * 4
+    drawn = dict(charts(scene))
+    assert "slowdown-p999" not in drawn  # of 300 jobs
+    group = schedlab(
+        *words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out), "--group", "none"
+    )
+    assert group.returncode == 2
+    assert "none has processes of the group none" in group.stderr
+
+
+def test_curves_need_a_workload_with_arrivals(schedlab: Command) -> None:
+    done = schedlab("sweep", "--group", "job", "--workload", "workloads/files/mixed.json")
+    assert done.returncode == 2
+    assert "Add --load 0.1-0.95" in done.stderr
+    words = ("--workload", "workloads/files/mixed.json", "--load", "0.5", "--policy", "rr")
+    done = schedlab("sweep", *words)
+    assert done.returncode == 2
+    assert "expected no load, or a task with gaps between its arrivals" in done.stderr
