@@ -292,6 +292,37 @@ def expected_of_none() -> set[tuple[int, str, int, int]]:
     }
 
 
+def test_whole_cores_are_why_a_near_cpu_is_better(checkout: Path, tmp_path: Path) -> None:
+    """The policy that surveys the machine places by place_near(), the new one as all that say nothing of it. Where
+    siblings do not slow each other, that makes no difference."""
+    done = command(checkout, "-c", "from schedlab.toolchain.build import build; build('simulator')")
+    assert done.returncode == 0, done.stderr
+    lines = ["program root", *["  fork worker"] * 16, *["  wait"] * 16, "program worker"]
+    lines += ["  loop 20", "    run 3ms", "    sleep 3100us", "  end"]
+    workload = tmp_path / "workload.txt"
+    workload.write_text("\n".join(lines))
+    shape = "core/2,cache/16,node/16,distance10.21:21.10,threads{},cold0.5000.50000"
+    took = {
+        (policy, left): ended(checkout, workload, "--policy", policy, "--cpus", "32", "--shape", shape.format(left))
+        for policy in ("surveyor", "x")
+        for left in (600, 1000)
+    }  # fmt: skip
+    assert took["surveyor", 600] < 0.95 * took["x", 600]
+    assert took["surveyor", 1000] == pytest.approx(took["x", 1000], rel=0.01)
+
+
+def ended(checkout: Path, workload: Path, *options: str) -> int:
+    """When the simulated run ends, in nanoseconds."""
+    said = subprocess.run(
+        [checkout / "build/sim/schedlab-sim", "--no-trace", *options, workload],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+    return int(dict(line.split() for line in said.splitlines())["time_ns"])
+
+
 def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: Path) -> None:
     place = copy_checkout(tmp_path / "checkout")
     for name in ("gone", "kept"):
