@@ -15,6 +15,7 @@ from conftest import Command
 from schedlab.errors import WrongUsage
 from schedlab.files.whole import file_hash
 from schedlab.replay import charges
+from schedlab.runs import collection
 from schedlab.runs.recording import recording
 from schedlab.workload.costs import BUILT_IN, COSTS
 from simulator_command import built, simulate
@@ -177,3 +178,30 @@ def test_costs_are_those_of_the_simulator(tmp_path: Path) -> None:
     assert charges("kernel,fork=7", "lottery").fork == 7
     with pytest.raises(WrongUsage, match="furlong"):
         charges("kernel,furlong=3")
+
+
+def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_path: Path) -> None:
+    """Each is replayed with its own seed, and what is told of them is told of so many seeds."""
+    recorded, out, file = (tmp_path / name for name in ("recorded", "out", "work.json"))
+    file.write_text(json.dumps(TASKS))
+    workload = ("--machine", "sim", "--workload", str(file), "--policy", "rr", "--cpus", "2")
+    done = schedlab("run", *workload, "--runs", "3", "--out", str(recorded))
+    assert done.returncode == 0, done.stderr
+    done = schedlab(
+        *("run", "--replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json")
+    )
+    assert done.returncode == 0, done.stderr
+    found = collection.read([out])
+    (one, other) = found.repeated.values()
+    assert [run.seed for run in one.runs] == [run.seed for run in other.runs] == [1, 2, 3]
+    assert one.setup.experiment == other.setup.experiment
+    assert {run.manifest["replay_of"]["trace_sha256"] for run in one.runs} == {
+        file_hash(recorded / f"rr-2cpu-seed{seed}" / "trace.bin") for seed in (1, 2, 3)
+    }
+    for option in (("--seed", "2"), ("--runs", "2"), ("--decide",)):
+        refused = schedlab("run", "--replay", str(recorded), "--policy", "rr,mlfq", *option)
+        assert refused.returncode == 2
+        assert f"leave out {option[0]}" in " ".join(refused.stderr.split())
+    mixed = schedlab("run", "--replay", str(out), "--policy", "rr")
+    assert mixed.returncode == 2
+    assert "differ in more than their seeds" in mixed.stderr

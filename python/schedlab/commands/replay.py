@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,19 @@ from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.machines import SIMULATOR
-from schedlab.runs.recording import Recording, recording
+from schedlab.runs.recording import Recording, recording, recordings
 from schedlab.toolchain.policies import FAIR, read_catalogue
 
 INSTEAD = {"workload": "--workload", "changes": "--with"}
 """Options that say what runs in another way."""
+_OF_SEEDS = {"seed": "--seed", "repeats": "--runs", "decide": "--decide"}
 
 replay_option = click.option(
     "--replay",
     type=click.Path(exists=True, path_type=Path),
     help="On sim: what the processes of a recorded run wanted, instead of a workload. RUN's folder,"
-    " or a trace. Policy, CPUs, tick, seed, limit and costs are the recording's if not given.",
+    " a trace, or a folder of runs that differ in their seeds. Policy, CPUs, tick, seed, limit and costs are the"
+    " recording's if not given.",
 )
 
 
@@ -42,7 +45,9 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
         raise WrongUsage(
             f"--replay: only --machine {SIMULATOR} replays a recording, not {options['machine']}"
         )
-    found = recording(place)
+    found, *others = recordings(place)
+    if others:
+        _check_alone(context, place, 1 + len(others))
     if found.policy.name == FAIR.name and "policies" not in said:
         raise WrongUsage(
             f"--replay {place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
@@ -62,10 +67,25 @@ def recorded(context: click.Context, options: dict[str, Any]) -> Recording | Non
     options.update({name: value for name, value in standard.items() if name not in said})
     options["workload"] = found.title
     if "policies" not in said:
-        found = found.with_switches()
-    for note in found.notes:
-        say(f"schedlab: {place}: {note}")
+        found, *others = (each.with_switches() for each in (found, *others))
+    _say_notes(place, (found, *others))
+    options["beside"] = tuple(others)
     return found
+
+
+def _check_alone(context: click.Context, place: Path, count: int) -> None:
+    """Raises WrongUsage for options that say which seeds are run: several recordings have their own."""
+    for option in given(context, _OF_SEEDS).values():
+        raise WrongUsage(
+            f"--replay {place}: it holds {count} recordings, each of which is replayed once, with its own seed; leave"
+            f" out {option}, or name one of them"
+        )
+
+
+def _say_notes(place: Path, found: Sequence[Recording]) -> None:
+    for each in found:
+        for note in each.notes:
+            say(f"schedlab: {each.path.parent if len(found) > 1 else place}: {note}")
 
 
 def check_policy(place: Path, found: Recording) -> None:

@@ -305,7 +305,8 @@ def request_of(words: list[str]) -> Request:
     options = context.params
     options["replay"] = recorded(context, options)
     fill_in(options)
-    return Request(**{name: options[name] for name in Request.__dataclass_fields__})
+    fields = Request.__dataclass_fields__
+    return Request(**{name: value for name, value in options.items() if name in fields})
 
 
 def check_alone(context: click.Context) -> None:

@@ -46,6 +46,8 @@ class Request:
     kernel: Path | None
     replay: Recording | None
     out: Path | None
+    beside: tuple[Recording, ...] = ()
+    """Other recordings of the same setup as `replay`, with other seeds: each is replayed with its own."""
     ignore_limits: bool = False
     unchecked: bool = False
     """Also of policies that were changed and have not passed a check since."""
@@ -86,11 +88,14 @@ class Request:
         base = self.base()
         folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
         check_owners(self.policies, self.settings)
-        wanted = product(folder.absolute(), base, self.policies, self.cpus, self.repeats)
-        own = (
-            replace(run, settings=settings_for(run.policy, self.settings)) for run in wanted.runs
+        bases = [base, *(replace(base, replay=each, seed=each.seed) for each in self.beside)]
+        runs = (
+            run
+            for each in bases
+            for run in product(folder, each, self.policies, self.cpus, self.repeats).runs
         )
-        wanted = replace(wanted, runs=tuple(own), unchecked=self.unchecked)
+        own = (replace(run, settings=settings_for(run.policy, self.settings)) for run in runs)
+        wanted = Plan(folder.absolute(), tuple(own), self.unchecked)
         wanted.check()
         wanted.check_new()
         note = machine_named(self.machine).shape_note

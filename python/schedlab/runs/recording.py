@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -36,7 +37,7 @@ class Recording:
 
     path: Path
     """The path of its trace."""
-    sha256: str
+    trace_sha256: str
     workload: str
     """What ran, in words."""
     machine: str
@@ -55,13 +56,21 @@ class Recording:
     """What processes do or have in another way."""
     changes: str = ""
     """The same, in words."""
+    of: str = ""
+    """The hash of a set of recordings that differ in their seeds, of which it is one; "": it is alone."""
+
+    @property
+    def sha256(self) -> str:
+        """Tells a workload from others: that of a set is one."""
+        return self.of or self.trace_sha256
 
     @property
     def title(self) -> str:
         """The title for a replay's manifest and tables."""
         how = f"{self._policy_title} on {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
         changes = f", {self.changes}" if self.changes else ""
-        return f"replay of {self.workload} ({self.machine}, {how}, seed {self.seed}{changes})"
+        seed = "" if self.of else f", seed {self.seed}"
+        return f"replay of {self.workload} ({self.machine}, {how}{seed}{changes})"
 
     @property
     def _policy_title(self) -> str:
@@ -72,7 +81,7 @@ class Recording:
     def facts(self) -> dict[str, Any]:
         """Facts for a replay's manifest."""
         return {
-            "trace_sha256": self.sha256,
+            "trace_sha256": self.trace_sha256,
             "workload": self.workload,
             "machine": self.machine,
             "policy": str(self.policy),
@@ -118,6 +127,32 @@ class Recording:
         return replace(self, keep_switches=True)
 
 
+def recordings(place: Path) -> tuple[Recording, ...]:
+    """Returns the recording that a place has (see `recording`); of a folder that holds several runs, all, in the order
+    of their seeds. Raises WrongUsage if those do not differ in their seeds alone."""
+    folders = [] if place.is_file() else results.runs_in(place)
+    if len(folders) < 2:
+        return (recording(place),)
+    found = [recording(folder) for folder in folders]
+    first = found[0]
+    for each in found:
+        for what in _OF_A_SETUP:
+            one, other = getattr(first, what), getattr(each, what)
+            if one != other:
+                raise WrongUsage(
+                    f"{place} holds runs that differ in more than their seeds: {first.path.parent.name} has"
+                    f" {what.replace('_', ' ')} {one}, {each.path.parent.name} has {other}; name one of them"
+                )
+    seeds = {each.seed for each in found}
+    if len(seeds) < len(found):  # as of machines that have none: they are numbered
+        found = [replace(each, seed=number) for number, each in enumerate(found)]
+    together = hashlib.sha256(" ".join(each.trace_sha256 for each in found).encode()).hexdigest()
+    return tuple(sorted((replace(each, of=together) for each in found), key=lambda each: each.seed))
+
+
+_OF_A_SETUP = ("workload", "machine", "policy", "settings", "cpus", "tick_ns", "costs")
+
+
 def recording(place: Path) -> Recording:
     """The recording in a run's folder, in a folder that holds one run, or a trace alone. Raises
     WrongUsage if it is none."""
@@ -135,7 +170,7 @@ def recording(place: Path) -> Recording:
     policy, settings = _policy(events, manifest)
     return Recording(
         path=path,
-        sha256=file_hash(path),
+        trace_sha256=file_hash(path),
         workload=str(manifest.get("label") or manifest.get("workload") or path.name),
         machine=str(manifest.get("machine", "unknown machine")),
         policy=policy,

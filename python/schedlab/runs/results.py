@@ -90,13 +90,18 @@ def write_json(path: Path, content: Any) -> None:
     path.write_text(json_text(content, indent=2) + "\n")
 
 
+def runs_in(path: Path) -> list[Path]:
+    """The folders of whole runs with a trace in a folder, in the order of their names."""
+    return sorted(entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_whole(entry.parent))
+
+
 def find_run(path: Path) -> Path:
     """The run's folder that a person means: itself, or the only one in it."""
     if (path / MANIFEST).is_file() and (path / TRACE_FILE).is_file():
         return path
     if not path.is_dir():
         raise WrongUsage(f"{path} is not a folder of a run")
-    runs = sorted(entry.parent for entry in path.glob(f"*/{TRACE_FILE}") if is_whole(entry.parent))
+    runs = runs_in(path)
     if len(runs) == 1:
         return runs[0]
     if not runs:
