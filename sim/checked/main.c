@@ -19,8 +19,9 @@
 
 #define PROCESSES 40
 #define TICK_NS   1000000ull
-#define WHOLE_NS  300000000ull /* of the policy as it is */
-#define PART_NS   100000000ull /* of each other value */
+#define WHOLE_NS  300000000ull                                /* of the policy as it is */
+#define PART_NS   100000000ull                                /* of each other value */
+#define SHAPE     "core/2,cache/2,node/2,distance10.21:21.10" /* by which all work takes as long */
 
 enum { EXIT_WRONG_USAGE = 2 };
 
@@ -94,6 +95,7 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
     int status = 0;
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]) && status == 0; i++) {
         setup.cpus = cpus[i];
+        setup.shape = cpus[i] > 1 ? SHAPE : NULL;
         status = run(&setup, progress, until);
     }
     return status;
