@@ -125,10 +125,11 @@ $B/linux/taking_turns.so: linux/qemu/taking_turns.c Makefile
 	@echo "  $@"
 	@$(CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) --ld-path=$$(command -v $(LINKER)) -shared -fPIC $< -o $@
 
-# Does a little of all that a trace tells.
-linux-observed: $B/linux-tests/observed
+# Programs that a test has run in a guest.
+LINUX_OBSERVED := $(patsubst %,$B/linux-tests/%,observed inversion long_exit)
+linux-observed: $(LINUX_OBSERVED)
 
-$B/linux-tests/observed: tests/linux/observed.c $(wildcard abi/*.h) Makefile
+$(LINUX_OBSERVED): $B/linux-tests/%: tests/linux/%.c $(wildcard abi/*.h) Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@$(CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) -static -pthread $< -o $@

@@ -41,6 +41,7 @@ struct thread_slot {
     struct task task;
     uint64_t policy_state[POLICY_TASK_BYTES / 8];
     struct cpu_set allowed; /* CPUs on which Linux lets it run */
+    uint64_t waits_on;      /* the lock on which it waits for task.waits_for; under waits_lock */
     uint64_t turn_end;      /* as the policy said when it picked it, or since; 0: it did not */
     uint32_t place;
     uint32_t custody; /* by atomic operations */

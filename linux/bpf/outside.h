@@ -6,6 +6,7 @@
 
 #include "control_groups.h"
 #include "describe_task.h"
+#include "lock_owners.h"
 
 /* Keeps an attribute with the thread: its children inherit it, and the next policy finds it. */
 static __noinline int keep_attribute(struct task_struct *thread, uint32_t kind, int64_t value)
@@ -33,6 +34,8 @@ static __noinline int change_attribute(struct task_struct *thread, uint32_t kind
     if (kind == ATTRIBUTE_TASKGROUP && slot)
         value = group_of_thread(slot, (uint32_t)value);
     change_task(slot, (uint32_t)thread->pid, kind, value);
+    if (slot)
+        tell_of_change(slot);
     return 0;
 }
 

@@ -110,6 +110,7 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
         serve_directly(thread, flags);
         return;
     }
+    end_wait(thread, slot);
     if (slot->custody == CUSTODY_LEAVING || slot->custody >= CUSTODY_SENT) {
         hand_over(thread, slot, flags);
         return;
@@ -173,10 +174,14 @@ static __always_inline void trace_choice(const struct choice *choice)
         trace_emit(TRACE_DECISION, pid, choice->queued, choice->remark);
 }
 
-/* Returns false if a thread must stay on its CPU for now: it is ending, or may not migrate. */
-static __always_inline bool may_leave(struct task_struct *thread)
+/* To the policy, a thread that is about to end has ended when its turn is over: it may have lost
+ * its PID, by which it would be picked. Linux serves it from then on as it does its own threads. */
+static __noinline void end_for_policy(slot_t *slot)
 {
-    return !(thread->flags & PF_EXITING) && !is_held(thread);
+    take_away(slot, STOP_ENDED);
+    if (slot->known)
+        policy_exit_task(&POLICY, &host->scheduler, &slot->task);
+    slot->known = 0;
 }
 
 /* The thread that was leaving is picked again. */
@@ -223,13 +228,18 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
     slot_t *leaving = NULL;
     if (previous && previous->scx.flags & SCX_TASK_QUEUED)
         leaving = slot_of(previous);
-    if (leaving && leaving->place == PLACE_CPU && (!leaving->turn || !may_leave(previous))) {
+    if (leaving && leaving->place == PLACE_CPU && (!leaving->turn || is_held(previous))) {
         scx_bpf_task_set_slice(previous, HOLD_NS);
         return;
     }
+    if (leaving && previous->flags & PF_EXITING) {
+        end_for_policy(leaving);
+        leaving = NULL;
+    }
     if (leaving)
         learn_traced_pid(leaving, previous);
-    /* A kernel thread goes on: nothing else would, and without a slice it would be taken off. */
+    /* A thread that Linux serves goes on: nothing else would, and without a slice it would be taken
+     * off. */
     if (!give_next(cpu, previous, leaving) && previous && !leaving)
         scx_bpf_task_set_slice(previous, SCX_SLICE_DFL);
     check();
@@ -269,6 +279,7 @@ void BPF_PROG(host_stopping, struct task_struct *thread, bool runnable)
         take_away(slot, thread->__state & TASK_IS_DEAD ? STOP_ENDED : STOP_BLOCKED);
     slot->custody = CUSTODY_LINUX;
     slot->turn = 0;
+    begin_wait(thread, slot);
     check();
 }
 
@@ -369,6 +380,7 @@ void BPF_PROG(host_exit_task, struct task_struct *thread, struct scx_exit_task_a
         take_away(slot, STOP_ENDED);
     if (POLICY.leave && slot->stopped == STOP_BLOCKED)
         forget(slot);
+    leave_waits(slot);
     if (slot->known)
         policy_exit_task(&POLICY, &host->scheduler, &slot->task);
     leave_control_group(thread, slot);

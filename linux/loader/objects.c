@@ -91,7 +91,7 @@ static size_t count_instructions(const struct bpf_object *object)
     struct bpf_program *program = NULL;
     size_t count = 0;
     while ((program = bpf_object__next_program(object, program)))
-        count += bpf_program__insn_cnt(program);
+        count += bpf_program__autoload(program) ? bpf_program__insn_cnt(program) : 0;
     return count;
 }
 

@@ -10,11 +10,7 @@
  */
 
 #include "policies/policy.h"
-#include "policies/support/mechanism.h"
-
-/* What a chain of owners that wait for others has at most. It ends also where tasks wait for each
- * other in a ring. */
-#define OWNERS_MAX 32
+#include "policies/support/wait_links.h"
 
 /* ---- what the host defines ---- */
 
@@ -22,31 +18,6 @@
  * that returns true, an owner that is queued is queued anew and announced, and the CPU of one that
  * runs picks again. */
 MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t here);
-
-/* ---- the links ---- */
-
-MECHANISM_FUNCTION void link_waiter(task_t *waiter, task_t *owner)
-{
-    waiter->waits_for = owner;
-    waiter->previous_waiter = NULL;
-    waiter->next_waiter = owner->first_waiter;
-    if (owner->first_waiter)
-        owner->first_waiter->previous_waiter = waiter;
-    owner->first_waiter = waiter;
-}
-
-MECHANISM_FUNCTION void unlink_waiter(task_t *waiter)
-{
-    if (waiter->previous_waiter)
-        waiter->previous_waiter->next_waiter = waiter->next_waiter;
-    else
-        waiter->waits_for->first_waiter = waiter->next_waiter;
-    if (waiter->next_waiter)
-        waiter->next_waiter->previous_waiter = waiter->previous_waiter;
-    waiter->waits_for = NULL;
-    waiter->next_waiter = NULL;
-    waiter->previous_waiter = NULL;
-}
 
 /* ---- what happens ---- */
 
@@ -88,13 +59,6 @@ MECHANISM_FUNCTION void set_task_ceiling(scheduler_t *scheduler, task_t *task, u
         return;
     task->ceiling = ceiling;
     tell_owners(scheduler, task, here);
-}
-
-/* No task waits for `owner` any more: it ends, or the policy does. */
-MECHANISM_FUNCTION void drop_waiters(task_t *owner)
-{
-    while (owner->first_waiter && LOOP_GUARD)
-        unlink_waiter(owner->first_waiter);
 }
 
 #endif

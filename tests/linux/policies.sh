@@ -63,6 +63,12 @@ sleep 0.2
 echo rr >"$control/sched_status"
 chrt --other 0 timeout 20 observed
 echo "status: $?" >/result/observed
+chrt --other 0 timeout 20 long_exit
+for name in priority priority:inheritance; do
+    echo "$name" >"$control/sched_status"
+    echo aging_interval=0 >"$control/sched_tunables"
+    chrt --other 0 timeout 20 inversion
+done >/result/inversion
 echo priority:thesis >"$control/sched_status"
 echo kill_after=20 >"$control/sched_tunables"
 hog &

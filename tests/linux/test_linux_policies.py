@@ -23,6 +23,9 @@ pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
 TURN = "0.15"
 """Seconds of the guest under each policy."""
 
+PROGRAMS = ("observed", "inversion", "long_exit")
+"""Of the folder of this test."""
+
 WEIGHTS = (1, 3, 6)
 IDEAL = (0.25, 0.75, 1.0)
 """CPUs that these weights are due, of two: no thread can have more than one."""
@@ -50,7 +53,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"LOADED='{' '.join(loaded.values())}'\nPOLICIES='{' '.join(choices())}'\nTURN={TURN}\n"
     )
     job = GuestJob(
-        files={**contents(), "observed": BUILD / "linux-tests" / "observed"},
+        files={**contents(), **{name: BUILD / "linux-tests" / name for name in PROGRAMS}},
         script=variables + (ROOT / "tests" / "linux" / "policies.sh").read_text(),
         programs=(),
         cpus=2,
@@ -139,6 +142,27 @@ def test_the_kernel_has_nothing_to_complain_of(left: Path) -> None:
 
 def test_a_thread_that_changes_its_pid_by_exec_is_not_lost(left: Path) -> None:
     assert (left / "observed").read_text() == "status: 0\n"
+
+
+def test_a_process_that_takes_long_to_end_shares_its_cpu(left: Path) -> None:
+    """One that waits on the CPU runs in between. (It might have to run for the other to come to its end.)"""
+    events = trace.read(left / "trace.bin").events.with_row_index("row")
+    notes = events.filter((pl.col("kind") == Kind.MARK) & (pl.col("first") == MarkKind.NOTE))
+    ((process, begin),) = notes.select("process", "row").iter_rows()
+    own = events.filter(pl.col("process") == process)
+    child = own.filter(pl.col("kind") == Kind.FORK)["first"][-1]
+    (end,) = own.filter((pl.col("kind") == Kind.EXIT) & (pl.col("row") > begin))["row"]
+    between = events.filter(pl.col("row").is_between(begin, end))
+    turns = between.filter((pl.col("kind") == Kind.SWITCH) & (pl.col("process") == child))
+    assert len(turns) > 0
+
+
+def test_owners_of_locks_inherit_from_those_that_wait_for_them(left: Path) -> None:
+    """The thousandths of its work that a thread of medium priority does before one of high priority has a lock, for
+    which it waits behind another of low priority: without and with inheritance."""
+    without, inherited = (int(line) for line in (left / "inversion").read_text().split())
+    assert without > 500
+    assert inherited < 100
 
 
 def test_a_process_that_the_policy_wants_killed_is_killed(left: Path) -> None:

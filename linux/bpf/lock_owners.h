@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+#ifndef LINUX_BPF_LOCK_OWNERS_H
+#define LINUX_BPF_LOCK_OWNERS_H
+
+/*
+ * Who waits for whom, for a policy that asks: Linux knows the owner of a lock that is to pass
+ * priorities on (an rt_mutex, as which the kernel has a futex of FUTEX_LOCK_PI that is waited for).
+ * All else that threads wait for has no owner here, as plain futexes have none.
+ *
+ * A thread that blocks on such a lock waits for its owner. When it wakes, either the lock has been
+ * handed to it, or another thread has it, or the thread has given up: what the other waiters of the
+ * same lock wait for is looked up again then.
+ *
+ * waits_lock guards the links between tasks. It is taken before a run queue's lock, under which a
+ * policy reads them.
+ */
+
+#include "locked_queues.h"
+
+#include "policies/support/wait_links.h"
+
+#define NO_SLOT UINT32_MAX
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, uint32_t);
+    __type(value, struct lock);
+} waits_lock SEC(".maps");
+
+static __always_inline struct lock *lock_of_waits(void)
+{
+    uint32_t key = 0;
+    return bpf_map_lookup_elem(&waits_lock, &key);
+}
+
+/* ---- what Linux knows ---- */
+
+/* The thread waits for that lock, or did until it was woken; 0: for none. */
+static __always_inline uint64_t lock_waited_for(struct task_struct *thread)
+{
+    return (uint64_t)BPF_CORE_READ(thread, pi_blocked_on, lock);
+}
+
+/* Returns the PID of the thread that has the lock or, if it is being handed over, of the one that
+ * gets it: the first that waits. 0: there is none. (It may change at any moment.) */
+static __noinline int32_t owner_of_lock(uint64_t place)
+{
+    struct rt_mutex_base *lock = (struct rt_mutex_base *)place;
+    uint64_t owner = (uint64_t)BPF_CORE_READ(lock, owner) & ~1ull; /* 1: others wait */
+    uint64_t first = (uint64_t)BPF_CORE_READ(lock, waiters.rb_leftmost);
+    if (!owner && first) {
+        uint64_t waiter = first - bpf_core_field_offset(struct rt_mutex_waiter, tree.entry);
+        owner = (uint64_t)BPF_CORE_READ((struct rt_mutex_waiter *)waiter, task);
+    }
+    return owner ? BPF_CORE_READ((struct task_struct *)owner, pid) : 0;
+}
+
+/* Returns the number of the slot that the thread has, or NO_SLOT. */
+static __noinline uint32_t slot_of_pid(int32_t pid)
+{
+    struct task_struct *thread = pid ? bpf_task_from_pid(pid) : NULL;
+    if (!thread)
+        return NO_SLOT;
+    slot_t *slot = slot_of(thread);
+    uint32_t number = slot ? slot->task.slot : NO_SLOT;
+    bpf_task_release(thread);
+    return number;
+}
+
+/* ---- the policy is told ---- */
+
+/* Both locks are held. Returns what is to be done once none is. */
+static __always_inline uint64_t waiters_changed(queue_t *queue, slot_t *owner,
+                                                struct queued *queued)
+{
+    if (!run_queue_waiters_changed(&POLICY, &queue->view, &owner->task))
+        return 0;
+    if (owner->place == PLACE_QUEUED) {
+        queue_remove(queue, owner);
+        queue_add(queue, owner, ENQUEUE_MOVED);
+        queued_note(queued, owner);
+        return announce(queue, owner);
+    }
+    if (owner->place != PLACE_CPU)
+        return 0;
+    if (!owner->turn)
+        owner->turn = ENQUEUE_PREEMPTED + 1;
+    return ERRAND(ERRAND_CHANGE, owner->task.cpu);
+}
+
+/* Tells the policy that other tasks wait for `owner` than before. Returns the slot of whom is to be
+ * told next, or NO_SLOT: the one for which the owner waits, or the owner again if it was moved to
+ * another queue before its own was locked. */
+PROVED uint32_t tell_owner(slot_t *owner ARENA)
+{
+    uint64_t errand = 0;
+    uint64_t now = clock_ns();
+    uint32_t cpu = owner->task.cpu;
+    uint32_t next = owner->task.slot;
+    struct lock *waits = lock_of_waits();
+    struct lock *lock = lock_of(cpu);
+    struct queued queued;
+    queued_begin(&queued, now);
+    if (!waits || !lock || bpf_res_spin_lock(&waits->spin)) {
+        queued_end(&queued);
+        return NO_SLOT;
+    }
+    if (bpf_res_spin_lock(&lock->spin)) {
+        bpf_res_spin_unlock(&waits->spin);
+        queued_end(&queued);
+        return NO_SLOT;
+    }
+    queue_t *queue = queue_of(cpu);
+    begin_hooks(queue, now);
+    if (queue_number(owner->task.cpu) == queue_number(cpu)) {
+        errand = waiters_changed(queue, owner, &queued);
+        next = owner->task.waits_for ? owner->task.waits_for->slot : NO_SLOT;
+    }
+    struct wishes wishes;
+    take_wishes(queue, &wishes);
+    bpf_res_spin_unlock(&lock->spin);
+    bpf_res_spin_unlock(&waits->spin);
+    see_to(queue, &wishes);
+    queued_end(&queued);
+    run_errand(errand);
+    return next;
+}
+
+static __noinline void tell_owners(uint32_t number)
+{
+    for (uint32_t left = unseen(OWNERS_MAX); left > 0 && number < SLOTS_MAX && can_loop; left--)
+        number = unseen(tell_owner(&host->slots[number]));
+}
+
+/* ---- what happens ---- */
+
+/* Returns the slot of the owner of before, or NO_SLOT. */
+static __noinline uint32_t unlink(slot_t *slot)
+{
+    uint32_t before = slot->task.waits_for ? slot->task.waits_for->slot : NO_SLOT;
+    if (before != NO_SLOT)
+        unlink_waiter(&slot->task);
+    return before;
+}
+
+static __noinline void link_to(slot_t *slot, slot_t *owner, uint64_t lock)
+{
+    struct lock *waits = lock_of_waits();
+    if (!waits || bpf_res_spin_lock(&waits->spin))
+        return;
+    unlink(slot);
+    slot->waits_on = lock;
+    link_waiter(&slot->task, &owner->task);
+    bpf_res_spin_unlock(&waits->spin);
+}
+
+/* The thread has just blocked. */
+static __always_inline void begin_wait(struct task_struct *thread, slot_t *slot)
+{
+    if (!POLICY.waiters_changed || !host->scheduler.follows_waits || !thread->pi_blocked_on)
+        return;
+    uint64_t lock = lock_waited_for(thread);
+    uint32_t owner = slot_of_pid(owner_of_lock(lock));
+    if (owner >= SLOTS_MAX || owner == slot->task.slot)
+        return;
+    link_to(slot, &host->slots[owner], lock);
+    tell_owners(owner);
+}
+
+/* Those that wait for `before` on the same lock wait for `heir` from now on, who may be one of
+ * them, or null if the policy does not have it. waits_lock is held. */
+static __noinline void hand_on(slot_t *before, slot_t *heir, uint64_t lock)
+{
+    task_t *next;
+    for (task_t *task = before->task.first_waiter; task && can_loop; task = next) {
+        next = task->next_waiter;
+        if (slot_of_task(task)->waits_on != lock)
+            continue;
+        unlink_waiter(task);
+        if (heir && heir != slot_of_task(task))
+            link_waiter(task, &heir->task);
+    }
+}
+
+/* The thread waits no more; `owner` is the slot of the lock's owner now. Returns that of the owner
+ * of before. */
+static __noinline uint32_t end_link(slot_t *slot, uint32_t owner)
+{
+    struct lock *waits = lock_of_waits();
+    if (!waits || bpf_res_spin_lock(&waits->spin))
+        return NO_SLOT;
+    uint32_t before = unlink(slot);
+    if (before < SLOTS_MAX && owner != before)
+        hand_on(&host->slots[before], owner < SLOTS_MAX ? &host->slots[owner] : NULL,
+                slot->waits_on);
+    bpf_res_spin_unlock(&waits->spin);
+    return before;
+}
+
+/* The thread is woken. */
+static __always_inline void end_wait(struct task_struct *thread, slot_t *slot)
+{
+    if (!POLICY.waiters_changed || !slot->task.waits_for)
+        return;
+    uint64_t lock = lock_waited_for(thread);
+    uint32_t owner = lock ? unseen(slot_of_pid(owner_of_lock(lock))) : NO_SLOT;
+    uint32_t before = unseen(end_link(slot, owner));
+    tell_owners(before);
+    if (owner != before)
+        tell_owners(owner);
+}
+
+/* An attribute of the thread, which may wait, has changed. Interrupts are on. */
+static __always_inline void tell_of_change(const slot_t *slot)
+{
+    unsigned long flags;
+    if (!POLICY.waiters_changed || !slot->task.waits_for)
+        return;
+    bpf_local_irq_save(&flags);
+    tell_owners(slot->task.waits_for->slot);
+    bpf_local_irq_restore(&flags);
+}
+
+/* The thread has ended, or the policy does: it waits for none, and none for it. */
+static __always_inline void leave_waits(slot_t *slot)
+{
+    struct lock *waits = POLICY.waiters_changed ? lock_of_waits() : NULL;
+    if (!waits || bpf_res_spin_lock(&waits->spin))
+        return;
+    unlink(slot);
+    drop_waiters(&slot->task);
+    bpf_res_spin_unlock(&waits->spin);
+}
+
+#endif

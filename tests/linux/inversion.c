@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Priority inversion on one CPU: a thread of low priority has a lock, another of low priority waits
+ * for it, then one of high priority, while a thread of medium priority computes. Prints how many
+ * thousandths of its work the last does until the one of high priority has the lock: few, if owners
+ * of locks inherit from those that wait for them; else nearly all.
+ */
+
+#define _GNU_SOURCE
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CONTROL "/run/schedlab/sched_status"
+
+enum { HIGH = 0, MEDIUM = 5, LOW = 8, LOWEST = 9 };
+
+/* Rounds of a loop, whatever time they take. */
+#define OWNER_ROUNDS 1000000
+#define HOG_ROUNDS   10000000
+
+static pthread_mutex_t lock;
+static atomic_int waiting; /* threads that have the lock, or are about to ask for it */
+static atomic_int hog_rounds;
+static atomic_bool asked; /* the thread of high priority asks for the lock */
+static atomic_bool done;
+
+static void set_priority(int priority)
+{
+    FILE *file = fopen(CONTROL, "we");
+    if (!file || fprintf(file, "%d priority %d\n", gettid(), priority) < 0 || fclose(file))
+        exit(2);
+}
+
+static void *own_lock(void *priority)
+{
+    set_priority((int)(long)priority);
+    waiting++;
+    pthread_mutex_lock(&lock);
+    while (!asked)
+        ;
+    for (volatile int round = 0; round < OWNER_ROUNDS; round++)
+        ;
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void *compute(void *unused)
+{
+    set_priority(MEDIUM);
+    while (!done && hog_rounds < HOG_ROUNDS)
+        hog_rounds++;
+    return unused;
+}
+
+static void begin(pthread_t *thread, void *(*function)(void *), int priority)
+{
+    if (pthread_create(thread, NULL, function, (void *)(long)priority))
+        exit(2);
+}
+
+/* Until so many have the lock or wait for it: they are given the time to come there. */
+static void await(int threads)
+{
+    while (waiting < threads)
+        usleep(1000);
+    usleep(5000);
+}
+
+int main(void)
+{
+    pthread_t owner;
+    pthread_t next;
+    pthread_t hog;
+    pthread_mutexattr_t passes_on;
+    cpu_set_t first_cpu;
+    CPU_ZERO(&first_cpu);
+    CPU_SET(0, &first_cpu);
+    if (sched_setaffinity(0, sizeof(first_cpu), &first_cpu))
+        return 2;
+    pthread_mutexattr_init(&passes_on);
+    pthread_mutexattr_setprotocol(&passes_on, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&lock, &passes_on);
+    set_priority(HIGH);
+    begin(&owner, own_lock, LOWEST);
+    await(1);
+    begin(&next, own_lock, LOW);
+    await(2);
+    begin(&hog, compute, 0);
+    while (hog_rounds == 0) /* it takes the CPU from the two */
+        usleep(1000);
+    int before = hog_rounds;
+    asked = true;
+    pthread_mutex_lock(&lock);
+    int after = hog_rounds;
+    done = true;
+    pthread_mutex_unlock(&lock);
+    pthread_join(owner, NULL);
+    pthread_join(next, NULL);
+    pthread_join(hog, NULL);
+    printf("%d\n", (after - before) / (HOG_ROUNDS / 1000));
+    return 0;
+}
