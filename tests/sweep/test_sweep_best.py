@@ -19,6 +19,7 @@ from schedlab.comparison.statistics import holm
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.sweep import best, dataset, ranking
+from schedlab.sweep.effects import Effects, effects
 from schedlab.sweep.objectives import parse
 from schedlab.sweep.one_run import Result, Rows
 
@@ -30,16 +31,19 @@ Measured = Mapping[tuple[str, int], Mapping[str, Any]]
 
 def swept(folder: Path, measured: Measured, cpus: int = 1) -> Path:
     """A data set in which that was measured. A status other than success stands in `status`."""
-    with dataset.opened(folder, (), MAKE, "") as found:
+    own = {name for row in measured.values() for name in row if name.startswith("set_")}
+    with dataset.opened(folder, sorted(own), MAKE, "") as found:
         finished = []
         for number, ((settings, seed), row) in enumerate(measured.items()):
             identity = {
                 "workload": "w.json", "policy": "mlfq", "settings": settings, "changes": "",
                 "machine": "sim", "costs": "kernel", "cpus": cpus, "tick_ns": 1_000_000,
-                "limit_ns": 10**9, "seed": seed,
+                "limit_ns": 10**9, "seed": seed, **{name: row[name] for name in own},
             }  # fmt: skip
             whole = {"processes": 4, "finished": 4, "clock_step_ns": 1}
-            whole |= {name: value for name, value in row.items() if "." not in name}
+            whole |= {
+                name: value for name, value in row.items() if "." not in name and name not in own
+            }
             groups: dict[str, dict[str, Any]] = {}
             for name, value in row.items():
                 group, dot, column = name.partition(".")
@@ -340,3 +344,75 @@ def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) 
     assert numbered["place"].to_list() == list(range(1, len(found.members) + 1))
     assert f"the {len(found.members)} of 30 setups" in chart.caption
     assert all(ranking.title_of(choice) in chart.description for choice in found.members)
+
+
+# --- effects
+
+
+def explained(folder: Path, metric: str = "turnaround") -> tuple[Effects, dict[Any, float]]:
+    """And the parts, by the dimensions that explain them."""
+    found = effects(folder, best.objective_of_effects(metric))
+    parts = {each.dimensions: each.part for each in (*found.main, *found.pairs)}
+    return found, {names[0] if len(names) == 1 else names: part for names, part in parts.items()}
+
+
+def grid(value: Any) -> Measured:
+    """Two tunables of two values each, two seeds."""
+    return {
+        (f"a={a},b={b}", seed): {"turnaround_mean_ns": value(a, b, seed), "set_a": a, "set_b": b}
+        for a, b, seed in itertools.product((1, 2), (3, 5), (1, 2))
+    }
+
+
+def test_what_adds_up_has_no_interaction(tmp_path: Path) -> None:
+    found, parts = explained(swept(tmp_path, grid(lambda a, b, seed: 3 * a + b + 1000)))
+    assert found.is_grid
+    assert (found.runs, found.left_out) == (8, 0)
+    assert parts["a"] == pytest.approx(9 / (9 + 4))
+    assert parts["b"] == pytest.approx(4 / (9 + 4))
+    assert parts["seed"] == parts["a", "b"] == pytest.approx(0)
+    assert [level.value for level in found.main[0].levels] == ["1", "2"]
+    assert found.main[0].levels[0].mean == 3 + 4 + 1000
+
+
+def test_what_two_do_together_is_told_apart(tmp_path: Path) -> None:
+    """Each alone does nothing: only whether both are as large as they can be, or neither."""
+    measured = grid(lambda a, b, seed: 10.0 if (a == 1) == (b == 3) else 20.0)
+    _, parts = explained(swept(tmp_path, measured))
+    assert parts["a", "b"] == pytest.approx(1)
+    assert parts["a"] == parts["b"] == pytest.approx(0)
+
+
+def test_all_of_a_grid_is_explained(tmp_path: Path) -> None:
+    """By dimensions, pairs and, here, all three."""
+    source = random.Random(5)
+    values = {key: source.uniform(1, 9) for key in itertools.product((1, 2), (3, 5), (1, 2))}
+    _, parts = explained(swept(tmp_path, grid(lambda *key: values[key])))
+    numbers = np.array([values[key] for key in sorted(values)]).reshape(2, 2, 2)
+    contrast = np.array([1, -1])
+    three = np.einsum("abs,a,b,s", numbers, contrast, contrast, contrast) ** 2 / 8
+    total = ((numbers - numbers.mean()) ** 2).sum()
+    assert sum(parts.values()) == pytest.approx(1 - three / total)
+
+
+def test_runs_without_a_value_are_said(tmp_path: Path) -> None:
+    measured = grid(lambda a, b, seed: float(a))
+    measured = {**measured, ("a=2,b=5", 2): {"status": "panic", "set_a": 2, "set_b": 5}}
+    found, _ = explained(swept(tmp_path, measured))
+    assert (found.runs, found.left_out, found.is_grid) == (7, 1, False)
+
+
+def test_nothing_to_explain_is_refused(tmp_path: Path) -> None:
+    folder = swept(tmp_path, grid(lambda a, b, seed: 5.0))
+    with pytest.raises(WrongUsage, match="do not differ in it"):
+        explained(folder)
+
+
+def test_effects_by_the_command(schedlab: Command, tmp_path: Path) -> None:
+    folder = str(swept(tmp_path, grid(lambda a, b, seed: 1e6 * a)))
+    done = schedlab("sweep", "--from", folder, "--effects", "turnaround")
+    assert done.returncode == 0, done.stderr
+    assert "What turnaround, mean depends on" in done.stdout
+    done = schedlab("sweep", "--from", folder, "--effects", "turnaround", "--json")
+    assert json.loads(done.stdout)["effects"]["turnaround"]["main"][0]["dimension"] == "a"
+    assert schedlab("sweep", "--from", folder, "--effects", "speed").returncode == 2

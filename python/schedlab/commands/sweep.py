@@ -39,6 +39,7 @@ class Request:
     out: Path | None
     metrics: tuple[str, ...]
     top: int
+    effects: str | None
     chart: Path | None
     source: Path | None
     as_json: bool
@@ -123,6 +124,11 @@ class Request:
     "--top", default=10, show_default=True, type=click.IntRange(1), help="Setups that are shown."
 )
 @click.option(
+    "--effects",
+    metavar="METRIC",
+    help="Which dimensions a metric depends on, alone and in pairs: the parts of its variance.",
+)
+@click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
     help="With two --best: their frontier as a picture, .svg or .png.",
@@ -154,13 +160,14 @@ def sweep(**options: Any) -> None:
 
     request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
     objectives = best.objectives_of(request.metrics)
+    effect = best.objective_of_effects(request.effects) if request.effects else None
     if request.chart:
         best.check_chart(request.chart, objectives, bool(request.load))
     if request.load or request.group:
         with_load(request, options)
     if request.source:
         check_source(request, request.source, any(options.values()), objectives)
-        show_best(request, request.source, objectives)
+        show_found(request, request.source, objectives, effect)
         return
     check_cluster(request)
     said = {name: options.pop(name) for name in SAID}
@@ -181,11 +188,12 @@ def sweep(**options: Any) -> None:
             request.retry_failed,
         ),
     )
-    if objectives and done.runs > done.failed:
-        show_best(request, folder, objectives)
+    asked = bool(objectives or effect)
+    if asked and done.runs > done.failed:
+        show_found(request, folder, objectives, effect)
     if request.load and done.runs > done.failed:
         show_load(request, folder, wanted)
-    if not (objectives and request.as_json):
+    if not (asked and request.as_json):
         show(done, request.as_json)
     if done.failed:
         raise SystemExit(1)
@@ -225,8 +233,10 @@ def check_source(request: Request, source: Path, runs: bool, objectives: list[Ob
     doing = (request.file, request.out, request.scheduler, request.certificate, request.workers)
     if runs or any(doing):
         raise WrongUsage(f"--from {source}: nothing is run then; leave out what says how")
-    if not objectives:
-        raise WrongUsage(f"--from {source}: by what? Add --best METRIC, such as --best turnaround")
+    if not (objectives or request.effects):
+        raise WrongUsage(
+            f"--from {source}: by what? Add --best METRIC, such as --best turnaround, or --effects METRIC"
+        )
 
 
 def check_cluster(request: Request) -> None:
@@ -238,6 +248,25 @@ def check_cluster(request: Request) -> None:
         from schedlab.sweep.certificate import of_scheduler
 
         of_scheduler(request.scheduler, request.certificate)
+
+
+def show_found(
+    request: Request, folder: Path, objectives: list[Objective], effect: Objective | None
+) -> None:
+    """Prints what was asked of the data set."""
+    from schedlab.sweep.effects import effects
+    from schedlab.sweep.listing import effects_tables
+
+    if effect:
+        found = effects(folder, effect)
+        if request.as_json:
+            told = {"folder": str(folder), "effects": {effect.text: found.to_dict()}}
+            echo_json(told)
+            return
+        for part in effects_tables(found, effect):
+            results().print(part)
+    if objectives:
+        show_best(request, folder, objectives)
 
 
 def show_best(request: Request, folder: Path, objectives: list[Objective]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,14 @@ def objectives_of(texts: Sequence[str]) -> list[Objective]:
         if columns.index((each.column, each.group)) < number:
             raise WrongUsage(f"--best {each.text}: it is named twice")
     return found
+
+
+def objective_of_effects(text: str) -> Objective:
+    """Of --effects, where it does not matter what is better. Raises WrongUsage."""
+    try:
+        return parse(text)
+    except WrongUsage:
+        return replace(parse(f"min:{text}"), text=text)
 
 
 def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = False) -> None:

@@ -9,15 +9,18 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.comparison.printed import as_text, change_as_text
+from schedlab.comparison.printed import as_text, change_as_text, number_as_text
 from schedlab.comparison.statistics import Estimate
 from schedlab.display.names import visible_line
 from schedlab.display.terminal import new_table
+from schedlab.metrics.tables import percent
+from schedlab.sweep.effects import Effects
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
 from schedlab.units import format_time
 
 _LEFT_OUT_SHOWN = 5
+_PAIRS_SHOWN = 6
 
 
 def scene_title(values: Values) -> str:
@@ -177,3 +180,40 @@ def _choice_dict(choice: tuple[str, str]) -> dict[str, str]:
 
 def _estimate_dict(value: Estimate) -> dict[str, Any]:
     return {"mean": value.mean, "low": value.low, "high": value.high}
+
+
+# --- effects
+
+
+def effects_tables(found: Effects, objective: Objective) -> Iterator[Table | Text]:
+    """Main effects, the largest first, and the largest interactions."""
+    table = new_table(
+        f"What {objective.title} depends on",
+        "dimension",
+        ">of its variance",
+        ">least, at",
+        ">most, at",
+    )
+    for each in found.main:
+        least, most = each.levels[0], each.levels[-1]
+        table.add_row(
+            visible_line(each.dimensions[0]),
+            percent(each.part),
+            *(
+                f"{number_as_text(level.mean, objective.quantity)}, {visible_line(level.value)}"
+                for level in (least, most)
+            ),
+        )
+    left_out = f"; {found.left_out:,} without a value are left out" if found.left_out else ""
+    table.caption = Text(f"{found.runs:,} runs{left_out}. Means over all else.", "dim")
+    yield table
+    if found.pairs:
+        pairs = new_table("Beyond each alone", "dimensions", ">of its variance")
+        for each in found.pairs[:_PAIRS_SHOWN]:
+            pairs.add_row(visible_line(" × ".join(each.dimensions)), percent(each.part))
+        yield pairs
+    if not found.is_grid:
+        yield Text(
+            "The runs are no full grid with as many of each: parts overlap, and are not to be added.",
+            "yellow",
+        )

@@ -114,7 +114,8 @@ def read_values(folder: Path, objectives: Sequence[Objective]) -> list[Values]:
             raise FileRefused(f"{folder}: a run in it has no {name}")
     table = runs.select("key", *CHOICE, *SCENE, "seed", "status", "clock_step_ns", "processes")
     for number, each in enumerate(objectives):
-        table = table.join(_one(folder, runs, each, number), on="key", how="left")
+        value = values_by_key(folder, runs, each, f"value_{number}")
+        table = table.join(value, on="key", how="left")
     parts = table.sort(*SCENE).partition_by(*SCENE, as_dict=True, maintain_order=True)
     apart = _told_apart(list(parts), dataset.read_manifest(folder).get(MADE_OF, {}))
     for part in parts.values():
@@ -150,8 +151,10 @@ def _check_once(folder: Path, part: pl.DataFrame) -> None:
         )
 
 
-def _one(folder: Path, runs: pl.DataFrame, objective: Objective, number: int) -> pl.DataFrame:
-    """The values of one objective, by key."""
+def values_by_key(
+    folder: Path, runs: pl.DataFrame, objective: Objective, name: str
+) -> pl.DataFrame:
+    """The values of one objective: `key` of the run, and a column of this name."""
     rows = runs
     if objective.group is not None:
         groups = dataset.read_table(folder, dataset.GROUPS)
@@ -162,7 +165,7 @@ def _one(folder: Path, runs: pl.DataFrame, objective: Objective, number: int) ->
                 f"--best {objective.text}: no run has a group {objective.group}; there are:"
                 f" {', '.join(there) or 'none'}"
             )
-    return rows.select("key", objective.value().alias(f"value_{number}"))
+    return rows.select("key", objective.value().alias(name))
 
 
 def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) -> Values:

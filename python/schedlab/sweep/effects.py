@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""What a metric depends on in a sweep: which part of its variance each dimension explains, alone and in pairs.
+
+The decomposition is that of the analysis of variance (Fisher 1925): of the sum of squares around the mean of all
+runs, the part that lies between the means of a dimension's values is its main effect; what the cells of two
+dimensions explain beyond both is their interaction. In a full grid the parts add up to all of it, with those of three
+dimensions and more, and with what seeds leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab.errors import WrongUsage
+from schedlab.sweep import dataset
+from schedlab.sweep.columns import CHANGE, TUNABLE
+from schedlab.sweep.objectives import Objective
+from schedlab.sweep.ranking import values_by_key
+
+_DIMENSIONS = ("workload", "policy", "machine", "costs", "shape", "cpus", "tick_ns", "seed")
+_VALUE = "value"
+UNSET = "–"
+"""A value that a run does not have, such as a tunable of another policy."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """One of a dimension's values."""
+
+    value: str
+    mean: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a dimension, or two together beyond each alone, makes of a metric."""
+
+    dimensions: tuple[str, ...]
+    part: float
+    """Of the variance over all runs: 0 to 1."""
+    levels: tuple[Level, ...] = ()
+    """Of one dimension; by their means."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Of one metric."""
+
+    runs: int
+    left_out: int
+    """Runs that failed, or have no such value."""
+    is_grid: bool
+    """Has each pair of values as many runs as any other? If not, parts overlap, and are not to be added."""
+    main: tuple[Effect, ...]
+    """The largest first."""
+    pairs: tuple[Effect, ...]
+    """The largest first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "runs": self.runs,
+            "left_out": self.left_out,
+            "is_grid": self.is_grid,
+            "main": [
+                {
+                    "dimension": each.dimensions[0],
+                    "part": each.part,
+                    "levels": [vars(level) for level in each.levels],
+                }
+                for each in self.main
+            ],
+            "pairs": [{"dimensions": each.dimensions, "part": each.part} for each in self.pairs],
+        }
+
+
+def effects(folder: Path, objective: Objective) -> Effects:
+    """Of a sweep's data set. Raises WrongUsage if no two runs differ in anything, or in the metric."""
+    table = read(folder, objective)
+    known = table.filter(pl.col(_VALUE).is_not_null())
+    dimensions = [name for name in known.columns if name != _VALUE and known[name].n_unique() > 1]
+    total = _squares(known, [])
+    if not dimensions or not total:
+        raise WrongUsage(
+            f"--effects {objective.text}: the runs in {folder} do not differ in "
+            f"{'it' if dimensions else 'anything'}: there is nothing to explain"
+        )
+    alone = {name: total - _squares(known, [name]) for name in dimensions}
+    together = {
+        (one, other): total - _squares(known, [one, other]) - alone[one] - alone[other]
+        for one, other in combinations(dimensions, 2)
+    }
+    main = [
+        Effect((name,), _part(found, total), _levels(known, name)) for name, found in alone.items()
+    ]
+    pairs = [Effect(names, _part(found, total)) for names, found in together.items()]
+    return Effects(
+        len(known),
+        len(table) - len(known),
+        all(_is_even(known, names) for names in (*together, *((name,) for name in alone))),
+        tuple(sorted(main, key=lambda each: -each.part)),
+        tuple(sorted(pairs, key=lambda each: -each.part)),
+    )
+
+
+def read(folder: Path, objective: Objective) -> pl.DataFrame:
+    """A row for each run: its dimensions, as texts, and `value`; null where it has none."""
+    runs = dataset.read_table(folder, dataset.RUNS)
+    if runs.is_empty():
+        raise WrongUsage(f"{folder} holds no finished run yet")
+    own = [name for name in runs.columns if name.startswith((TUNABLE, CHANGE))]
+    names = [name for name in _DIMENSIONS if name in runs.columns] + own
+    values = values_by_key(folder, runs, objective, _VALUE)
+    succeeded = pl.col("status") == "success"
+    return (
+        runs.join(values, on="key", how="left")
+        .with_columns(pl.when(succeeded).then(pl.col(_VALUE)))
+        .select(*(pl.col(name).cast(pl.String).fill_null(UNSET) for name in names), _VALUE)
+        .rename({name: name.removeprefix(TUNABLE).removeprefix(CHANGE) for name in own})
+    )
+
+
+def _squares(table: pl.DataFrame, by: list[str]) -> float:
+    """The sum of squares around the mean, or around those of each combination of some dimensions."""
+    mean = pl.col(_VALUE).mean()
+    off = pl.col(_VALUE) - (mean.over(by) if by else mean)
+    return float(table.select((off**2).sum()).item())
+
+
+def _part(found: float, total: float) -> float:
+    return min(max(found / total, 0.0), 1.0)
+
+
+def _levels(table: pl.DataFrame, name: str) -> tuple[Level, ...]:
+    found = table.group_by(name).agg(pl.col(_VALUE).mean(), pl.len().alias("runs"))
+    return tuple(Level(*row) for row in found.sort(_VALUE, name).iter_rows())
+
+
+def _is_even(table: pl.DataFrame, names: Sequence[str]) -> bool:
+    cells = table.group_by(names).len()["len"]
+    expected = 1
+    for name in names:
+        expected *= table[name].n_unique()
+    return len(cells) == expected and cells.n_unique() == 1
