@@ -112,10 +112,11 @@ static uint64_t *cost_of_policy(struct simulator_costs *costs, uint32_t number, 
 
 static bool wrong_name(const char *text, size_t length, struct simulator_error *error)
 {
-    size_t used = (size_t)snprintf(error->text, sizeof(error->text),
-                                   "cost %.*s: expected kernel or none, then NAME=NANOSECONDS or "
-                                   "NAME.POLICY=NANOSECONDS, where NAME is one of",
-                                   (int)(length < 40 ? length : 40), text);
+    size_t used =
+        (size_t)snprintf(error->text, sizeof(error->text),
+                         "cost %.*s: expected kernel, none or textbook, then NAME=NANOSECONDS or "
+                         "NAME.POLICY=NANOSECONDS, where NAME is one of",
+                         (int)(length < 40 ? length : 40), text);
     for (uint32_t i = 0; i < COSTS; i++)
         used += (size_t)snprintf(error->text + used, sizeof(error->text) - used, " %s",
                                  all_costs[i].name);
@@ -193,9 +194,11 @@ bool simulator_read_costs(struct simulator_costs *costs, const char *text,
                           struct simulator_error *error)
 {
     size_t first = strcspn(text, ",");
-    bool none = first == 4 && memcmp(text, "none", 4) == 0;
+    bool textbook = first == 8 && memcmp(text, "textbook", 8) == 0;
+    bool none = textbook || (first == 4 && memcmp(text, "none", 4) == 0);
     bool kernel = first == 6 && memcmp(text, "kernel", 6) == 0;
     *costs = simulator_costs_none;
+    costs->bursts_first = textbook;
     if (none || kernel)
         text += first + (text[first] == ',');
     if (!none && text != costs_of_kernel && !simulator_read_costs(costs, costs_of_kernel, error))

@@ -70,6 +70,14 @@ static bool skip_idle_ticks(struct simulator *simulator)
     return timer != NEVER;
 }
 
+/* Does a tick come before the next timer and event? At the same time it does, but for the order of
+ * textbooks, by which a burst that ends then has ended. */
+static inline bool tick_is_next(const struct simulator *simulator, uint64_t timer, uint64_t event)
+{
+    uint64_t tick = simulator->next_tick;
+    return tick <= timer && (tick < event || (tick == event && !simulator->costs.bursts_first));
+}
+
 static void run(struct simulator *simulator, uint64_t until)
 {
     settle(simulator, NO_CPU);
@@ -85,8 +93,9 @@ static void run(struct simulator *simulator, uint64_t until)
             if (timer > until)
                 return;
             arrive_next(simulator);
-            settle(simulator, NO_CPU);
-        } else if (simulator->next_tick <= earliest) {
+            if (simulator->now < simulator->next_tick)
+                settle(simulator, NO_CPU);
+        } else if (tick_is_next(simulator, timer, event)) {
             if (simulator->next_tick > until)
                 return;
             tick_next(simulator);

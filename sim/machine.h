@@ -77,6 +77,7 @@ struct cpu {
     uint64_t called;         /* when it hears that it should pick again */
     uint64_t turn_end;       /* when the policy is to be called for `current`; NEVER */
     uint64_t alarm;          /* of the queue with this number; NEVER */
+    uint64_t entered;        /* when it picked `current` */
     uint64_t idle_since;
     uint64_t records; /* of the trace */
     uint32_t id;

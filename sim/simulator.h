@@ -80,6 +80,9 @@ struct simulator_costs {
     uint64_t first_run;      /* until a new process does its first step */
     uint64_t exit;
     uint64_t reap; /* of a child that has ended, by its parent */
+    /* Not a cost, but an order: what ends at the time of a tick goes before it, and the tick does
+     * not count for a process that has just been picked. */
+    uint64_t bursts_first;
     uint32_t policy_count;
     struct simulator_policy_cost policies[SIMULATOR_POLICY_COSTS_MAX];
 };
@@ -89,8 +92,9 @@ extern const struct simulator_costs simulator_costs_none;
 /* Returns costs as of our kernel on Spike: sim/costs/kernel.json. */
 struct simulator_costs simulator_costs_kernel(void);
 
-/* Reads "kernel", "none", or either and then changes, for all policies or for one; "+=" adds to
- * what it is under each: "kernel,fork=20000,scheduler.lottery=600,exit+=9000". */
+/* Reads "kernel", "none", "textbook", which is none with `bursts_first`, or one of them and then
+ * changes, for all policies or for one; "+=" adds to what it is under each:
+ * "kernel,fork=20000,scheduler.lottery=600,exit+=9000". */
 bool simulator_read_costs(struct simulator_costs *costs, const char *text,
                           struct simulator_error *error);
 

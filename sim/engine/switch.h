@@ -39,6 +39,8 @@ static inline bool leave(struct simulator *simulator, struct run_queue *queue, s
 static inline void enter(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
                          struct process *process)
 {
+    if (process != cpu->current)
+        cpu->entered = simulator->now;
     process->place = PLACE_RUNNING;
     run_queue_enter(queue, &process->task);
     if (process->task.cpu != cpu->id) {

@@ -75,7 +75,9 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     struct run_queue *queue = queue_of(simulator, cpu->id);
     simulator->counts.ticks++;
     cpu->resumes += simulator->costs.tick;
-    enum tick_verdict verdict = run_queue_tick(policy, queue, &process->task);
+    bool is_new = simulator->costs.bursts_first && cpu->entered == simulator->now;
+    enum tick_verdict verdict =
+        is_new ? TICK_CONTINUE : run_queue_tick(policy, queue, &process->task);
     if (queue->turn_end)
         note_turn_end(cpu, queue->turn_end);
     hooks_called(simulator, cpu->id, queue);

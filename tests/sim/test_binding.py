@@ -437,7 +437,7 @@ def test_save_and_restore(tmp_path: Path) -> None:
         ({"cpus": "two"}, "cpus, processes, tick_ns, seed, added_steps: "),
         ({"tunables": {"slice": 0}}, "tunable slice=0 of policy rr"),
         ({"tunables": "pace=1"}, "tunable pace=1 of policy rr"),
-        ({"costs": "free"}, "cost free: expected kernel or none"),
+        ({"costs": "free"}, "cost free: expected kernel, none or textbook"),
         ({"tick_ns": 5}, "a tick of 5 ns: it may be 1 us"),
         ({"trace": "/nowhere/trace.bin"}, "the trace /nowhere/trace.bin cannot be created"),
     ],

@@ -144,7 +144,12 @@ def test_policy_and_tunables_change_in_a_run(tmp_path: Path) -> None:
         ("program a\n", ["--no-trace", "--cpus", "1025"], 2, "1025 CPUs: there may be 1 to 1024"),
         ("program a\n", ["--no-trace", "--policy", "fifo"], 2, "policy fifo: no such policy"),
         ("program a\n", ["--no-trace", "--set", "slice=0"], 2, "tunable slice=0"),
-        ("program a\n", ["--no-trace", "--costs", "free"], 2, "cost free: expected kernel or none"),
+        (
+            "program a\n",
+            ["--no-trace", "--costs", "free"],
+            2,
+            "cost free: expected kernel, none or textbook",
+        ),
         ("program a\n", ["--no-trace", "--colour"], 2, "colour"),
         ("program a\n policy fifo\n", ["--no-trace"], 1, "policy fifo: no such policy"),
     ],

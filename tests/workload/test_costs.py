@@ -56,7 +56,7 @@ def test_a_profile_is_what_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("free", "'free': expected kernel, none, a profile"),
+        ("free", "'free': expected kernel, none, textbook, a profile"),
         ("kernel,fork", "'fork': expected NAME=NANOSECONDS"),
         ("kernel,fork=-1", "'fork=-1': expected NAME=NANOSECONDS"),
         ("kernel,frok=1", "no cost is called 'frok'; did you mean 'fork'?"),
@@ -86,7 +86,10 @@ def test_wrong_choices(text: str, message: str) -> None:
         ({"format": 1, "costs": {"fork": {}}}, "costs.fork: an object: expected the key ns in it"),
         ({"format": 1, "costs": {"fork": {"ns": 1.5}}}, "costs.fork.ns: 1.5: expected a whole"),
         ({"format": 1, "costs": {"fork": {"ns": 1, "us": 1}}}, "costs.fork.us: unknown: expected"),
-        ({"format": 1, "base": "linux", "costs": {}}, 'base: "linux": expected kernel or none'),
+        (
+            {"format": 1, "base": "linux", "costs": {}},
+            'base: "linux": expected kernel or none or textbook',
+        ),
         ({"format": 1, "tick_ns": "1ms", "costs": {}}, 'tick_ns: "1ms": expected a whole number'),
         ({"format": 1, "machine": 7, "costs": {}}, "machine: 7: expected a text"),
         (

@@ -166,7 +166,7 @@ _READY = "mixed"
 @click.option(
     "--costs",
     metavar="PROFILE",
-    help="On sim: what things take. kernel, none, a profile that ./schedlab calibrate made, and"
+    help="On sim: what things take. kernel, none, textbook, a profile that ./schedlab calibrate made, and"
     " changes: kernel,fork=20000.  [default: kernel]",
 )
 @click.option(

@@ -68,7 +68,7 @@ def charges(text: str, policy: str = "") -> Charges:
             values = said(values, name.removesuffix("+"), int(number))
         else:
             raise WrongUsage(
-                f"costs {text}: {part!r}: expected kernel, none, or NAME=NANOSECONDS with one of"
+                f"costs {text}: {part!r}: expected kernel, none, textbook, or NAME=NANOSECONDS with one of"
                 f" {', '.join(_NAMES)}"
             )
     return _under(values or {}, policy)

@@ -164,7 +164,9 @@ class _Reader:
         if node is None:
             return ("kernel",)
         return tuple(
-            dict.fromkeys(text_of(item, "kernel, none, or a profile") for item in items(node))
+            dict.fromkeys(
+                text_of(item, "kernel, none, textbook, or a profile") for item in items(node)
+            )
         )
 
     def shapes(self) -> tuple[Shape, ...]:

@@ -25,7 +25,7 @@ SUFFIX = ".json"
 FORMAT = 1
 NANOSECONDS_MAX = 10**12
 SHIPPED = ROOT / "sim" / "costs" / "kernel.json"
-BUILT_IN = ("kernel", "none")
+BUILT_IN = ("kernel", "none", "textbook")
 """Profiles that the simulator knows by name."""
 
 COSTS = {
@@ -135,7 +135,7 @@ def choose(text: str) -> Costs:
         base, changes = KERNEL, [first, *changes]
     else:
         raise WrongUsage(
-            f"--costs {text}: {first!r}: expected kernel, none, a profile (a file whose name ends in"
+            f"--costs {text}: {first!r}: expected kernel, none, textbook, a profile (a file whose name ends in"
             f" {SUFFIX}), or NAME=NANOSECONDS"
         )
     for change in changes:

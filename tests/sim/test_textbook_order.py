@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What whole-tick bursts come to by the order of textbooks, and by the kernel's: `--costs textbook`."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from random import Random
+
+import polars as pl
+import pytest
+
+from schedlab import metrics
+from simulator_command import simulate
+
+TICK_NS = 1_000_000
+
+
+def ends(folder: Path, jobs: list[tuple[int, int]], slice_ticks: int, costs: str) -> list[int]:
+    """In which tick each job ends, which is there at a tick and takes some. Round-robin, one CPU."""
+    lines = [f" arrive job{place} {when}ticks" for place, (when, _) in enumerate(jobs)]
+    programs = [f"program job{place}\n run {takes}ticks" for place, (_, takes) in enumerate(jobs)]
+    text = "\n".join(["program root", " mark begin", *lines, " wait all", " mark end", *programs])
+    trace = folder / "trace.bin"
+    options = ("--policy", "rr", "--set", f"slice={slice_ticks}", "--costs", costs)
+    done = simulate(folder, text + "\n", *options, "--trace", str(trace))
+    assert done.returncode == 0, done.stderr
+    found = metrics.measure(trace).processes.filter(pl.col("role") == "workload").sort("pid")
+    return [end // TICK_NS for end in found["exit_ns"].to_list()]
+
+
+def textbook(jobs: list[tuple[int, int]], slice_ticks: int) -> list[int]:
+    """The same by hand: at a tick, what arrives is queued before a job whose slice has ended; one
+    that has done its work has ended."""
+    left = [takes for _, takes in jobs]
+    found = [0] * len(jobs)
+    ready: deque[int] = deque()
+    running, used, tick = -1, 0, 0
+    while not all(found):
+        if running >= 0:
+            left[running] -= 1
+            used += 1
+            if left[running] == 0:
+                found[running], running = tick, -1
+        ready.extend(place for place, (when, _) in enumerate(jobs) if when == tick)
+        if running >= 0 and used == slice_ticks:
+            ready.append(running)
+            running = -1
+        if running < 0 and ready:
+            running, used = ready.popleft(), 0
+        tick += 1
+    return found
+
+
+@pytest.mark.parametrize(("costs", "expected"), [("textbook", [2, 4, 6]), ("none", [6, 6, 6])])
+def test_a_burst_that_ends_with_its_slice(tmp_path: Path, costs: str, expected: list[int]) -> None:
+    assert ends(tmp_path, [(0, 2)] * 3, 2, costs) == expected
+
+
+def test_whole_tick_bursts_end_as_textbooks_have_them(tmp_path: Path) -> None:
+    random = Random(1)
+    for slice_ticks in (1, 2, 3, 5):
+        for _ in range(5):
+            times = sorted(random.randrange(30) for _ in range(12))
+            jobs = [(when, random.randrange(1, 7)) for when in times]
+            found = ends(tmp_path, jobs, slice_ticks, "textbook")
+            assert found == textbook(jobs, slice_ticks), (jobs, slice_ticks)
