@@ -167,9 +167,13 @@ def pages(report: Path) -> list[Path]:
 
 
 def test_a_report_is_made_of_files_that_can_be_read(report: Path) -> None:
-    pictures = list((report / "files").glob("*.svg"))
-    assert len(pictures) > 8
-    for each in pictures:
+    assert len(list((report / "files").glob("*.svg"))) > 8
+    check_files(report)
+
+
+def check_files(report: Path) -> None:
+    """No file of a report has anything that is obeyed, or cannot be read."""
+    for each in (report / "files").glob("*.svg"):
         ET.parse(each)
     for each in (*pages(report), *report.glob("play/*.html"), *report.glob("*.md")):
         text = each.read_text()
@@ -237,6 +241,20 @@ def _perfetto_names(file: Path) -> str:
         for process in packet.process_tree.processes
         for name in process.cmdline
     )
+
+
+def test_a_page_of_what_if_can_be_read(hostile: Path, tmp_path: Path) -> None:
+    supply(["simulator"])
+    run, place = sorted(hostile.iterdir())[3], tmp_path / "out"
+    done = warm_starts.run(
+        ("run", "--what-if", str(run), "--policy", "mlfq", "--out", str(place)),
+        None,
+        {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
+        300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not UNSAFE.search(done.stdout + done.stderr)
+    check_files(place / "page")
 
 
 def test_a_recording_is_a_workload_and_is_replayed(hostile: Path, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def _show(found: WhatIf, written: Path) -> None:
     from schedlab.report.what_if import told
 
     policy, *numbers = _SHOWN
-    headings = (f">{heading.replace(', ', chr(10))}" for heading in numbers)
+    headings = (f">{heading}".replace(", ", "\n").replace("up ", "up\n") for heading in numbers)
     table = new_table("The same demand under each policy", policy, *headings)
     for row in (found.as_recorded, *found.rows):
         cells = told(row)
