@@ -8,7 +8,6 @@ before.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator
 from itertools import accumulate, repeat
@@ -38,18 +37,11 @@ _IN_INTERRUPT = 0x08 | 0x10 | 0x40
 """Bits of an event's common_flags: a hardware, a software or a non-maskable interrupt was being served."""
 _THREAD = 0x10000
 """A bit of clone_flags: the new task is a thread of its maker's process."""
-_IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
 _LARGEST = 1 << 32
 """Bytes into which packets may unpack, in all."""
 
 _Thread = tuple[int, str, int]
 """PID, name and priority."""
-
-
-def is_perfetto(begin: bytes) -> bool:
-    """May a file that begins so be one? Each packet begins with a byte that is a line feed, and has others that are in
-    no text."""
-    return begin.startswith(b"\n") and _IN_NO_TEXT.search(begin) is not None
 
 
 def read_perfetto(path: Path) -> tuple[Events, int, dict[str, str]]:

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.perf_traces.events import Events, Switch
-from schedlab.perf_traces.perfetto import is_perfetto, read_perfetto
 from schedlab.perf_traces.text import parse
 
 RECORD_WITH = (
@@ -29,6 +28,7 @@ RECORD_WITH = (
 _PERF_MAGIC = (b"PERFILE2", b"2ELIFREP")
 """The second is of a machine with the other order of bytes."""
 _TRACE_CMD_MAGIC = b"\x17\x08\x44tracing"
+_IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
 _SAMPLE_BYTES = 1 << 16
 _CPUS_MAX = 8192
 """More than Linux has on any machine."""
@@ -100,7 +100,9 @@ class Recording:
 
 def read(path: Path) -> Recording:
     """Raises WrongUsage for what is no recording of scheduling, MachineUnfit without its tool."""
-    if is_perfetto(_begin(path)):
+    if _is_perfetto(_begin(path)):
+        from schedlab.perf_traces.perfetto import read_perfetto  # its classes take long to load
+
         found = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
     else:
         found = _read_with(_tool_of(path), path)
@@ -112,6 +114,12 @@ def read(path: Path) -> Recording:
         )
     cpus = max(min(found.cpus, _CPUS_MAX), highest + 1)
     return Recording(found.events, cpus, found.facts, found.tool)
+
+
+def _is_perfetto(begin: bytes) -> bool:
+    """May a file that begins so be one? Each packet begins with a byte that is a line feed, and has others that are in
+    no text."""
+    return begin.startswith(b"\n") and _IN_NO_TEXT.search(begin) is not None
 
 
 def _begin(path: Path) -> bytes:
