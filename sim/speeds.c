@@ -102,6 +102,13 @@ void begin_pace(const struct simulator *simulator, struct process *process)
 
 /* ---- levels ---- */
 
+/* Returns how many 1,024ths of a time, which is not 0, the CPU was busy. */
+static uint64_t part_of(uint64_t busy, uint64_t elapsed)
+{
+    bool long_ago = elapsed > TIME_MAX / CAPACITY_FULL;
+    return long_ago ? busy / (elapsed / CAPACITY_FULL) : busy * CAPACITY_FULL / elapsed;
+}
+
 uint32_t demanded_capacity(struct simulator *simulator, const struct cpu *cpu)
 {
     const struct machine_shape *shape = &simulator->speeds->shape;
@@ -113,7 +120,7 @@ uint32_t demanded_capacity(struct simulator *simulator, const struct cpu *cpu)
     if (elapsed < simulator->scheduler.tick_ns)
         return place->capacity_now;
     *demand = (struct demand){.since = simulator->now, .busy_from = simulator->now};
-    uint64_t part = busy / (elapsed / CAPACITY_FULL); /* in 1,024ths of the time */
+    uint64_t part = part_of(busy, elapsed);
     uint64_t wanted = part * place->capacity_now * 5 / 4 / CAPACITY_FULL;
     uint32_t level = kind->levels - 1;
     while (level > 0 && kind->capacity[level] < wanted)

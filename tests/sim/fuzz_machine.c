@@ -13,6 +13,7 @@
 #include "policies/registry.h"
 #include "sim/control.h"
 #include "tests/sim/random_programs.h"
+#include "tests/sim/test_shape.h"
 
 #define TICK_NS   1000000
 #define PROCESSES 48
@@ -89,6 +90,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t length)
         .seed = draw(&source, 256),
         .costs = draw(&source, 2) ? simulator_costs_kernel() : simulator_costs_none,
     };
+    setup.shape = setup.seed % 4 == 3 ? TEST_SHAPE : NULL;
     draw_workload(&source, &made, true);
     struct simulator *simulator = simulator_create(&setup, &made.workload, &error);
     if (!simulator)

@@ -12,16 +12,12 @@
 #include "sim/machine.h"
 #include "sim/workload.h"
 #include "tests/host/check.h"
+#include "tests/sim/test_shape.h"
 
 #define TEST_FUNCTION static __attribute__((unused))
 
 #define TICK 1000000ull
 #define MS   1000000ull
-
-/* A shape of any number of CPUs, which has all there is. */
-#define TEST_SHAPE                                                                                 \
-    "core/2,cache/4,node%8/4,kind%8/2,speed1024:700.300:1000.900:40,distance10.21:30.10,"          \
-    "threads600,cold100.5000.40000,demand"
 
 TEST_FUNCTION struct simulator_workload read_text(const char *text)
 {

@@ -114,6 +114,14 @@ def test_levels_follow_what_a_cpu_has_to_do() -> None:
     assert ends(text, "speed1024.700.400.200", 1) == 204_100 * US
 
 
+def test_levels_follow_ticks_that_are_as_short_as_any() -> None:
+    text = "program root\n  sleep 10us\n  run 3us\n"
+    shape = "speed1024.512.256,demand"
+    first, second = 1000 * 256, 1000 * 512
+    rest = 3 * US * 1024 - first - second
+    assert ends(text, shape, 1, tick_ns=1000) == 12 * US + -(-rest // 1024)
+
+
 def random_shape(draw: random.Random) -> Shape:
     """Of up to 16 CPUs, in any order of their numbers."""
     cpus = draw.randint(1, 16)
