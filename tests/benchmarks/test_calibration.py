@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from conftest import Command
 from schedlab import trace
 from schedlab.benchmarks import calibration
@@ -26,7 +27,7 @@ from schedlab.benchmarks.calibration import (
     YIELD,
 )
 from schedlab.benchmarks.observing import Observed, observe
-from schedlab.toolchain.build import SIMULATOR, build
+from schedlab.toolchain.build import SIMULATOR
 from schedlab.trace import Kind, MarkKind
 from schedlab.workload import costs
 from schedlab.workload.costs import Cost, Profile
@@ -296,7 +297,7 @@ program child
 
 
 def simulated(folder: Path, text: str, cpus: int) -> Observed:
-    build("simulator")
+    build_once("simulator")
     workload, path = folder / "workload.txt", folder / "trace.bin"
     workload.write_text(text)
     told = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])

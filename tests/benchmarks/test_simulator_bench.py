@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from schedlab.benchmarks import peers
 from schedlab.benchmarks.simulator_speed import Decision, aims, decisions, process_bytes
 from schedlab.errors import SchedlabError
-from schedlab.toolchain.build import build
 
 PRINTED = """bench simulator-bare-loop 100 2.50
 bench simulator-decision 100 20.00
@@ -43,13 +43,13 @@ def test_a_program_that_prints_nothing_is_an_error() -> None:
 
 
 def test_memory_is_that_of_the_greediest_policy() -> None:
-    build("simulator")
+    build_once("simulator")
     assert process_bytes(["rr"]) == 232
     assert process_bytes(["rr", "lottery"]) == process_bytes(["lottery"]) == 352
 
 
 def test_our_answers_to_the_two_cases() -> None:
-    build("simulator")
+    build_once("simulator")
     ours = peers.ours(1e6)
     assert (ours.tie, ours.gap) == ((6, 8), (4, 14))
     assert (ours.schedule_of_tie, ours.remark) == ("AABBAABB", "")

@@ -155,10 +155,10 @@ def _read_swept(folder: Path, _: Path) -> None:
 
 @cache
 def _catalogue() -> Catalogue:
-    from schedlab.toolchain.build import build
+    from built_once import build_once
     from schedlab.toolchain.policies import read_catalogue
 
-    build("host-tools")
+    build_once("host-tools")
     return read_catalogue()
 
 

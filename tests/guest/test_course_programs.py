@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from guest_machine import run_guest
 from schedlab.machines.outcome import PANIC
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import IMAGE, build
+from schedlab.toolchain.build import IMAGE
 
 NAMES = (
     "settickets",
@@ -83,7 +84,7 @@ def test_a_wrong_table_is_named(tmp_path: Path, table: str, reason: str) -> None
 @pytest.mark.spike
 def test_boot_takes_a_disk_and_a_table(tmp_path: Path) -> None:
     """As docs/course-programs.md does it: a disk with one file more, and `boot` with a table."""
-    build("kernel", "image", "host-tools")
+    build_once("kernel", "image", "host-tools")
     program = tmp_path / "lab"
     program.write_bytes((BUILD / "raw" / "xv6-course").read_bytes())
     disk = tmp_path / "lab.img"

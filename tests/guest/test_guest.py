@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from guest_machine import run_guest
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import IMAGE, build, host_processors
+from schedlab.toolchain.build import IMAGE, host_processors
 from test_course_programs import ARGUMENTS as COURSE_ARGUMENTS
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))
@@ -34,7 +35,7 @@ ARGUMENTS = {"xv6-course": COURSE_ARGUMENTS}
 @pytest.fixture(scope="module")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same files as on the disk of all runs, and less room."""
-    build("image")
+    build_once("image")
     image = tmp_path_factory.mktemp("disk") / "small.img"
     programs = [*(BUILD / "programs").iterdir(), *(BUILD / "raw").iterdir()]
     blocks = str(SMALL_DISK_BLOCKS)
@@ -129,7 +130,7 @@ def test_who_lacks_a_page_is_named(tmp_path: Path) -> None:
 def test_the_first_process_waits_for_memory(tmp_path: Path) -> None:
     """All others would be killed: what is called init on this disk takes pages when a child of it
     has them all, and gets them when the child ends."""
-    build("image")
+    build_once("image")
     (tmp_path / "init").write_bytes((BUILD / "programs" / "test-last-page").read_bytes())
     image = tmp_path / "first.img"
     subprocess.run([BUILD / "mkfs", image, "2000", tmp_path / "init"], check=True, timeout=60)

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from guest_machine import run_guest, sound_trace
 from schedlab import trace as traces
 from schedlab.machines import machine_named
 from schedlab.machines.outcome import FAILED, PANIC
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 
 
 @pytest.mark.spike
@@ -78,7 +79,7 @@ def test_a_disk_that_is_only_read_boots(tmp_path: Path) -> None:
 def test_the_initial_ramdisk_serves_on_qemu_too(tmp_path: Path) -> None:
     """Where there is no virtio disk."""
     image = tmp_path / "disk.img"
-    build("kernel", "image")
+    build_once("kernel", "image")
     shutil.copy(IMAGE, image)
     program = machine_named("qemu").release().path
     command = [program, "-M", "virt", "-m", "256M", "-bios", "none", "-nographic"]

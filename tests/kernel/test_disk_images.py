@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.toolchain.build import IMAGE, build
+from built_once import build_once
+from schedlab.toolchain.build import IMAGE
 
 BUILD = IMAGE.parent
 BLOCK = 4096
@@ -20,7 +21,7 @@ INODE_MAP_AT = 36
 @pytest.fixture(scope="module", autouse=True)
 def programs() -> None:
     """Builds the two programs."""
-    build("host-tools")
+    build_once("host-tools")
 
 
 def call(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

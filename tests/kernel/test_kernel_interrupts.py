@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
+from built_once import build_once
 from schedlab.machines import Boot, kernel_machine
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
 
 PROGRAM = BUILD / "device_signal.elf"
 SLOW_LOCK = BUILD / "slow_lock.so"
@@ -40,7 +40,7 @@ def command_of(machine: str) -> list[str]:
 @pytest.mark.spike
 def test_no_signal_stays_on_spike() -> None:
     """With a read, change and write of all of mip, each one does."""
-    build(str(PROGRAM.relative_to(ROOT)))
+    build_once(str(PROGRAM.relative_to(ROOT)))
     check_signals(command_of("spike"))
 
 
@@ -48,5 +48,5 @@ def test_no_signal_stays_on_spike() -> None:
 def test_no_signal_is_lost_on_qemu() -> None:
     """QEMU reads a device's signal, takes a lock, and writes mip: of 100 signals that come at any
     moment, a write of all of mip loses some ten when the lock is late."""
-    build(*(str(path.relative_to(ROOT)) for path in (PROGRAM, SLOW_LOCK)))
+    build_once(*(str(path.relative_to(ROOT)) for path in (PROGRAM, SLOW_LOCK)))
     check_signals([*command_of("qemu"), *NAMED_THREADS], str(SLOW_LOCK))

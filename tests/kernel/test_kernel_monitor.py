@@ -19,11 +19,12 @@ from typing import IO
 import polars as pl
 import pytest
 
+from built_once import build_once
 from guest_machine import ROUND_NS, sound_trace, traced
 from schedlab import metrics
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import Kind, ProcessState, Trace
 from trace_story import Record, records_of
@@ -197,7 +198,7 @@ class Monitor:
     """A machine that runs steer, and what it says."""
 
     def __init__(self, folder: Path, cpus: int, arguments: str, machine: str = "spike") -> None:
-        build("kernel", "image")
+        build_once("kernel", "image")
         words = f"{arguments} console-echo=0 trace={TRACE_FILE} run=steer"
         command = kernel_machine(machine).command(Boot(KERNEL, IMAGE, cpus, 512, words))
         self.trace = folder / TRACE_FILE

@@ -16,10 +16,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from built_once import build_once
 from guest_machine import ROUND_NS, run_guest, sound_trace
 from schedlab import metrics, trace
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
 
 TICK_NS = 100_000
 WORK = "-w 10000"
@@ -473,7 +473,7 @@ NAMED = {"lotterytest", "study3", "study4"}
 
 def linux(program: str, *words: str, status: int = 0) -> tuple[list[str], list[str]]:
     """Output and marks of a workload as a program of Linux, its tick a tenth of a millisecond."""
-    build("linux-workloads")
+    build_once("linux-workloads")
     done = subprocess.run(
         [BUILD / "linux" / program, *words],
         env={**os.environ, "WORKLOAD_TICK_US": "100", "WORKLOAD_MARKS": "1"},

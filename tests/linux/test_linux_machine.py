@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from conftest import ROOT, Command
 from kept_runs import keep_simulated
 from schedlab.errors import MachineUnfit, WrongUsage
@@ -30,7 +31,6 @@ from schedlab.runs.carrying_out import summary
 from schedlab.runs.parts import check_own
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.build import build
 from schedlab.toolchain.policies import FAIR, PolicyChoice
 from schedlab.workload.workload_files import read
 
@@ -372,7 +372,7 @@ def test_the_script_says_what_failed(
 
 def workload(program: str, *words: str, control: Path | None = None, status: int = 0) -> str:
     """What it writes to the standard errors, marks among it."""
-    build(f"build/linux/{program}")
+    build_once(f"build/linux/{program}")
     done = subprocess.run(
         [BUILD / "linux" / program, *words],
         env={

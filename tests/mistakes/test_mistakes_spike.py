@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from mistaken_policy import KERNEL, built, check_remark, line_of, mistakes
 from schedlab import trace as traces
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import FAILED, LIMIT, PANIC, Outcome, outcome_of
-from schedlab.toolchain.build import IMAGE, build
+from schedlab.toolchain.build import IMAGE
 
 FILE = "tests/mistakes/mistaken.c"
 RULES = {
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.spike
 
 @pytest.fixture(scope="module", autouse=True)
 def _built() -> None:
-    build("image")
+    build_once("image")
     built(KERNEL)
 
 

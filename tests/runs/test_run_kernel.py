@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from built_once import build_once
 from conftest import ROOT, Command
 from schedlab.host.interpreter import module_command
 from schedlab.machines.run import Run
@@ -22,7 +23,7 @@ from schedlab.machines.spike import Spike
 from schedlab.runs.carrying_out import carry_out, software
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 from schedlab.toolchain.policies import PolicyChoice
 
 SMALL = "mixed -n 1 -i 1000000"
@@ -258,7 +259,7 @@ def type_in(machine: subprocess.Popen[bytes], text: bytes) -> None:
 
 @pytest.mark.spike
 def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
-    build("kernel", "image")
+    build_once("kernel", "image")
     (base,) = product(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
     with (
         software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from built_once import build_once
 from schedlab import metrics
 from schedlab.benchmarks.deadlines import horizon, our_ends, random_set, simulated
 from schedlab.commands.cli import cli
@@ -29,7 +30,6 @@ from schedlab.schedulability.fixed_priority import (
 )
 from schedlab.schedulability.task_set import Reserved, task_set, utilisation, uunifast
 from schedlab.schedulability.verdict import judge
-from schedlab.toolchain.build import build
 from schedlab.workload import workload_files
 
 ADMITS_ALL = ("--policy", "edf", "--set", "limit=1000")
@@ -106,7 +106,7 @@ def test_drawn_utilisations_have_their_sum(total: float) -> None:
 
 def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
     """And the longest response is what jobs take that are released at once, or less."""
-    build("simulator")
+    build_once("simulator")
     admitted = 0
     for seed in range(30):
         tasks = random_set(seed, random.Random(seed).uniform(0.4, 0.98))
@@ -122,7 +122,7 @@ def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
 
 
 def test_what_needs_more_than_a_cpu_misses_in_the_simulator() -> None:
-    build("simulator")
+    build_once("simulator")
     for seed in range(12):
         tasks = random_set(seed, random.Random(seed).uniform(1.05, 1.6))
         assert (metrics.jobs(simulated(tasks, ADMITS_ALL))["lateness_ns"] > 0).any(), seed
@@ -130,7 +130,7 @@ def test_what_needs_more_than_a_cpu_misses_in_the_simulator() -> None:
 
 def test_fixed_priorities_respond_as_computed() -> None:
     """The first jobs, released at once, are those that take longest."""
-    build("simulator")
+    build_once("simulator")
     tasks = tasks_of((2_000_000, 9_000_000, 9_000_000), (5_000_000, 14_000_000, 14_000_000))
     named = [
         Reserved(f"task{each.name}", *_times(each), each.priority, f"task{each.name}")

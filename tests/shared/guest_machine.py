@@ -7,10 +7,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from built_once import build_once
 from schedlab import trace
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 
 TICK_NS = 1_000_000
 """The tick of traced()."""
@@ -47,7 +48,7 @@ def run_guest(
     Without a command init runs the shell, which reads what is `typed`. Of the words that start
     the machine, the second part of `instead` stands where the first one did.
     """
-    build("kernel", "image")
+    build_once("kernel", "image")
     words = [arguments, f"limit={limit}"]
     words += [f"trace={TRACE_FILE}"] if traced else []
     words += [f'run="{command}"'] if command else []

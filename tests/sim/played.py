@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from built_once import build_once
 from guest_machine import TICK_NS, Guest, run_guest, sound_trace
 from schedlab import trace
-from schedlab.toolchain.build import IMAGE, build
+from schedlab.toolchain.build import IMAGE
 from schedlab.workload.loading import COMMAND, TOOLS, make_disk
 from simulator_command import built, simulate
 
 
 def played(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> Guest:
     """How the workload ended on our kernel, on Spike."""
-    build("image")
+    build_once("image")
     written = folder / "workload.txt"
     written.write_text(text)
     tools = dict(zip(TOOLS, (built("sim/schedlab-sim"), built("mkfs")), strict=True))

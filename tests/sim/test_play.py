@@ -13,11 +13,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from built_once import build_once
 from guest_machine import TICK_NS
 from played import play, played, simulated
 from schedlab import metrics, trace
 from schedlab.paths import BUILD
-from schedlab.toolchain.build import build
 from simulator_command import built
 
 Change = Callable[[bytes], bytes]
@@ -421,7 +421,7 @@ def test_a_sleep_of_ticks_gives_up_the_cpu(
 def played_on_linux(
     folder: Path, text: str, tick_ns: int = LINUX_TICKS_NS[0]
 ) -> subprocess.CompletedProcess[str]:
-    build("build/linux/play", "build/sim/schedlab-sim")
+    build_once("build/linux/play", "build/sim/schedlab-sim")
     (folder / "workload.txt").write_text(text)
     compiled = compile_text(folder, tick_ns)
     assert compiled.returncode == 0, compiled.stderr
@@ -639,7 +639,7 @@ def test_on_linux_all_end_with_the_one_that_was_started(
         "program root\n group here\n fork a\n take gate\nprogram a\n group here\n take gate\n"
     )
     assert compile_text(tmp_path).returncode == 0
-    build("build/linux/play")
+    build_once("build/linux/play")
     started = subprocess.Popen(
         [BUILD / "linux" / "play", tmp_path / "workload"],
         env={**os.environ, "WORKLOAD_MARKS": "1"},

@@ -13,13 +13,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from built_once import build_once
 from schedlab import trace
 from schedlab.machines import Boot
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import REFUSED, outcome_of
 from schedlab.machines.spike import BRANCH_COMMANDS, BRANCH_STATUS, branching, driven
 from schedlab.machines.spike_driver import driver
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 from schedlab.trace import AttributeKind, Kind, Trace
 
 pytestmark = pytest.mark.spike
@@ -28,7 +29,7 @@ AT = 100_000_000
 
 
 def command(cpus: int, words: str) -> list[str]:
-    build("kernel", "image")
+    build_once("kernel", "image")
     boot = Boot(KERNEL, IMAGE, cpus, 512, f"tick=1ms limit=100s trace={TRACE_FILE} {words}")
     return driven(str(driver()), boot)
 

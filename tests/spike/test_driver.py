@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from conftest import ROOT, Programs
 from schedlab import trace
 from schedlab.errors import MachineUnfit
@@ -31,7 +32,7 @@ from schedlab.machines.spike import (
 )
 from schedlab.machines.spike_driver import driver
 from schedlab.machines.spike_install import PROGRAM, installed_spike
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 from schedlab.toolchain.tools import compiler
 
 SETUPS = [
@@ -71,7 +72,7 @@ def run(command: list[str], folder: Path) -> tuple[int, bytes, bytes]:
 def test_a_run_is_that_of_spike_itself(
     tmp_path: Path, cpus: int, policy: str, workload: str, more: str
 ) -> None:
-    build("kernel", "image")
+    build_once("kernel", "image")
     words = f'policy={policy} tick=1ms limit=100s {more} trace={TRACE_FILE} run="{workload}"'
     boot = Boot(KERNEL, IMAGE, cpus, 512, words)
     ours = run(driven(str(driver()), boot, SPIKES_TURN), tmp_path / "ours")
@@ -83,7 +84,7 @@ def test_a_run_is_that_of_spike_itself(
 @pytest.mark.spike
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_a_guest_that_nothing_can_wake_is_ended(tmp_path: Path, cpus: int) -> None:
-    build("kernel", "image")
+    build_once("kernel", "image")
     boot = Boot(KERNEL, IMAGE, cpus, 512, f"inject=hang trace={TRACE_FILE} run=sleepers")
     status, console, _ = run(driven(str(driver()), boot), tmp_path / "run")
     assert status == STUCK
@@ -127,7 +128,7 @@ def wait_for_words(process: subprocess.Popen[bytes], words: bytes) -> bytes:
 
 
 def idle_shell(pace: str) -> subprocess.Popen[bytes]:
-    build("kernel", "image")
+    build_once("kernel", "image")
     boot = Boot(KERNEL, IMAGE, 4, 512, "tick=10ms", live=True)
     command = [pace if word == "--pace=1" else word for word in driven(str(driver()), boot)]
     return subprocess.Popen(
@@ -216,7 +217,7 @@ def test_a_turn_is_the_step_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: str, step: int
 ) -> None:
     monkeypatch.setenv(TURN_VARIABLE, turn)
-    build("kernel", "image")
+    build_once("kernel", "image")
     boot = Boot(KERNEL, IMAGE, 2, 512, f'tick=1ms limit=100s trace={TRACE_FILE} run="mixed"')
     status, _, _ = run(driven(str(driver()), boot, turn_wanted()), tmp_path / "run")
     assert status == 0

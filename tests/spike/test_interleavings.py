@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from conftest import Command
 from guest_machine import sound_trace
 from schedlab.errors import MachineUnfit
@@ -23,7 +24,7 @@ from schedlab.machines.spike import (
 )
 from schedlab.machines.spike_driver import driver
 from schedlab.metrics import measure
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 
 pytestmark = pytest.mark.spike
 
@@ -60,7 +61,7 @@ def execute(
     folder: Path, cpus: int, policy: str, program: str, turn: str, interleaving: str = ""
 ) -> tuple[int, str, bytes]:
     """The status, the console and the trace of a run."""
-    build("kernel", "image")
+    build_once("kernel", "image")
     words = f'policy={policy} tick=1ms limit=200s trace={TRACE_FILE} run="{program}"'
     done = subprocess.run(
         driven(str(driver()), Boot(KERNEL, IMAGE, cpus, 512, words), turn, interleaving),

@@ -17,11 +17,12 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, driven
 from schedlab.machines.spike_driver import driver
-from schedlab.toolchain.build import IMAGE, KERNEL, build
+from schedlab.toolchain.build import IMAGE, KERNEL
 
 WORDS = f"policy=mlfq tick=1ms trace={TRACE_FILE}"
 PROMPT = b"$ "
@@ -30,7 +31,7 @@ PATIENCE_S = 60
 
 def command(folder: Path, typed: Path | None = None, interleaving: str = "") -> list[str]:
     """A machine with a shell, which keeps what is typed in a folder, for which it is made."""
-    build("kernel", "image")
+    build_once("kernel", "image")
     folder.mkdir()
     boot = Boot(KERNEL, IMAGE, 2, 512, WORDS, live=True, keeps_typed=True, typed=typed)
     return driven(str(driver()), boot, interleaving=interleaving)
@@ -152,7 +153,7 @@ def boot(*options: str) -> list[str]:
 
 @pytest.mark.spike
 def test_a_user_records_what_is_typed_and_types_it_again(tmp_path: Path) -> None:
-    build("kernel", "image")
+    build_once("kernel", "image")
     terminal = Terminal(boot("--record", "first"), tmp_path)
     terminal.until(PROMPT)
     terminal.type("cpu-bound -n 2 -i 2; poweroff\n")

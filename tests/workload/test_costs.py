@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from conftest import Command
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import parse
-from schedlab.toolchain.build import SIMULATOR, build
+from schedlab.toolchain.build import SIMULATOR
 from schedlab.workload import costs
 
 PROFILE = {
@@ -104,7 +105,7 @@ def test_wrong_profiles(tmp_path: Path, content: object, message: str) -> None:
 
 
 def simulator(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    build("simulator")
+    build_once("simulator")
     workload = folder / "workload.txt"
     workload.write_text("program a\n  fork b\n  wait\nprogram b\n  run 3ms\n  yield\n  sleep 1ms\n")
     command = [str(SIMULATOR), "--no-trace", "--costs", text, str(workload)]

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from built_once import build_once
 from conftest import Command
 from schedlab.paths import BUILD, ROOT
 from schedlab.runs.asked import found
-from schedlab.toolchain.build import build
 from schedlab.workload.programs import disk_programs, workload_programs
 
 NONE: frozenset[str] = frozenset()
@@ -19,7 +19,7 @@ MIXED = "workloads/files/mixed.json"
 
 
 def test_the_programs_are_those_of_the_disk() -> None:
-    build("image")
+    build_once("image")
     made = {path.name for folder in ("programs", "raw") for path in (BUILD / folder).iterdir()}
     assert disk_programs() == {name for name in made if "." not in name} - {"storm"}
 

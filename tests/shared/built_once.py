@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""What tests start, built once in each process of pytest: to ask make takes a tenth of a CPU second each time."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from schedlab.toolchain import build
+
+
+@cache
+def build_once(*targets: str) -> None:
+    """Brings targets of the Makefile up to date, unless this process has: no test changes their sources."""
+    build.build(*targets)
