@@ -7,6 +7,7 @@ import atexit
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from functools import cache
 from html.parser import HTMLParser
@@ -128,10 +129,26 @@ def small_runs() -> Path:
     return folder
 
 
+@cache
+def report_of_small_runs() -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Returns the report's folder, and what `./schedlab report` said: pictures take longer than the runs."""
+    folder = Path(tempfile.mkdtemp(prefix="schedlab-"))
+    atexit.register(shutil.rmtree, folder)
+    formats = ("--format", "html", "--format", "markdown")
+    return folder / "out", command(
+        "report", str(small_runs()), "--out", str(folder / "out"), *formats, "--json"
+    )
+
+
 def run_kept(out: Path, *arguments: str) -> None:
     """`./schedlab run`."""
+    command("run", "--out", str(out), *arguments)
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`./schedlab ...`."""
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home()
-    warm_starts.run(("run", "--out", str(out), *arguments), None, environment, 300)
+    return warm_starts.run(arguments, None, environment, 300)
 
 
 def home() -> dict[str, str]:

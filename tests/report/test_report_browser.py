@@ -20,7 +20,7 @@ import pytest
 from contrast import CONTRAST_SCRIPT
 from page_waits import until
 from perfetto_stand_in import stand_in_for_perfetto
-from report_samples import REAL_RUNS, sample_report, small_runs
+from report_samples import REAL_RUNS, report_of_small_runs, sample_report, small_runs
 from schedlab.report import build, layout
 from schedlab.report.model import Chart, Report, Table
 from schedlab.runs import collection as runs
@@ -264,9 +264,9 @@ def test_paper_is_white_and_cuts_no_chart(browser: Browser, sample: Path) -> Non
 
 
 @pytest.mark.spike
-def test_a_report_of_real_runs_is_drawn(browser: Browser, tmp_path: Path) -> None:
+def test_a_report_of_real_runs_is_drawn(browser: Browser) -> None:
     report: Report = build.make_report(runs.read([small_runs()]))
-    first = build.write(report, tmp_path, ("html",))
+    first = report_of_small_runs()[0] / "index.html"
     assert any(isinstance(block, Chart) for page in report.pages for block in page.blocks())
     for number, made in enumerate(report.pages):
         file = first if number == 0 else first.with_name(f"{made.name}.html")
