@@ -160,6 +160,17 @@ def host(tmp_path: Path, template: Path) -> Host:
     return Host(tmp_path, template)
 
 
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept") / "ca che"
+
+
+@pytest.fixture
+def later(host: Host, kept: Path) -> None:
+    """A start of many: all tests that ask for it have one cache, where the first of them makes the environments."""
+    host.cache = kept
+
+
 @pytest.fixture
 def real_python(host: Host) -> None:
     """Environments are made by the real modules."""
@@ -233,6 +244,7 @@ def test_the_callers_settings_of_python_change_nothing(host: Host) -> None:
     assert output == f"{expected}{expected}\u2713 sch\u00f6n\n\n"
 
 
+@pytest.mark.usefixtures("later")
 def test_names_the_command_where_it_may_not_install(host: Host) -> None:
     host.add_needed("dtc", "ld.lld-19")
     host.add_apt()
@@ -247,6 +259,7 @@ def test_names_the_command_where_it_may_not_install(host: Host) -> None:
     assert not host.calls.exists()
 
 
+@pytest.mark.usefixtures("later")
 def test_installs_what_is_missing_and_goes_on(host: Host) -> None:
     host.add_needed("dtc", "qemu-system-riscv64")
     host.add_apt(installs="dtc qemu-system-riscv64")
@@ -279,6 +292,7 @@ def test_installs_what_is_missing_and_goes_on(host: Host) -> None:
         (["bench"], "device-tree-compiler qemu-system-misc"),
     ],
 )
+@pytest.mark.usefixtures("later")
 def test_a_machine_is_installed_for_commands_that_start_it(
     host: Host, arguments: list[str], wanted: str
 ) -> None:
@@ -304,6 +318,7 @@ def test_a_machine_is_installed_for_commands_that_start_it(
         ("nothing", "clang-19 lld-19 llvm-19 qemu-system-misc"),
     ],
 )
+@pytest.mark.usefixtures("later")
 def test_asks_for_packages_that_the_release_has(host: Host, names: str, wanted: str) -> None:
     host.add_needed("clang-19", "qemu-system-riscv64")
     host.add_apt(names=names)
@@ -320,6 +335,7 @@ def start_tests(host: Host) -> tuple[int, str, str]:
     return host.start("test", SCHEDLAB_CLANG="clang-19")
 
 
+@pytest.mark.usefixtures("later")
 def test_the_tests_get_a_browser_where_the_release_has_one(host: Host) -> None:
     host.add_apt(installs="chromium-headless-shell", names="chromium-headless-shell")
     assert start_tests(host)[:2] == (0, "test\n")
@@ -328,6 +344,7 @@ def test_the_tests_get_a_browser_where_the_release_has_one(host: Host) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["soak"], ["soak", "sweep", "page", "--hours", "2"]])
+@pytest.mark.usefixtures("later")
 def test_a_soak_of_the_page_gets_a_browser(host: Host, arguments: list[str]) -> None:
     host.add_apt(installs="chromium-headless-shell", names="chromium-headless-shell")
     host.add_needed()
@@ -336,6 +353,7 @@ def test_a_soak_of_the_page_gets_a_browser(host: Host, arguments: list[str]) -> 
     assert "chromium-headless-shell" in host.calls.read_text()
 
 
+@pytest.mark.usefixtures("later")
 def test_other_soaks_do_without_a_browser(host: Host) -> None:
     host.add_apt(names="chromium-headless-shell")
     host.add_needed()
@@ -343,6 +361,7 @@ def test_other_soaks_do_without_a_browser(host: Host) -> None:
     assert not host.calls.exists()
 
 
+@pytest.mark.usefixtures("later")
 def test_a_browser_that_the_lists_of_packages_tell_of_only_when_fetched(host: Host) -> None:
     host.add_apt(installs="dtc")
     installing = f'*headless*) ln -sf sh "{host.bin}/chromium-headless-shell" ;; *) ln -sf sh "{host.bin}/dtc" ;;'
@@ -356,6 +375,7 @@ def test_a_browser_that_the_lists_of_packages_tell_of_only_when_fetched(host: Ho
 
 
 @pytest.mark.parametrize("browser", ["", "chromium", "google-chrome"])
+@pytest.mark.usefixtures("later")
 def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser: str) -> None:
     host.add_apt(names="chromium-headless-shell" if browser else "clang-19")
     if browser:
@@ -368,6 +388,7 @@ def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser
     ("program", "package"),
     [("perf", "linux-perf"), ("perf", "linux-tools-generic"), ("trace-cmd", "trace-cmd")],
 )
+@pytest.mark.usefixtures("later")
 def test_the_tests_get_what_reads_recordings(host: Host, program: str, package: str) -> None:
     host.add_apt(installs=program, names=package)
     assert start_tests(host)[:2] == (0, "test\n")
@@ -375,6 +396,7 @@ def test_the_tests_get_what_reads_recordings(host: Host, program: str, package: 
     assert installed.endswith(f"--no-install-recommends {package}")
 
 
+@pytest.mark.usefixtures("later")
 def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
     host.add_apt(names="linux-perf | trace-cmd")
     host.add_needed()
@@ -396,6 +418,7 @@ def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
         ["test"],
     ],
 )
+@pytest.mark.usefixtures("later")
 def test_commands_that_boot_linux_get_what_that_needs(host: Host, arguments: list[str]) -> None:
     host.add_needed("qemu-system-x86_64", "zstd")
     host.add_apt(installs="qemu-system-x86_64 zstd")
@@ -420,6 +443,7 @@ def test_commands_that_boot_linux_get_what_that_needs(host: Host, arguments: lis
         ["top"],
     ],
 )
+@pytest.mark.usefixtures("later")
 def test_others_do_without(host: Host, arguments: list[str]) -> None:
     host.add_needed("qemu-system-x86_64", "zstd")
     host.add_apt()
@@ -427,6 +451,7 @@ def test_others_do_without(host: Host, arguments: list[str]) -> None:
     assert not host.calls.exists()
 
 
+@pytest.mark.usefixtures("later")
 def test_a_real_linux_host_needs_no_machine_of_ours(host: Host) -> None:
     host.add_needed("qemu-system-x86_64", "qemu-system-riscv64", "dtc", "zstd")
     host.add_apt()
@@ -434,6 +459,7 @@ def test_a_real_linux_host_needs_no_machine_of_ours(host: Host) -> None:
     assert not host.calls.exists()
 
 
+@pytest.mark.usefixtures("later")
 def test_installs_through_sudo_that_asks_nothing(host: Host) -> None:
     host.add_needed("make")
     host.add_apt(installs="make")
@@ -443,6 +469,7 @@ def test_installs_through_sudo_that_asks_nothing(host: Host) -> None:
     assert "as root" in host.calls.read_text()
 
 
+@pytest.mark.usefixtures("later")
 def test_says_so_when_installing_does_not_help(host: Host) -> None:
     host.add_needed("make")
     host.add_apt()
@@ -452,6 +479,7 @@ def test_says_so_when_installing_does_not_help(host: Host) -> None:
     assert "still missing after the installation: make" in messages
 
 
+@pytest.mark.usefixtures("later")
 def test_without_apt_names_what_is_missing(host: Host) -> None:
     host.add_needed("make")
     status, _, messages = host.start("run")
@@ -470,6 +498,7 @@ def test_without_apt_names_what_is_missing(host: Host) -> None:
         ["report", "x"],
     ],
 )
+@pytest.mark.usefixtures("later")
 def test_installs_nothing_for_commands_that_need_none(host: Host, arguments: list[str]) -> None:
     host.add_apt()
     assert host.start(*arguments)[0] == 0
@@ -479,6 +508,7 @@ def test_installs_nothing_for_commands_that_need_none(host: Host, arguments: lis
 @pytest.mark.parametrize(
     "arguments", [["policies"], ["monitor", "."], ["monitor", "--port", "0", "x.bin"]]
 )
+@pytest.mark.usefixtures("later")
 def test_what_the_repository_keeps_compiled_needs_no_compiler(
     host: Host, arguments: list[str]
 ) -> None:
@@ -494,6 +524,7 @@ def test_what_the_repository_keeps_compiled_needs_no_compiler(
 
 
 @pytest.mark.parametrize("version", [16, 18, 21])
+@pytest.mark.usefixtures("later")
 def test_another_compiler_serves(host: Host, version: int) -> None:
     host.add_needed("clang-19", "ld.lld-19", "llvm-nm-19")
     host.add(f"clang-{version}")
@@ -503,6 +534,7 @@ def test_another_compiler_serves(host: Host, version: int) -> None:
     assert host.start("run")[0] == 0
 
 
+@pytest.mark.usefixtures("later")
 def test_a_named_compiler_must_be_there(host: Host) -> None:
     host.add_needed()
     status, _, messages = host.start("run", SCHEDLAB_CLANG="clang-99")
