@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Workloads of all kinds of steps, drawn by Hypothesis, in the simulator's form."""
+"""Workloads of all kinds of steps, drawn by Hypothesis, in the simulator's form.
+
+Strategies are kept: Hypothesis looks through each new one before it draws, which takes longer than to draw.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ CHANNELS = ("red", "green", "blue")
 _NAMES = ("one", "two", "three", "four")
 
 
+@cache
 def _times() -> st.SearchStrategy[str]:
     """Odd ones, and such as coincide with others."""
     return st.one_of(
@@ -20,10 +24,12 @@ def _times() -> st.SearchStrategy[str]:
     )
 
 
+@cache
 def _moments() -> st.SearchStrategy[str]:
     return st.integers(0, 40).map(lambda half: f"{500 * half}us")
 
 
+@cache
 def _attributes() -> st.SearchStrategy[str]:
     return st.one_of(
         st.integers(0, 10).map(lambda n: f"priority {n}"),
@@ -32,7 +38,8 @@ def _attributes() -> st.SearchStrategy[str]:
     )
 
 
-def _steps(children: Sequence[str], switches: Sequence[str]) -> st.SearchStrategy[list[str]]:
+@cache
+def _steps(children: tuple[str, ...], switches: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
     """One thing that a process does."""
     channel = st.sampled_from(CHANNELS)
     kinds = [
@@ -54,15 +61,16 @@ def _steps(children: Sequence[str], switches: Sequence[str]) -> st.SearchStrateg
         _attributes(),
     ]
     if children:
-        child = st.sampled_from(tuple(children))
+        child = st.sampled_from(children)
         kinds.append(child.map(lambda name: f"fork {name}"))
         kinds.append(st.tuples(_attributes(), child).map(" ".join))
     if switches:
-        kinds.append(st.sampled_from(tuple(switches)))
+        kinds.append(st.sampled_from(switches))
     return st.one_of(kinds).map(lambda line: [line])
 
 
-def _bodies(children: Sequence[str], switches: Sequence[str]) -> st.SearchStrategy[list[str]]:
+@cache
+def _bodies(children: tuple[str, ...], switches: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
     """Steps, and loops of steps, in which time passes."""
     flat = st.lists(_steps(children, switches), min_size=1, max_size=5).map(
         lambda parts: [line for part in parts for line in part]
@@ -75,24 +83,34 @@ def _bodies(children: Sequence[str], switches: Sequence[str]) -> st.SearchStrate
     )
 
 
+_COUNTS = st.integers(1, len(_NAMES))
+_ROOM = st.integers(0, 3)
+_FIRST: st.SearchStrategy[list[str]] = st.one_of(st.just([]), _steps((), ()))
+_LAST = st.one_of(
+    st.integers(0, 6).map(lambda count: ["wait"] * count),
+    st.integers(1, 60).map(lambda ms: [f"sleep {ms}ms"]),
+)
+_ENDS = st.sampled_from((["mark end"], []))
+
+
+@cache
+def _forked(names: tuple[str, ...]) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(names), min_size=1, max_size=5)
+
+
 @st.composite
-def workloads(draw: st.DrawFn, switches: Sequence[str] = ()) -> str:
+def workloads(draw: st.DrawFn, switches: tuple[str, ...] = ()) -> str:
     """A root, and up to four programs, of which each may fork those after it.
 
     `switches`: lines that change the policy, which all may do.
     """
-    names = _NAMES[: draw(st.integers(1, len(_NAMES)))]
-    lines = [f"channel {name} {draw(st.integers(0, 3))}" for name in CHANNELS]
+    names = _NAMES[: draw(_COUNTS)]
+    lines = [f"channel {name} {draw(_ROOM)}" for name in CHANNELS]
     lines += ["program root", "group root", "mark begin"]
-    for name in draw(st.lists(st.sampled_from(names), min_size=1, max_size=5)):
-        lines += [f"fork {name}", *draw(st.one_of(st.just([]), _steps((), ())))]
-    lines += draw(
-        st.one_of(
-            st.integers(0, 6).map(lambda count: ["wait"] * count),
-            st.integers(1, 60).map(lambda ms: [f"sleep {ms}ms"]),
-        )
-    )
-    lines += draw(st.sampled_from((["mark end"], [])))
+    for name in draw(_forked(names)):
+        lines += [f"fork {name}", *draw(_FIRST)]
+    lines += draw(_LAST)
+    lines += draw(_ENDS)
     for place, name in enumerate(names):
         lines += [f"program {name}", *draw(_bodies(names[place + 1 :], switches))]
     return "\n".join(lines) + "\n"
