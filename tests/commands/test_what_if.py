@@ -57,6 +57,29 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
         assert json.loads(manifest.read_text())["limit_ns"] == 776_803_961
 
 
+def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: Path) -> None:
+    file = tmp_path / "work.json"
+    file.write_text(json.dumps({"tasks": {"cpu": {"instance": 5, "loop": 1, "run": 20_000}}}))
+    recorded = tmp_path / "recorded"
+    words = ("--machine", "sim", "--workload", str(file), "--policy", "lottery", "--cpus", "2")
+    ran = schedlab("run", *words, "--runs", "2", "--out", str(recorded))
+    assert ran.returncode == 0, ran.stderr
+    done = schedlab(
+        *("run", "--what-if", str(recorded), "--policy", "rr,lottery", "--json"),
+        *("--out", str(tmp_path / "out")),
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert len(told["recorded"]["folders"]) == 2
+    assert {policy: len(places) for policy, places in told["replays"].items()} == {
+        "lottery": 2,
+        "rr": 2,
+    }
+    assert {each["processes"] for each in told["policies"]} == {2 * 5}
+    assert told["own_policy"]["error"]["waiting"] < 0.02
+    assert "2 replays each" in Path(told["page"]).read_text()
+
+
 def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_path: Path) -> None:
     whole = unpacked("raw.txt", tmp_path)
     path = tmp_path / "switches.txt"

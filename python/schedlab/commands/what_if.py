@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,10 @@ from schedlab.paths import new_runs_folder
 from schedlab.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
 
 if TYPE_CHECKING:
+    from schedlab.metrics import Metrics
     from schedlab.report.what_if import Replay, WhatIf
     from schedlab.runs.asked import Request
-    from schedlab.runs.collection import Kept
+    from schedlab.runs.carrying_out import Finished
     from schedlab.runs.recording import Recording
 
 RECORDED, REPLAYS, PAGE = "recorded", "replays", "page"
@@ -44,7 +45,8 @@ what_if_option = click.option(
     type=click.Path(exists=True, path_type=Path),
     metavar="RECORDING",
     help="One page of a recording: what happened, the worst waits explained, and what other policies would have made of"
-    " the same demand. RECORDING is a file of perf, trace-cmd or Perfetto, their text, or the folder of a run."
+    " the same demand. RECORDING is a file of perf, trace-cmd or Perfetto, their text, the folder of a run, or one"
+    " of runs that differ in their seeds."
     "  [default policies: all]",
 )
 
@@ -76,16 +78,16 @@ def run_what_if(
     check_choices(read_catalogue(), policies or (), {})
     if recording.is_dir():
         place = (out or new_runs_folder("what-if")).absolute()
-        folder = _folder(recording)
+        folder = recording.absolute()
         notes: list[str] = []
     else:
         place, folder, notes = _imported(recording, out, tick)
     for name in (REPLAYS, PAGE):
         if (place / name).exists():
             raise WrongUsage(f"--out {place}: it holds {name} already; name another folder")
-    recorded = kept_run(folder)
-    found = _found(request_of, recorded, policies, place / REPLAYS, unchecked, notes)
-    runs = Collection([recorded, *(kept_run(each.folder) for each in found.replays)])
+    found = _found(request_of, folder, policies, place / REPLAYS, unchecked, notes)
+    replays = (kept_run(folder) for each in found.replays for folder in each.folders)
+    runs = Collection([*found.recorded, *replays])
     report = Report(TITLE, (page(found),), facts(runs), found.findings)
     written = write_into(report, place / PAGE)
     if as_json:
@@ -93,12 +95,6 @@ def run_what_if(
         echo_json({**told, **found.to_dict()})
     else:
         _show(found, written)
-
-
-def _folder(recording: Path) -> Path:
-    from schedlab.runs.results import find_run
-
-    return find_run(recording).absolute()
 
 
 def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Path, list[str]]:
@@ -120,35 +116,46 @@ def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Pat
 
 def _found(
     request_of: Callable[[list[str]], Request],
-    recorded: Kept,
+    folder: Path,
     policies: tuple[PolicyChoice, ...] | None,
     place: Path,
     unchecked: bool,
     notes: list[str],
 ) -> WhatIf:
     from schedlab.explanation import Asked, explain
+    from schedlab.replay.nearness import pooled
     from schedlab.report.what_if import WhatIf
-    from schedlab.runs.recording import recording
+    from schedlab.runs.collection import kept_run
+    from schedlab.runs.recording import recordings
 
-    source = recording(recorded.folder)
+    sources = recordings(folder)
+    recorded = [kept_run(each.path.parent) for each in sources]
+    source, *others = sources
     ours = [PolicyChoice(name) for name in read_catalogue()]
     own = source.policy if source.policy.name in read_catalogue() else None
-    asked = request_of(["--replay", str(recorded.folder), "--policy", str(own or ours[0])])
-    trace = recorded.trace()
-    asked = replace(asked, out=place, unchecked=unchecked, limit=_limit(source, trace))
+    asked = request_of(["--replay", str(folder), "--policy", str(own or ours[0])])
+    traces = [each.trace() for each in recorded]
+    limits = {each.seed: _limit(each, trace) for each, trace in zip(sources, traces, strict=True)}
+    asked = replace(asked, out=place, unchecked=unchecked)
     chosen = [each for each in policies or ours if each != own]
     requests = [replace(asked, policies=tuple(chosen), settings=())] if chosen else []
     if own:
         requests.insert(
             0,
             replace(
-                asked, policies=(own,), settings=source.settings, replay=source.with_switches()
+                asked,
+                policies=(own,),
+                settings=source.settings,
+                replay=source.with_switches(),
+                beside=tuple(each.with_switches() for each in others),
             ),
         )
-    replays = _replayed(requests)
-    nearest = replays[0] if own else _nearest(recorded, replays)
-    explained = explain(trace, Asked(), read_catalogue())
-    return WhatIf(recorded, explained, replays, nearest, own is not None, [*notes, *source.notes])
+    measured = pooled([each.metrics() for each in recorded])
+    replays = _replayed(requests, limits)
+    nearest = replays[0] if own else _nearest(measured, replays)
+    explained = explain(traces[0], Asked(), read_catalogue())
+    notes += dict.fromkeys(note for each in sources for note in each.notes)
+    return WhatIf(recorded, measured, explained, replays, nearest, own is not None, notes)
 
 
 def _limit(source: Recording, trace: Any) -> int:
@@ -162,29 +169,39 @@ def _limit(source: Recording, trace: Any) -> int:
     return max(source.limit_ns, 10 * int(window.end_ns))
 
 
-def _replayed(requests: Sequence[Request]) -> list[Replay]:
-    """Raises SchedlabError if a replay fails. To reach its limit is no failure here."""
+def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Replay]:
+    """What each policy made of all recordings. `limits`: how long the replay of each lasts at most, by its seed. Raises
+    SchedlabError if a replay fails. To reach its limit is no failure here."""
     from schedlab.commands.carrying_out import perform
+    from schedlab.replay.nearness import pooled
     from schedlab.report.what_if import Replay
     from schedlab.runs.collection import kept_run
 
     plans = [request.plan() for request in requests]
-    whole = replace(plans[0], runs=tuple(run for plan in plans for run in plan.runs))
-    found = []
+    runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
+    whole = replace(plans[0], runs=tuple(runs))
+    found: dict[str, list[Finished]] = {}
     for each in perform(whole, SIMULATOR):
         if each.metrics is None:
             raise SchedlabError(f"{each.run.title}: {each.outcome.message}; kept in {each.folder}")
-        title = kept_run(each.folder).setup.policy_title
-        found.append(Replay(title, each.run.policy, each.folder, each.metrics))
-    return found
+        found.setdefault(kept_run(each.folder).setup.policy_title, []).append(each)
+    return [
+        Replay(
+            title,
+            alike[0].run.policy,
+            [each.folder for each in alike],
+            pooled([each.metrics for each in alike if each.metrics]),
+        )
+        for title, alike in found.items()
+    ]
 
 
-def _nearest(recorded: Kept, replays: Sequence[Replay]) -> Replay:
+def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
     """Of the policies that share the CPU by nice, as Linux does, that with the least error; of all, if none does."""
     from schedlab.replay.nearness import FIGURES, error, nearness
 
     def off(each: Replay) -> float:
-        groups = nearness(recorded.metrics(), each.metrics)
+        groups = nearness(recorded, each.metrics)
         return sum(error(groups, figure) or 0.0 for figure in FIGURES)
 
     def by_nice(each: Replay) -> bool:

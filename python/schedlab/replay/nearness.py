@@ -7,6 +7,9 @@ kernel's threads are not, but in the replay they are processes as any other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import polars as pl
 
 from schedlab.metrics import Metrics, jain_index
@@ -54,6 +57,17 @@ def figures(recorded: Metrics, run: Metrics) -> dict[str, float | None]:
         "fairness_turnaround": jain_index(own["turnaround_ns"].drop_nulls().to_numpy()),
         "context_switches": _number(run.summary["context_switches"][0]),
     }
+
+
+def pooled(runs: Sequence[Metrics]) -> Metrics:
+    """Metrics of several runs as those of one, as far as it is asked for here: their processes, and the mean number of
+    switches."""
+    switches = sum(int(each.summary["context_switches"][0]) for each in runs) / len(runs)
+    return replace(
+        runs[0],
+        processes=pl.concat([each.processes for each in runs]),
+        summary=runs[0].summary.with_columns(context_switches=pl.lit(switches)),
+    )
 
 
 def _called(of: Metrics) -> pl.DataFrame:

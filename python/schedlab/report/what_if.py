@@ -42,16 +42,21 @@ class Replay:
     policy: str
     """Its name, with what was set besides."""
     choice: PolicyChoice
-    folder: Path
+    folders: Sequence[Path]
+    """One for each recording."""
     metrics: Metrics
+    """Of them all: see pooled."""
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A recording, and its replays."""
+    """A recording, or several that differ in their seeds, and its replays."""
 
-    recorded: Kept
+    recorded: Sequence[Kept]
+    measured: Metrics
+    """Of them all."""
     explained: Explained
+    """Of the first."""
     replays: Sequence[Replay]
     own: Replay
     """The replay under the recording's own policy; or, where that is none of ours, the one that comes nearest."""
@@ -62,7 +67,7 @@ class WhatIf:
     @cached_property
     def groups(self) -> pl.DataFrame:
         """See nearness: of the own policy's replay."""
-        return nearness(self._measured, self.own.metrics)
+        return nearness(self.measured, self.own.metrics)
 
     @cached_property
     def errors(self) -> Mapping[str, float | None]:
@@ -72,34 +77,37 @@ class WhatIf:
     @cached_property
     def as_recorded(self) -> dict[str, Any]:
         """The recording itself, as a row of the table of policies."""
-        told = figures(self._measured, self._measured)
-        return {"policy": f"recorded: {self.recorded.setup.policy_title}", **told, "change": None}
+        told = figures(self.measured, self.measured)
+        return {
+            "policy": f"recorded: {self.recorded[0].setup.policy_title}",
+            **told,
+            "change": None,
+        }
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """What each policy made of it, that with the least waiting first: `policy`, figures, and `change`, its mean
         waiting against that of the own policy's replay; `is_told`: the change is larger than the replay's error."""
-        base = figures(self._measured, self.own.metrics)["waiting_mean_ns"]
+        base = figures(self.measured, self.own.metrics)["waiting_mean_ns"]
         off = self.errors["waiting"]
         found = []
         for each in self.replays:
-            told = figures(self._measured, each.metrics)
+            told = figures(self.measured, each.metrics)
             waiting = told["waiting_mean_ns"]
             change = waiting / base - 1 if base and waiting is not None else None
             is_told = change is not None and off is not None and abs(change) > off
             found.append({"policy": each.policy, **told, "change": change, "is_told": is_told})
         return sorted(found, key=lambda row: row["waiting_mean_ns"] or 0.0)
 
-    @cached_property
-    def _measured(self) -> Metrics:
-        return self.recorded.metrics()
-
     # --- in words, in Markdown
 
     @property
     def trust(self) -> str:
         """How much the replays can be trusted."""
-        policy, nearest = literal(str(self.recorded.manifest["policy"])), literal(self.own.policy)
+        policy, nearest = (
+            literal(str(self.recorded[0].manifest["policy"])),
+            literal(self.own.policy),
+        )
         whose = f"The recording, replayed under its own policy, {policy}, is off"
         if not self.is_own:
             whose = (
@@ -174,9 +182,9 @@ class WhatIf:
         """All of it, ready for JSON."""
         return {
             "recorded": {
-                "folder": str(self.recorded.folder),
-                "policy": self.recorded.manifest["policy"],
-                "summary": self._measured.summary.row(0, named=True),
+                "folders": [str(each.folder) for each in self.recorded],
+                "policy": self.recorded[0].manifest["policy"],
+                **figures(self.measured, self.measured),
             },
             "explained": self.explained.to_dict(),
             "own_policy": {
@@ -186,7 +194,9 @@ class WhatIf:
                 "groups": self.groups.to_dicts(),
             },
             "policies": self.rows,
-            "replays": {each.policy: str(each.folder) for each in self.replays},
+            "replays": {
+                each.policy: [str(folder) for folder in each.folders] for each in self.replays
+            },
             "notes": list(self.notes),
         }
 
@@ -201,7 +211,7 @@ def page(found: WhatIf) -> Page:
         "Under other policies": list(_policies(found)),
         "Again": [Text(f"More of it is told by\n\n{listing(_commands(found))}")],
     }
-    recorded = found.recorded
+    recorded = found.recorded[0]
     return Page(
         name="index",
         title=TITLE,
@@ -217,7 +227,7 @@ def page(found: WhatIf) -> Page:
 
 
 def _happened(found: WhatIf) -> Iterator[Block]:
-    collection = Collection([found.recorded])
+    collection = Collection(found.recorded)
     (workload,) = workloads(collection)
     if found.notes:
         yield Text("\n".join(f"- {literal(each)}" for each in found.notes), "warning")
@@ -352,9 +362,9 @@ def _policies(found: WhatIf) -> Iterator[Block]:
         sections=(1,),
         caption=(
             f"The change is against {literal(found.own.policy)}, replayed. All is of processes whose groups the"
-            " recording measured, except switches, which are those of the whole machine. One replay each in the"
-            " simulator, as long as the recording where that is of a whole machine. A change that is smaller than the"
-            " replay's own error is grey."
+            " recording measured, except switches, which are those of the whole machine."
+            f" {counted(len(found.recorded), 'replay')} each in the simulator, as long as the recording where that is"
+            " of a whole machine. A change that is smaller than the replay's own error is grey."
         ),
         meanings={"good": "waits less", "bad": "waits more", "muted": "not told from none"},
     )
@@ -396,11 +406,11 @@ def _time(nanoseconds: float | None) -> str:
 
 
 def _commands(found: WhatIf) -> str:
-    folder = found.recorded.folder
+    folder = found.recorded[0].folder
     return "\n".join(
         (
             f"./schedlab explain {folder}",
             f"./schedlab monitor {folder}",
-            f"./schedlab compare {folder} {found.own.folder}",
+            f"./schedlab compare {folder} {found.own.folders[0]}",
         )
     )
