@@ -127,7 +127,7 @@ static int load_observer(struct shared_objects *shared, char *log)
     shared->observer = open_object(shared->folder, "observer", log);
     if (!shared->observer)
         return -errno;
-    observer_fit(shared->observer, shared->tell_queues);
+    observer_fit(shared->observer, shared->told);
     int error = bpf_object__load(shared->observer);
     if (error)
         return error;
@@ -149,12 +149,12 @@ static int load_tasks(struct shared_objects *shared, char *log)
     return shared->describe_tasks ? 0 : -errno;
 }
 
-int shared_objects_load(struct shared_objects *shared, const char *folder, bool tell_queues)
+int shared_objects_load(struct shared_objects *shared, const char *folder, enum told told)
 {
     struct text messages = {0};
     struct text problem = {0};
     char *log = calloc(1, VERIFIER_LOG_BYTES);
-    *shared = (struct shared_objects){.folder = folder, .tell_queues = tell_queues};
+    *shared = (struct shared_objects){.folder = folder, .told = told};
     load_messages = &messages;
     int error = log ? load_observer(shared, log) : -ENOMEM;
     const char *name = error ? "observer" : "tasks";
@@ -228,7 +228,7 @@ static int set_constants(struct policy_object *object)
     bool *told_queues = map ? bpf_map__initial_value(map, &size) : NULL;
     if (!told_queues || size != sizeof(*told_queues))
         return -ENOENT;
-    *told_queues = object->shared->tell_queues;
+    *told_queues = object->shared->told == TOLD_EVENTS_AND_QUEUES;
     return 0;
 }
 

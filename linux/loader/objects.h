@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "linux/bpf/shared.h"
+#include "observer.h"
 #include "text.h"
 
 #include "policies/registry.h"
@@ -35,8 +36,8 @@ struct shared_objects {
     struct bpf_object *observer;
     struct bpf_object *tasks;
     struct bpf_link *describe_tasks;
-    int attributes;   /* a map */
-    bool tell_queues; /* the trace is told of each enqueue() */
+    int attributes; /* a map */
+    enum told told;
 };
 
 enum load_state {
@@ -75,7 +76,7 @@ void objects_init(void);
 /* Loads observer.bpf.o and tasks.bpf.o, and starts the observer. Returns 0, or a negative errno,
  * and said.
  */
-int shared_objects_load(struct shared_objects *shared, const char *folder, bool tell_queues);
+int shared_objects_load(struct shared_objects *shared, const char *folder, enum told told);
 void shared_objects_close(struct shared_objects *shared);
 
 /* Begins to load; `thread_done` becomes readable when policy_object_finish_load() may be called. */

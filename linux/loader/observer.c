@@ -69,17 +69,30 @@ static void fit_names(const struct btf *kernel, const struct bpf_object *observe
 }
 
 #define BEFORE_QUEUES "observe_fork_before_it_is_queued"
+#define INHERITS      "inherit_attributes" /* the one program that is of use without a trace */
 
-void observer_fit(struct bpf_object *observer, bool tell_queues)
+static void leave_out_all_for_traces(struct bpf_object *observer)
 {
-    struct btf *kernel = btf__load_vmlinux_btf();
-    if (!kernel)
-        return; /* loading will say what is wrong */
-    bool visits = can_time_visits(kernel);
     struct bpf_program *program;
     bpf_object__for_each_program(program, observer)
     {
-        bool wanted = tell_queues || strcmp(bpf_program__name(program), BEFORE_QUEUES) != 0;
+        bpf_program__set_autoload(program, strcmp(bpf_program__name(program), INHERITS) == 0);
+    }
+}
+
+void observer_fit(struct bpf_object *observer, enum told told_of)
+{
+    struct btf *kernel = told_of == TOLD_NOTHING ? NULL : btf__load_vmlinux_btf();
+    if (told_of == TOLD_NOTHING)
+        leave_out_all_for_traces(observer);
+    if (!kernel)
+        return; /* loading will say what is wrong */
+    bool visits = can_time_visits(kernel);
+    bool queues = told_of == TOLD_EVENTS_AND_QUEUES;
+    struct bpf_program *program;
+    bpf_object__for_each_program(program, observer)
+    {
+        bool wanted = queues || strcmp(bpf_program__name(program), BEFORE_QUEUES) != 0;
         wanted = wanted && (visits || !tells_visits(program));
         bpf_program__set_autoload(program, wanted && can_attach(kernel, program));
     }
@@ -91,8 +104,6 @@ void observer_fit(struct bpf_object *observer, bool tell_queues)
         *told = (struct observer_settings){.cpus = machine_cpus(), .visits = visits};
     btf__free(kernel);
 }
-
-#define INHERITS "inherit_attributes" /* the one program that is attached without a trace */
 
 int observer_start(struct bpf_object *observer)
 {

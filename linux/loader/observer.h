@@ -9,9 +9,16 @@
 struct bpf_object;
 struct bpf_program;
 
-/* Before the object is loaded: leaves out what watches things that this kernel does not have, that
- * cannot be timed here, or that are of no use unless the trace is told of queues. */
-void observer_fit(struct bpf_object *observer, bool tell_queues);
+/* What a trace is told of. */
+enum told {
+    TOLD_NOTHING, /* there is none */
+    TOLD_EVENTS,
+    TOLD_EVENTS_AND_QUEUES, /* also of each enqueue() of a policy */
+};
+
+/* Before the object is loaded: leaves out what no trace is told of, what watches things that this
+ * kernel does not have, and what cannot be timed here. */
+void observer_fit(struct bpf_object *observer, enum told told);
 
 /* After it was loaded: from now on, forked threads inherit attributes. */
 int observer_start(struct bpf_object *observer);

@@ -67,7 +67,7 @@ int scheduler_begin(const struct scheduler_options *wanted)
             .policy = policies[i], .name = policy_files[i], .shared = &shared, .thread_done = -1};
     objects_init();
     load_limit(options.load_limit_s);
-    return shared_objects_load(&shared, options.objects, options.tell_queues);
+    return shared_objects_load(&shared, options.objects, options.told);
 }
 
 int scheduler_begin_trace(struct trace_settings settings)

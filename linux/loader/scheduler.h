@@ -25,7 +25,7 @@ struct scheduler_options {
     uint64_t seed;
     unsigned load_limit_s; /* after which a load is broken off */
     bool ignore_limits;    /* a policy takes over although limits_in_use() */
-    bool tell_queues;      /* the trace is told of each enqueue() of a policy */
+    enum told told;
 };
 
 struct trace_settings;

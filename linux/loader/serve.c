@@ -253,11 +253,14 @@ static void tell_ready(const struct server *server)
 
 static int serve_until_ended(struct server *server, const struct serve_options *options)
 {
+    enum told told = !options->trace         ? TOLD_NOTHING
+                     : options->trace_queues ? TOLD_EVENTS_AND_QUEUES
+                                             : TOLD_EVENTS;
     struct scheduler_options scheduler = {.objects = options->objects,
                                           .seed = options->seed,
                                           .load_limit_s = options->load_limit_s,
                                           .ignore_limits = options->ignore_limits,
-                                          .tell_queues = options->trace_queues};
+                                          .told = told};
     if (options->lifeline && !tie_to(server, options->lifeline)) {
         say("--while %d: %s", options->lifeline, strerror(errno));
         return FAILED;

@@ -60,6 +60,13 @@ POLICY_FUNCTION task_t *surveyor_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
+/* Another CPU takes a task: it is not to say what the queue's own would. */
+POLICY_FUNCTION task_t *surveyor_steal(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    return task_list_take_first(&STATE_OF(queue, struct surveyor_queue)->tasks);
+}
+
 POLICY_FUNCTION enum tick_verdict surveyor_tick(run_queue_t *queue, task_t *task)
 {
     (void)queue, (void)task;
@@ -91,4 +98,5 @@ POLICY_DEFINITION policy_surveyor = {
     .tick = surveyor_tick,
     .time_slice = surveyor_time_slice,
     .place = surveyor_place,
+    .steal = surveyor_steal,
 };
