@@ -48,7 +48,8 @@ enum workload_step_kind {
                     */
     STEP_ARRIVE, /* until the time `value`, at which a child that does what program `target` says is
                   * there by itself, with the attributes that this program sets first; at once if
-                  * that is over, which is told as `late` */
+                  * that is over, which is told as `late`. `detail` 1: one is put
+                  * into the channel `target` then, in place of a child */
     STEP_COUNT
 };
 

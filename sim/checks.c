@@ -22,9 +22,11 @@ static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
     bool has_self = step->kind == STEP_ATTRIBUTE || step->kind == STEP_AFFINITY;
-    bool to_program =
-        step->kind == STEP_FORK || step->kind == STEP_KILL || step->kind == STEP_ARRIVE || has_self;
-    bool to_channel = step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET;
+    bool arrives = step->kind == STEP_ARRIVE && step->detail == 0;
+    bool delivers = step->kind == STEP_ARRIVE && step->detail != 0;
+    bool to_program = step->kind == STEP_FORK || step->kind == STEP_KILL || arrives || has_self;
+    bool to_channel =
+        step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET || delivers;
     bool own_timer = step->kind == STEP_TIMER || step->kind == STEP_JOB;
     bool has_time = step->kind <= STEP_SLEEP_UNTIL || own_timer ||
                     step->kind == STEP_SHARED_TIMER || step->kind == STEP_ARRIVE;

@@ -221,7 +221,7 @@ static struct workload_step placed(struct workload_step step, const struct exten
         break;
     case STEP_ARRIVE:
         step.value += begin;
-        step.target += base->programs;
+        step.target += step.detail == 0 ? base->programs : base->channels;
         break;
     case STEP_FORK:
     case STEP_KILL:

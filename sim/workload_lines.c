@@ -118,6 +118,16 @@ static void read_arrive(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_ARRIVE, .target = program, .value = time});
 }
 
+/* `deliver CHANNEL TIME` */
+static void read_deliver(struct reader *reader)
+{
+    bool ticks;
+    uint32_t channel = find_channel(reader, 1);
+    uint64_t time = read_time(reader, 2, &ticks);
+    add_step(reader, (struct workload_step){
+                         .kind = STEP_ARRIVE, .detail = 1, .target = channel, .value = time});
+}
+
 static void read_kill(struct reader *reader)
 {
     uint32_t program = find_program(reader, 1);
@@ -400,7 +410,7 @@ static const struct line {
     {"exit", read_exit, 2},       {"window", read_window, 2},
     {"lock", read_lock, 4},       {"setgroup", read_set_group, 4},
     {"job", read_job, 4},         {"cpus", read_affinity, 3},
-    {"arrive", read_arrive, 3},
+    {"arrive", read_arrive, 3},   {"deliver", read_deliver, 3},
 };
 
 static uint32_t attribute_of_word(const struct word *word)
@@ -431,7 +441,8 @@ static void read_line(struct reader *reader)
     }
     complain(
         reader,
-        "program, channel, run, sleep, timer, yield, fork, arrive, wait, take, give, meet, loop, "
+        "program, channel, run, sleep, timer, yield, fork, arrive, deliver, wait, take, give, "
+        "meet, loop, "
         "end, "
         "mark, job, group, window, policy, set, setgroup, kill, exit, cpus, priority or another "
         "attribute",

@@ -272,6 +272,19 @@ static void give_first_attributes(uint32_t which, int process, bool inherited)
     }
 }
 
+static void tell_late(int64_t late)
+{
+    if (late > 0)
+        workload_tell("late", late);
+}
+
+static void deliver(uint32_t channel, int64_t late)
+{
+    if (!host_channel_give(channel, 1, GIVE_KEEP))
+        fail("deliver");
+    tell_late(late);
+}
+
 /* The child has its attributes when the policy first sees it: so this process, which the policy
  * does not see if the host can do that, takes them on before the fork. */
 static void arrive_player(const struct workload_step *step)
@@ -282,6 +295,10 @@ static void arrive_player(const struct workload_step *step)
     begun = true;
     int64_t time = clock_time(step->value);
     host_sleep_until(time);
+    if (step->detail != 0) {
+        deliver(step->target, workload_nanoseconds() - time);
+        return;
+    }
     give_first_attributes(step->target, 0, true);
     int64_t late = workload_nanoseconds() - time;
     int child = fork_player(step->target);
@@ -290,8 +307,7 @@ static void arrive_player(const struct workload_step *step)
         return;
     }
     give_first_attributes(step->target, child, false);
-    if (late > 0)
-        workload_tell("late", late);
+    tell_late(late);
 }
 
 static void end_player(uint32_t which)

@@ -47,10 +47,17 @@ static void take_first_attributes(struct simulator *simulator, struct process *p
     }
 }
 
-/* The child of a process that has come to this step. */
+/* What a process that has come to this step lets come: its child, or a thing in a channel, as by a
+ * device's interrupt. */
 static void arrive(struct simulator *simulator, struct process *parent)
 {
-    struct process *child = process_create(simulator, NULL, step_of(simulator, parent)->target);
+    const struct workload_step *step = step_of(simulator, parent);
+    if (step->detail != 0) {
+        give(simulator, OUTSIDE, &simulator->channels[step->target], 1, true, NULL);
+        advance(simulator, parent);
+        return;
+    }
+    struct process *child = process_create(simulator, NULL, step->target);
     if (!child)
         return;
     child->parent = parent->task.slot;

@@ -93,10 +93,9 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
         break;
     case STEP_ARRIVE:
         step.value = draw_time(source);
-        if (program + 1 < RANDOM_PROGRAMS)
-            step.target = program + 1 + draw(source, RANDOM_PROGRAMS - program - 1);
-        else
-            step.kind = STEP_YIELD;
+        step.detail = program + 1 == RANDOM_PROGRAMS || draw(source, 2);
+        step.target = step.detail ? draw(source, RANDOM_CHANNELS)
+                                  : program + 1 + draw(source, RANDOM_PROGRAMS - program - 1);
         break;
     case STEP_WAIT:
         step.detail = (uint8_t)draw(source, 2);

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from played import play
-from schedlab import metrics
+from schedlab import metrics, trace
+from schedlab.errors import WrongUsage
 from schedlab.metrics.model import Metrics
 from schedlab.queueing import per_job
 from schedlab.workload import workload_files
@@ -120,6 +121,50 @@ def test_a_duration_leaves_out_what_would_come_after_it(tmp_path: Path) -> None:
     found = measured(tmp_path, text_of(file, 1, TICK_NS))
     assert 10**9 <= found.summary["elapsed_ns"][0] < 1.02 * 10**9
     assert 40 < len(jobs(found)) < 120
+
+
+def with_device() -> dict[str, object]:
+    gaps = {"distribution": "exponential", "mean": 5_000}
+    server = {"instance": 2, "priority": 1, "loop": 20, "take": "net", "run": 1_000}
+    hog = {"instance": 2, "loop": 1, "run": "400ms"}
+    device = {"instance": 40, "arrivals": gaps, "give": "net"}
+    return {"tasks": {"server": server, "hog": hog}, "devices": {"card": device}}
+
+
+def test_requests_come_by_a_devices_interrupts(tmp_path: Path) -> None:
+    text = text_of(read(tmp_path, with_device()), 1, TICK_NS)
+    when = [int(time) for time in re.findall(r"deliver of:net (\d+)ns", text)]
+    assert len(when) == 40
+    found = measured(tmp_path, text, "--policy", "priority")
+    events = trace.read(tmp_path / "trace.bin").events
+    served = jobs(found).filter(pl.col("group") == "server")["pid"]
+    woken = events.filter(
+        (pl.col("kind") == trace.Kind.WAKEUP) & pl.col("process").is_in(served.to_list())
+    )
+    assert set(woken["first"]) == {0}  # by interrupts
+    assert set(woken["time_ns"]) <= set(when)
+    assert len(woken) > 25  # the others came while both servers worked
+    assert served.len() == 2
+    assert found.said.is_empty()
+
+
+@pytest.mark.spike
+def test_hogs_make_no_interrupt_late_on_the_kernel(tmp_path: Path) -> None:
+    text = text_of(read(tmp_path, with_device()), 1, TICK_NS)
+    found = metrics.compute(play(tmp_path, text, "priority"))
+    late = found.values.filter(pl.col("name") == "late")["value"].to_list()
+    assert len(late) == 40
+    assert max(late) < 100_000
+    assert jobs(found).filter(pl.col("group") == "server")["exit_ns"].null_count() == 0
+
+
+def test_what_is_no_device_is_refused(tmp_path: Path) -> None:
+    content = with_device()
+    for wrong in ({"give": "net"}, {"arrivals": {"times": [1]}}, {"give": "net", "run": 1}):
+        with pytest.raises(WrongUsage, match=r"devices\.card"):
+            read(tmp_path, {**content, "devices": {"card": wrong}})
+    with pytest.raises(WrongUsage, match="no `starter` beside it"):
+        read(tmp_path, {**content, "starter": {"start": "server"}})
 
 
 @pytest.mark.spike

@@ -51,8 +51,9 @@ static bool step_is_sound(const struct workload_file_header *header,
                           const struct workload_step *step, uint32_t place)
 {
     switch (step->kind) {
-    case STEP_FORK:
     case STEP_ARRIVE:
+        return step->target < (step->detail == 0 ? header->program_count : header->channel_count);
+    case STEP_FORK:
     case STEP_KILL:
         return step->target < header->program_count;
     case STEP_AFFINITY:

@@ -280,6 +280,24 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Device:
+    """What puts things into a channel at given times, by its interrupts."""
+
+    name: str
+    channel: str
+    instances: int
+    delay: Time
+    arrivals: Arrivals
+
+    def starts(self, seed: int, tick_ns: int) -> Iterator[int]:
+        """When each comes, in nanoseconds since the machine's begin."""
+        begin = self.delay.nanoseconds(tick_ns)
+        generator = random.Random(f"{seed}/{self.name}")
+        times = self.arrivals.starts(generator.random, tick_ns, 1)
+        return (begin + time for time in itertools.islice(times, self.instances))
+
+
+@dataclass(frozen=True)
 class Starter:
     """The first process, where the file says what it does."""
 
@@ -320,6 +338,7 @@ class WorkloadFile:
     groups: tuple[TaskGroup, ...]
     notes: tuple[str, ...]
     """What in it has no effect."""
+    devices: tuple[Device, ...] = ()
     load: float | None = None
     """The part of all CPUs that the work of what arrives is to take; None: as its gaps say."""
     source: str = field(default="", compare=False, repr=False)

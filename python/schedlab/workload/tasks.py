@@ -18,6 +18,7 @@ from schedlab.workload.model import (
     TASKGROUP,
     Arrivals,
     AwaitAll,
+    Device,
     Fork,
     Item,
     Meet,
@@ -168,6 +169,21 @@ class TaskReader:
             attributes=given,
             body=with_jobs(given, body),
             drawn=drawn_ones,
+        )
+
+    def device(self) -> Device:
+        """The same of a device: what it gives, and when."""
+        expected = 'an object such as {"give": "net", "instance": 9, "arrivals": {"times": [0]}}'
+        found = by_key(self.node, expected, ("give", "instance", "delay", "arrivals"))
+        arrivals = self.arrivals(found.get("arrivals"), found.get("instance"))
+        if "give" not in found or arrivals is None:
+            raise wrong(self.node, expected)
+        return Device(
+            self.name,
+            self.things(found["give"]),
+            self.instances(found.get("instance"), arrivals),
+            time(found["delay"]) if "delay" in found else Time(0),
+            arrivals,
         )
 
     def drawn(self, properties: dict[str, Node]) -> dict[str, Whole]:

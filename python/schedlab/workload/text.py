@@ -11,6 +11,7 @@ from schedlab.workload.model import (
     GIVEN,
     ROOT,
     AwaitAll,
+    Device,
     Fork,
     Item,
     Loop,
@@ -155,7 +156,9 @@ class _Writer:
                 yield GIVEN[name].line(name, best)
         yield "mark begin"
         for when, task, count in self.starts():
-            if task.arrives:
+            if isinstance(task, Device):
+                yield from [f"deliver {task.channel} {when}ns"] * count
+            elif task.arrives:
                 yield from (
                     f"arrive {self.program_of(task.name, numbers)} {when}ns" for _ in range(count)
                 )
@@ -179,8 +182,8 @@ class _Writer:
         for group in self.file.groups:
             yield from group.lines()
 
-    def starts(self) -> Iterator[tuple[int, Task, int]]:
-        """Time, task, and how many of it; in order of time, then of the file."""
+    def starts(self) -> Iterator[tuple[int, Task | Device, int]]:
+        """Time, task, and how many of it; in order of time, then of the file. Devices come behind."""
         end = math.inf if self.file.duration_ns is None else self.file.duration_ns
         starts = [
             (when, place)
@@ -188,11 +191,18 @@ class _Writer:
             for when in task.starts(self.seed, self.tick_ns, self.gap_scale)
             if not task.arrives or when < end
         ]
+        sources: tuple[Task | Device, ...] = (*self.file.tasks, *self.file.devices)
+        starts += [
+            (when, len(self.file.tasks) + place)
+            for place, device in enumerate(self.file.devices)
+            for when in device.starts(self.seed, self.tick_ns)
+            if when < end
+        ]
         together: dict[tuple[int, int], int] = {}
         for start in sorted(starts):
             together[start] = together.get(start, 0) + 1
         for (when, place), count in together.items():
-            yield when, self.file.tasks[place], count
+            yield when, sources[place], count
 
     def started(self, task: Task, numbers: Numbers) -> Iterator[str]:
         """The root sets the attributes of a new process, which would else inherit the root's."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import JsonError, Node, parse
 from schedlab.workload.changes import NOT_OF_THE_FILE, Change, changed, checked
-from schedlab.workload.model import ROOT, Starter, Task, WorkloadFile, forks
+from schedlab.workload.model import ROOT, Device, Starter, Task, WorkloadFile, forks
 from schedlab.workload.tasks import GROUP_MAX, REFUSED, Shared, TaskReader
 from schedlab.workload.text import length
 from schedlab.workload.values import (
@@ -105,7 +105,7 @@ class _Reader:
         self.top = by_key(
             node,
             "an object with `tasks`",
-            ("description", "global", "load", "starter", "tasks", "groups", "resources"),
+            ("description", "global", "load", "starter", "tasks", "devices", "groups", "resources"),
         )
         if "tasks" not in self.top:
             raise wrong(node, "an object with `tasks`")
@@ -127,6 +127,7 @@ class _Reader:
         names = tuple(key for key, _ in found)
         tasks = tuple(TaskReader(self.shared, key, node, names).task() for key, node in found)
         starter = self.starter(tasks)
+        devices = self.devices()
         self.check_groups(found, tasks)
         self.check_barriers(tasks)
         file = WorkloadFile(
@@ -138,6 +139,7 @@ class _Reader:
             self.shared.channels,
             self.shared.groups.all(),
             tuple(self.notes),
+            devices,
             real(self.top["load"], 0.001, 1000) if "load" in self.top else None,
         )
         if "load" in self.top:
@@ -159,6 +161,15 @@ class _Reader:
         return TaskReader(
             self.shared, ROOT, self.top["starter"], tuple(task.name for task in tasks), tasks
         ).starter()
+
+    def devices(self) -> tuple[Device, ...]:
+        """What comes by interrupts."""
+        if "devices" not in self.top:
+            return ()
+        if "starter" in self.top:
+            raise wrong(self.top["devices"], "no `starter` beside it: its process would be late")
+        found = members(self.top["devices"], "an object whose keys are the names of devices")
+        return tuple(TaskReader(self.shared, key, node, ()).device() for key, node in found)
 
     def check_size(self, file: WorkloadFile) -> None:
         """Raises JsonError for what cannot be written or counted to its end."""
