@@ -27,7 +27,7 @@ from schedlab.explanation.words import Names, described, told_blame
 from schedlab.tables import TraceTables
 from schedlab.trace import read
 from simulator_command import simulate as simulate_text
-from trace_simulator import PATIENT, Script, load, simulate
+from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
 
 MS = 1_000_000
 SCRIPTS = st.builds(
@@ -40,7 +40,7 @@ SCRIPTS = st.builds(
 
 
 @settings(PATIENT, max_examples=30)
-@given(SCRIPTS, st.randoms(use_true_random=False))
+@given(SCRIPTS, RANDOMS)
 def test_each_runnable_wait_is_as_the_slow_way_finds_it(
     script: Script, chance: random.Random
 ) -> None:
@@ -63,7 +63,7 @@ def test_each_runnable_wait_is_as_the_slow_way_finds_it(
 
 
 @settings(PATIENT, max_examples=30)
-@given(SCRIPTS, st.randoms(use_true_random=False))
+@given(SCRIPTS, RANDOMS)
 def test_parts_follow_each_other_without_a_gap(script: Script, chance: random.Random) -> None:
     """Of all waits, through whatever chain of wakers, and of whole lives."""
     trace = load(simulate(chance, script), script)

@@ -19,7 +19,7 @@ from schedlab.metrics.people import people
 from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS, KINDS, NICE_WEIGHTS, weight_of
 from schedlab.paths import ROOT
 from schedlab.trace import AttributeKind, Kind, MarkKind, ProcessState, Trace
-from trace_simulator import PATIENT, Record, Script, load, simulate
+from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate
 
 
 def naive_lags(trace: Trace, choice: Weights) -> dict[int, float]:
@@ -61,7 +61,7 @@ def weight(trace: Trace, choice: Weights, life: int, row: int) -> int:
 @settings(PATIENT, max_examples=25)
 @given(
     script=st.builds(Script, cpus=st.integers(1, 4), steps=st.integers(20, 120)),
-    source=st.randoms(use_true_random=False),
+    source=RANDOMS,
     choice=st.sampled_from(("equal", "tickets", "weight")),
 )
 def test_lag_is_that_of_a_slow_computation(

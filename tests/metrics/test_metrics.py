@@ -31,7 +31,7 @@ from schedlab.metrics import (
 from schedlab.metrics.tables import duration
 from schedlab.metrics.tails import QUANTILES, tails
 from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
-from trace_simulator import PATIENT, Record, Script, load, simulate, write
+from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate, write
 
 SCRIPTS = st.builds(
     Script,
@@ -79,7 +79,7 @@ OF_THE_HEADER = {
 
 
 @settings(PATIENT, max_examples=80)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+@given(script=SCRIPTS, source=RANDOMS)
 def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.Random) -> None:
     """Every table, every row, every column."""
     records = simulate(source, script)
@@ -100,7 +100,7 @@ def test_all_metrics_are_what_the_slow_way_gives(script: Script, source: random.
 
 
 @settings(PATIENT, max_examples=50)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+@given(script=SCRIPTS, source=RANDOMS)
 def test_intervals_cover_each_cpu_and_each_life(script: Script, source: random.Random) -> None:
     """No CPU and no process is ever in two states, or in none."""
     trace = load(simulate(source, script), script)
@@ -521,7 +521,7 @@ def test_empty_trace(tmp_path: Path) -> None:
 
 
 @settings(PATIENT, max_examples=40)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+@given(script=SCRIPTS, source=RANDOMS)
 def test_truncated_traces_have_metrics(script: Script, source: random.Random) -> None:
     """Whatever part of a trace is there, something can be said of it."""
     records = simulate(source, script)
@@ -688,7 +688,7 @@ def test_durations_have_three_digits(nanoseconds: float | None, text: str) -> No
 
 
 @PATIENT
-@given(SCRIPTS, st.randoms(use_true_random=False))
+@given(SCRIPTS, RANDOMS)
 def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random) -> None:
     found = compute(load(simulate(chance, script), script)).processes
     table = tails(found, ("role",))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from schedlab.trace import (
     AttributeKind,
@@ -28,6 +29,9 @@ PATIENT = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 """For tests of many traces: a host that is busy with other things is no failure."""
+RANDOMS = st.builds(random.Random, st.integers(0, 2**32 - 1))
+"""What a trace is drawn by. `st.randoms()` would draw each number by Hypothesis, which takes longer than all else, and
+gives up long traces."""
 
 
 class Record(NamedTuple):

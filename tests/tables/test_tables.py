@@ -25,7 +25,7 @@ from schedlab.errors import WrongUsage
 from schedlab.metrics import compute
 from schedlab.tables import DESCRIBED, Run, TraceTables, open_run, query
 from schedlab.trace import Kind
-from trace_simulator import PATIENT, Script, load, simulate
+from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
 
 SCRIPTS = st.builds(
     Script,
@@ -52,7 +52,7 @@ def test_tables_are_as_described(runs: list[Run]) -> None:
 
 
 @PATIENT
-@given(SCRIPTS, st.randoms(use_true_random=False))
+@given(SCRIPTS, RANDOMS)
 def test_tables_add_up(script: Script, chance: random.Random) -> None:
     trace = load(simulate(chance, script), script)
     tables = TraceTables(trace)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from schedlab.metrics import compute, measure
 from schedlab.trace import Kind, TraceError, read, read_records, validate
 from schedlab.trace.outline import outline
-from trace_simulator import PATIENT, Record, Script, simulate, write
+from trace_simulator import PATIENT, RANDOMS, Record, Script, simulate, write
 
 SCRIPTS = st.builds(
     Script,
@@ -64,14 +64,14 @@ def check(records: list[Record], script: Script, size: int, cut: int | None = No
 
 
 @settings(PATIENT, max_examples=80)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False), size=SIZES)
+@given(script=SCRIPTS, source=RANDOMS, size=SIZES)
 def test_metrics_are_those_of_the_whole(script: Script, source: random.Random, size: int) -> None:
     """Each number of each table."""
     check(simulate(source, script), script, size)
 
 
 @settings(PATIENT, max_examples=60)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False), size=SIZES)
+@given(script=SCRIPTS, source=RANDOMS, size=SIZES)
 def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: int) -> None:
     """Of its CPUs, some lack their last records."""
     records = simulate(source, script)
@@ -81,7 +81,7 @@ def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: i
 @settings(PATIENT, max_examples=200)
 @given(
     script=SCRIPTS,
-    source=st.randoms(use_true_random=False),
+    source=RANDOMS,
     size=SIZES,
     fields=st.lists(st.sampled_from(FIELDS), min_size=1, max_size=3),
 )

@@ -30,7 +30,7 @@ from schedlab.trace import (
     read,
     validate,
 )
-from trace_simulator import PATIENT, Record, Script, header, load, simulate, write
+from trace_simulator import PATIENT, RANDOMS, Record, Script, header, load, simulate, write
 
 SCRIPTS = st.builds(
     Script,
@@ -101,7 +101,7 @@ def test_attributes_that_nobody_set_are_those_of_the_policies() -> None:
 
 
 @settings(PATIENT, max_examples=60)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False), shuffled=st.booleans())
+@given(script=SCRIPTS, source=RANDOMS, shuffled=st.booleans())
 def test_events_come_in_order_whatever_the_order_of_blocks(
     script: Script, source: random.Random, shuffled: bool
 ) -> None:
@@ -182,7 +182,7 @@ def test_a_longer_header_is_skipped(tmp_path: Path) -> None:
 
 
 @settings(PATIENT, max_examples=60)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+@given(script=SCRIPTS, source=RANDOMS)
 def test_what_is_whole_of_a_truncated_trace_is_kept(script: Script, source: random.Random) -> None:
     """And what a CPU could not write is counted."""
     records = simulate(source, script)
@@ -211,7 +211,7 @@ def test_a_gap_before_the_cut_is_no_truncation(tmp_path: Path) -> None:
 
 
 @settings(PATIENT, max_examples=30)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+@given(script=SCRIPTS, source=RANDOMS)
 def test_a_machine_need_not_tell_of_its_scheduler(script: Script, source: random.Random) -> None:
     """A trace without any SCHEDULER_ENTER and _EXIT is good: picks are counted by switches."""
     visits = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
@@ -238,7 +238,7 @@ FIELDS = ("time", "process", "kind", "cpu", "first", "second")
 
 
 @settings(PATIENT, max_examples=300)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False), field=st.sampled_from(FIELDS))
+@given(script=SCRIPTS, source=RANDOMS, field=st.sampled_from(FIELDS))
 def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
     script: Script, source: random.Random, field: str
 ) -> None:
@@ -255,7 +255,7 @@ def test_any_one_wrong_number_is_judged_as_the_slow_way_does(
 
 
 @settings(PATIENT, max_examples=150)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False), change=st.integers(0, 2))
+@given(script=SCRIPTS, source=RANDOMS, change=st.integers(0, 2))
 def test_a_record_that_never_was_is_found(
     script: Script, source: random.Random, change: int
 ) -> None:

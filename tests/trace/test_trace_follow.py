@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from schedlab.trace import Kind, TraceError, read
 from schedlab.trace.follow import Follower, Records, TextAssembler
 from schedlab.trace.format import HEADER, RECORD, TEXT_OWNERS
-from trace_simulator import PATIENT, Record, Script, header, simulate, write
+from trace_simulator import PATIENT, RANDOMS, Record, Script, header, simulate, write
 
 SCRIPTS = st.builds(
     Script,
@@ -40,7 +40,7 @@ def expected(path: Path) -> list[int]:
 
 
 @settings(PATIENT, max_examples=60)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False), shuffled=st.booleans())
+@given(script=SCRIPTS, source=RANDOMS, shuffled=st.booleans())
 def test_a_growing_file_gives_the_records_of_the_whole_one(
     script: Script, source: random.Random, shuffled: bool
 ) -> None:
@@ -203,7 +203,7 @@ def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path) -> None:
 
 
 @settings(PATIENT, max_examples=20)
-@given(script=SCRIPTS, source=st.randoms(use_true_random=False))
+@given(script=SCRIPTS, source=RANDOMS)
 def test_texts_are_those_of_the_reader(script: Script, source: random.Random) -> None:
     """Put together record by record, other CPUs' between them."""
     records = simulate(source, script)
