@@ -156,6 +156,17 @@ def test_the_command_writes_what_it_is_told(runs: list[Run], tmp_path: Path) -> 
     assert asked("--tables")[0] == 0
 
 
+def test_runs_without_a_trace_are_left_out(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        keep_simulated(tmp_path / f"run-{seed}", seed)
+    (tmp_path / "run-2" / "trace.bin").unlink()
+    status, text = asked(tmp_path, "SELECT run FROM runs", "--format", "csv")
+    assert (status, "run-1" in text, "run-2" in text) == (0, True, False)
+    (tmp_path / "run-1" / "trace.bin").unlink()
+    done = CliRunner().invoke(cli, ["query", str(tmp_path), "SELECT run FROM runs"])
+    assert "no run in it has a trace" in str(done.exception)
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

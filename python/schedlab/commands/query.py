@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Format = Literal["table", "csv", "json", "parquet"]
+_TOLD_EVERY = 50
+"""Runs after which progress is told."""
 
 
 @click.command()
@@ -56,6 +58,7 @@ def query(words: tuple[str, ...], file_format: Format, out: Path | None, only_li
 
 
 def _found(places: list[str], sql: str) -> pl.DataFrame:
+    from schedlab.machines.folder import TRACE_FILE
     from schedlab.runs.collection import read
     from schedlab.tables import Run
     from schedlab.tables import query as ask
@@ -63,13 +66,15 @@ def _found(places: list[str], sql: str) -> pl.DataFrame:
     for place in places:
         if not Path(place).exists():
             raise WrongUsage(f"{place}: there is no such folder (the last word is the query)")
-    kept = read([Path(place) for place in places])
-    done = 0
+    found = read([Path(place) for place in places])
+    kept = [each for each in found if (each.folder / TRACE_FILE).is_file()]
+    if not kept:
+        raise WrongUsage(f"{', '.join(places)}: no run in it has a trace")
+    if len(kept) < len(found):
+        say(f"schedlab: left out, as they have no trace: {len(found) - len(kept)} runs")
 
     def count(ready: int) -> None:
-        nonlocal done
-        done = ready
-        if len(kept) > 50 and ready % 50 == 0:
+        if ready % _TOLD_EVERY == 0 and ready < len(kept):
             say(f"schedlab: {ready:,} of {len(kept):,} runs read")
 
     return ask((Run(each) for each in kept), sql, count)
