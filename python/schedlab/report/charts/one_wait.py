@@ -11,7 +11,12 @@ import polars as pl
 
 from schedlab.report.charts.parts import chart_of, sentences
 from schedlab.report.charts.processes import Span, drawable, people_of
-from schedlab.report.charts.states import chart_of_states, named_states, words_of_states
+from schedlab.report.charts.states import (
+    chart_of_states,
+    named_states,
+    row_scale,
+    words_of_states,
+)
 from schedlab.report.charts.theme import ANNOTATION
 from schedlab.report.charts.time_axis import TimeAxis
 from schedlab.report.model import Chart
@@ -87,11 +92,11 @@ def _arrows(axis: TimeAxis, wakeups: pl.DataFrame, rows: Sequence[str]) -> Any:
     )
     x = axis.x("at")
     line = drawn.mark_rule(style=ANNOTATION, strokeWidth=1).encode(
-        x, alt.Y("waker:N", sort=list(rows)), alt.Y2("woken:N")
+        x, alt.Y("waker:N", scale=row_scale(rows)), alt.Y2("woken:N")
     )
     head = drawn.mark_point(style=ANNOTATION, shape="triangle-right", size=30, filled=True).encode(
         x,
-        alt.Y("woken:N", sort=list(rows)),
+        alt.Y("woken:N", scale=row_scale(rows)),
         tooltip=[
             alt.Tooltip("waker:N", title="woken by"),
             alt.Tooltip("woken:N", title="process"),

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from schedlab.display.names import visible_in_chart
 from schedlab.metrics.tables import duration, percent
 from schedlab.report.charts.parts import Looks, chart_of, sentences
 from schedlab.report.charts.processes import drawable, people_of, span_of
@@ -85,6 +86,11 @@ def named_states(blocked: pl.Expr | None = None) -> pl.Expr:
     return pl.col("state").replace_strict(_STATES, default=otherwise)
 
 
+def row_scale(rows: Sequence[str]) -> alt.Scale:
+    """A row for each of these, in their order, whatever is drawn in them: so layers need not agree on one."""
+    return alt.Scale(domain=[visible_in_chart(row) for row in rows])
+
+
 def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any:
     """Bars of `label`, `series`, `begin_ns`, `end_ns`, a row for each label."""
     others = sorted(set(drawn["series"]) - {RUNS, WAITS})
@@ -96,7 +102,12 @@ def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any
         .encode(
             axis.x("from_"),
             alt.X2("to:Q"),
-            alt.Y("label:N", title=None, sort=rows, axis=alt.Axis(ticks=False, domain=False)),
+            alt.Y(
+                "label:N",
+                title=None,
+                scale=row_scale(rows),
+                axis=alt.Axis(ticks=False, domain=False),
+            ),
             looks.colour(symbolType="square"),
             tooltip=[
                 alt.Tooltip("label:N", title="process"),
