@@ -19,7 +19,7 @@ from schedlab import paths
 from schedlab.monitor.making import read_choices, software_of
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Life, Setup, Status, System
+from schedlab.monitor.system import Life, Refused, Setup, Status, System
 from schedlab.runs.parts import supply
 from schedlab.toolchain.build import machine_module
 from schedlab.toolchain.policies import PolicyChoice
@@ -70,8 +70,11 @@ class Monitor:
         return None if system is before else system
 
     def status(self) -> Status:
-        """What the kernel says itself."""
-        return self.do(self.system.read_status())
+        """What the kernel says itself. On a busy host its console may lose a line: then it is asked once more."""
+        try:
+            return self.do(self.system.read_status())
+        except Refused:
+            return self.do(self.system.read_status())
 
     def close(self) -> None:
         self.running.cancel()

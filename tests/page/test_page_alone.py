@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page
 
 from conftest import ROOT
 from kept_runs import keep_simulated
+from page_waits import PATIENCE_S
 from schedlab.page.build import (
     BYTES_MAX,
     FILE,
@@ -49,6 +50,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(browser: Browser, file: Path) -> Iterator[Page]:
     """It asks for nothing but itself, and nothing goes wrong in it."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.set_default_timeout(PATIENCE_S * 1000)
     wrong: list[str] = []
     asked: list[str] = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
