@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import polars as pl
@@ -103,7 +104,7 @@ def _name(each: Repeated, several: bool) -> str:
 
 
 def _command(run: Kept) -> str:
-    return f"./schedlab explain {run.folder}"
+    return shlex.join(("./schedlab", "explain", str(run.folder)))
 
 
 def _longest(workload: Workload, found: list[tuple[Repeated, Explained]]) -> Table:
