@@ -102,6 +102,7 @@ class MadeUpSystem:
         self.decisions: deque[dict[str, Any]] = deque(maxlen=200)
         self.log: deque[str] = deque(maxlen=2000)
         self.fresh: dict[str, list[Any]] = {}
+        self.was_sought = False
         self.new_frame()
         self.say("schedlab kernel: 2 CPUs, 512 MiB, a console")
         self.fork("init", "init", 5_000_000)
@@ -221,11 +222,20 @@ class MadeUpSystem:
             self.runs.append(self.fresh["runs"][-1])
             self.running[cpu] = None
 
+    def seek(self, time_ns: int) -> None:
+        """What was decided later has not been."""
+        self.now, self.was_sought = time_ns, True
+        while self.decisions and self.decisions[-1]["time_ns"] > time_ns:
+            self.decisions.pop()
+            self.decisions_made -= 1
+
     # --- frames
 
     def frame(self) -> dict[str, Any]:
         self.number += 1
-        fresh, result = self.fresh, self.whole(self.fresh)
+        fresh = self.fresh
+        result = self.history() | {"whole": True} if self.was_sought else self.whole(fresh)
+        self.was_sought = False
         self.new_frame()
         assert fresh is not self.fresh
         return result
@@ -576,7 +586,7 @@ class StandIn:
         return made.now
 
     def do_seek(self, made: MadeUpSystem, message: dict[str, Any]) -> int:
-        made.now = message["time_ns"]
+        made.seek(message["time_ns"])
         return made.now
 
     def do_restart(self, made: MadeUpSystem, message: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from contrast import CONTRAST_SCRIPT
 from hostile_names import NAMES
-from monitor_stand_in import ABILITIES, StandIn
+from monitor_stand_in import ABILITIES, MadeUpSystem, StandIn
 from page_waits import PATIENCE_S, until
 from schedlab.monitor.files import PAGE
 from schedlab.toolchain.tools import BROWSERS, find_browser
@@ -199,6 +199,45 @@ def test_a_lesson_waits_until_its_machine_has_started(browser: Browser) -> None:
         page.wait_for_timeout(500)
         stand_in.call(start)
         page.locator("#lesson").get_by_text("1 of 1").wait_for()
+
+
+def test_a_lesson_asks_when_the_moment_that_it_sought_is_shown(browser: Browser) -> None:
+    """What is shown until then is later, here by 50 us and one decision: the next one is the same again."""
+    question = {
+        "question": "Next?",
+        "options": ["hog", "init"],
+        "answer": "init",
+        "because": "It is.",
+    }
+    step = {"text": "Look.", "until": {"time": "0.1ms"}, "ask": question}
+    lesson = {"title": "A lesson", "policies": "mlfq", "steps": [step]}
+    able = tuple(each for each in ABILITIES if each != "setup")
+    stand_in = StandIn(systems=1, lesson=lesson, abilities=able)
+    made = stand_in.made[0]
+
+    def decide(_: int = 0) -> None:
+        if made.paused:
+            made.note_decision(0, made.processes[1], [], 0, "")
+
+    def go_on() -> None:
+        made.now = 150_000
+        made.note_decision(0, made.processes[1], [], 0, "")
+
+    def seek(time_ns: int) -> None:
+        stand_in.send_frames()  # as it stands, before it goes there
+        stand_in.playing = False
+        MadeUpSystem.seek(made, time_ns)
+
+    made.advance, made.seek = decide, seek  # type: ignore[method-assign]
+    with stand_in, opened(browser, stand_in) as page:
+        sent(page, stand_in, "resume")
+        stand_in.call(go_on)
+        assert sent(page, stand_in, "seek") == {"time_ns": 100_000}
+        page.wait_for_timeout(200)
+        assert not page.get_by_label("Answer: init").is_visible()
+        stand_in.playing = True
+        page.get_by_label("Answer: init").click()
+        page.locator("#lesson").get_by_text("Yes: init.").wait_for()
 
 
 def test_side_by_side_each_has_its_own(browser: Browser) -> None:

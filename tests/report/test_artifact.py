@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import zipfile
@@ -269,6 +270,28 @@ def test_changes_are_a_patch_that_another_checkout_takes(
     monkeypatch.setattr(versions, "ROOT", other)
     assert versions.commit() == told
     assert len(told["changes_sha256"]) == 64
+
+
+def test_a_change_of_the_commits_own_second_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of as many bytes as before: git looks into files that are as old as its index."""
+    file, *others = (tmp_path / name / "x" for name in versions.SOURCES)
+    for each in (file, *others):
+        each.parent.mkdir(parents=True)
+        each.write_text("1\n")
+    git = ("git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(tmp_path))
+    then = (1_700_000_000, 1_700_000_000)
+    os.utime(file, then)
+    # When a file's status changed cannot be set back.
+    config = ("config", "core.trustctime", "false")
+    for words in (("init", "--quiet"), config, ("add", "."), ("commit", "--quiet", "-m", "x")):
+        subprocess.run([*git, *words], check=True)
+    file.write_text("2\n")
+    for changed in (file, tmp_path / ".git" / "index"):
+        os.utime(changed, then)
+    monkeypatch.setattr(versions, "ROOT", tmp_path)
+    assert b"+2\n" in versions.changes()
 
 
 def test_it_holds_how_often_it_was_looked_at_the_runs(runs: Path, tmp_path: Path) -> None:

@@ -49,7 +49,8 @@ def changes() -> bytes:
         return b""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         own = Path(scratch) / "index"
-        shutil.copy(ROOT / index.decode().strip(), own)
+        # With its time, by which git knows which files it has to look into: those changed since.
+        shutil.copy2(ROOT / index.decode().strip(), own)
         there = {
             "GIT_INDEX_FILE": str(own),
             "GIT_OBJECT_DIRECTORY": scratch,

@@ -115,8 +115,12 @@ class Player {
         if (!found) throw new Error(`${until.event} has not come within ${duration(WITHIN_NS)} of its time`);
         // A frame may be some milliseconds late; a question is about one moment.
         if (this.state.frame.now_ns > moment && this.state.can("seek")) {
+            // The answer may come before the frame that tells all anew; what is shown until then is later,
+            // and may be so by less than NEAR_NS.
+            const { generation } = this.state;
+            const isAnew = () => this.state.generation !== generation;
             await ask("seek", { time_ns: moment });
-            await this.#when(() => Math.abs(this.state.frame.now_ns - moment) < NEAR_NS);
+            await this.#when(() => isAnew() && Math.abs(this.state.frame.now_ns - moment) < NEAR_NS);
         }
         await this.#when(() => this.state.frame.paused);
     }
