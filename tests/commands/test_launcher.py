@@ -792,7 +792,7 @@ def test_a_disk_that_is_too_small_is_named_before_anything_is_written(host: Host
     host.add("df", "echo heading; echo disk 100000 90000 10240 90% /")
     status, output, messages = host.start("doctor")
     assert (status, output) == (2, "")
-    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 823 MB are needed" in messages
+    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 830 MB are needed" in messages
     assert len(messages.splitlines()) == 1
     assert host.environments() == []
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 
 if TYPE_CHECKING:
+    from schedlab.files.json_lines import Node
     from schedlab.sweep.command import Doing, Done
     from schedlab.sweep.objectives import Objective
     from schedlab.sweep.plan import SweepPlan
@@ -45,6 +47,7 @@ class Request:
     as_json: bool
     load: str | None
     group: str | None
+    search: str | None
 
 
 @click.command()
@@ -86,6 +89,11 @@ class Request:
     "--sample",
     metavar="METHOD:COUNT[:SEED]",
     help="This many setups instead of all: random, sobol, halton, latin-hypercube.",
+)
+@click.option(
+    "--search",
+    metavar="RUNS[:SEED]",
+    help="With --best: look for the best setup in so many runs, each round chosen by those before.",
 )
 @click.option("--machine", "machines", metavar="NAMES", help="sim, spike, qemu.  [default: sim]")
 @click.option("--cpus", metavar="CPUS", help="4, 1,2,8 or 1-4.  [default: 1]")
@@ -171,23 +179,16 @@ def sweep(**options: Any) -> None:
         return
     check_cluster(request)
     said = {name: options.pop(name) for name in SAID}
+    name = f"sweep-{request.file.stem if request.file else 'options'}"
+    folder = (request.out or new_runs_folder(name)).absolute()
+    if request.search:
+        search_for(request, nodes(**said, simple=options), folder, objectives)
+        return
     wanted = command.plan(request.file, nodes(**said, simple=options))
     if request.dry_run:
         show_plan(wanted, request.as_json)
         return
-    name = f"sweep-{request.file.stem if request.file else 'options'}"
-    folder = (request.out or new_runs_folder(name)).absolute()
-    done = carry_out(
-        wanted,
-        command.Doing(
-            folder,
-            request.scheduler,
-            request.certificate,
-            request.workers,
-            request.keep_traces,
-            request.retry_failed,
-        ),
-    )
+    done = carry_out(wanted, doing_of(request, folder))
     asked = bool(objectives or effect)
     if asked and done.runs > done.failed:
         show_found(request, folder, objectives, effect)
@@ -196,6 +197,50 @@ def sweep(**options: Any) -> None:
     if not (asked and request.as_json):
         show(done, request.as_json)
     if done.failed:
+        raise SystemExit(1)
+
+
+def doing_of(request: Request, folder: Path) -> Doing:
+    """How the runs are done."""
+    from schedlab.sweep.command import Doing
+
+    return Doing(
+        folder,
+        request.scheduler,
+        request.certificate,
+        request.workers,
+        request.keep_traces,
+        request.retry_failed,
+    )
+
+
+def search_for(
+    request: Request, said: dict[str, Node], folder: Path, objectives: list[Objective]
+) -> None:
+    """Searches for the best setup, and prints what was found."""
+    from schedlab.sweep import search
+    from schedlab.sweep.proposing import budget_of, grid_size
+
+    assert request.search
+    wanted = search.wanted(request.file, said, objectives, budget_of(request.search))
+    if request.dry_run:
+        setups, seeds = wanted.search().setups, len(wanted.description.seeds)
+        size = grid_size(wanted.description)
+        if request.as_json:
+            echo_json({"runs": setups * seeds, "setups": setups, "grid_setups": size})
+            return
+        each = f"{seeds} seed{'s' if seeds > 1 else ''} each"
+        tell(f"at most {setups:,} setups with {each}, of {search.rounded(size)} in the full grid")
+        return
+    with kept_if_interrupted(folder):
+        found = search.carry_out(wanted, doing_of(request, folder))
+    if found.done.runs > found.done.failed:
+        show_found(request, folder, objectives, None, {"search": found.to_dict()})
+    if not request.as_json:
+        for line in found.lines(objectives[0]):
+            tell(line)
+        show(found.done, False)
+    if found.done.failed:
         raise SystemExit(1)
 
 
@@ -251,7 +296,11 @@ def check_cluster(request: Request) -> None:
 
 
 def show_found(
-    request: Request, folder: Path, objectives: list[Objective], effect: Objective | None
+    request: Request,
+    folder: Path,
+    objectives: list[Objective],
+    effect: Objective | None,
+    more: dict[str, Any] | None = None,
 ) -> None:
     """Prints what was asked of the data set."""
     from schedlab.sweep.effects import effects
@@ -266,14 +315,16 @@ def show_found(
         for part in effects_tables(found, effect):
             results().print(part)
     if objectives:
-        show_best(request, folder, objectives)
+        show_best(request, folder, objectives, more or {})
 
 
-def show_best(request: Request, folder: Path, objectives: list[Objective]) -> None:
+def show_best(
+    request: Request, folder: Path, objectives: list[Objective], more: dict[str, Any]
+) -> None:
     from schedlab.sweep import best
 
     if request.as_json:
-        echo_json({"folder": str(folder), "scenes": best.as_dicts(folder, objectives)})
+        echo_json({"folder": str(folder), "scenes": best.as_dicts(folder, objectives), **more})
     else:
         for table in best.tables(folder, objectives, request.top):
             results().print(table)
@@ -298,16 +349,20 @@ def show_plan(wanted: SweepPlan, as_json: bool) -> None:
 def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
     """Says how to go on if it is interrupted."""
     from schedlab.sweep import command
+
+    with kept_if_interrupted(doing.out):
+        return command.carry_out(wanted, doing)
+
+
+def kept_if_interrupted(folder: Path) -> AbstractContextManager[None]:
+    """Says, if a signal ends the block, what is there, and how to go on."""
     from schedlab.sweep.dataset import read_statuses
 
     def what_is_there(_: object) -> str:
-        count = len(read_statuses(doing.out))
-        return (
-            f"; {count} runs are finished and kept. The same command with --out {doing.out} goes on"
-        )
+        count = len(read_statuses(folder))
+        return f"; {count} runs are finished and kept. The same command with --out {folder} goes on"
 
-    with ended_by_signal(what_is_there):
-        return command.carry_out(wanted, doing)
+    return ended_by_signal(what_is_there)
 
 
 def show(done: Done, as_json: bool) -> None:

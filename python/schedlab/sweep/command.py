@@ -100,10 +100,7 @@ def run(
     from schedlab.sweep import execution
     from schedlab.sweep.progress import Board
 
-    traces = None
-    if doing.keep_traces:
-        traces = doing.out / dataset.TRACES
-        traces.mkdir(exist_ok=True)
+    traces = traces_of(doing)
     said = sitting()
     tasks = [
         Task(key, point.run, manifest_of(point, make, said) if traces else {})
@@ -112,6 +109,15 @@ def run(
     identities = {key: wanted.identity(point, make) for key, point in points.items()}
     with crew_of(doing, len(tasks)) as crew, Board(len(tasks)) as board:
         execution.carry_out(tasks, identities, crew, make, data_set, board, traces)
+
+
+def traces_of(doing: Doing) -> Path | None:
+    """Returns the folder of runs that are kept, which is there then; None: none are."""
+    if not doing.keep_traces:
+        return None
+    traces = doing.out / dataset.TRACES
+    traces.mkdir(exist_ok=True)
+    return traces
 
 
 def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:

@@ -61,14 +61,17 @@ def carry_out(
     data_set: DataSet,
     told: Told,
     traces: Path | None = None,
+    prepared: bool = False,
 ) -> None:
-    """Does all runs, each once, and adds them to the data set. `identities`: by their keys.
+    """Does all runs, each once, and adds them to the data set. `identities`: by their keys; `prepared`: the crew
+    has done runs of this make before.
 
     Raises Interrupted on SIGINT, SIGTERM and SIGHUP, and SchedlabError if the workers are lost or
     one is unfit; what was finished is in the data set then.
     """
-    with _signals_caught() as caught:
-        crew.prepare(Laboratory(make, traces))
+    with signals_caught() as caught:
+        if not prepared:
+            crew.prepare(Laboratory(make, traces))
         conductor = _Conductor(tasks, identities, crew, data_set, told, caught)
         try:
             conductor.conduct()
@@ -79,7 +82,7 @@ def carry_out(
 
 
 @contextmanager
-def _signals_caught() -> Iterator[Caught]:
+def signals_caught() -> Iterator[Caught]:
     """The first signal is noted; a second one of the same kind ends the program as it would."""
     caught = Caught()
     if threading.current_thread() is not threading.main_thread():

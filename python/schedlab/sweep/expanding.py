@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schedlab.errors import WrongUsage
@@ -26,6 +26,8 @@ TRIED_MAX = 5_000_000
 _DRAWN_PER_SETUP = 1000
 
 Settings = tuple[tuple[str, int], ...]
+Setup = tuple[PolicyEntry, Settings]
+"""A policy, and what is set of its tunables."""
 
 
 @dataclass(frozen=True)
@@ -45,21 +47,30 @@ def expand(description: Description) -> list[Point]:
             f"that would be up to {count:,} runs: at most {RUNS_MAX:,} are possible. Take fewer"
             " values, or a sample"
         )
-    points: dict[Run, Point] = {}
-    settings = [list(setups(entry)) for entry in description.policies]
+    chosen = [(entry, each) for entry in description.policies for each in setups(entry)]
+    found: dict[Run, Point] = {}
+    for base in bases(description):
+        for point in points(base, chosen, description):
+            found.setdefault(point.run, point)
+    return list(found.values())
+
+
+def bases(description: Description) -> Iterator[Run]:
+    """A run for each choice of all else; policy and seed are yet to be put. Raises WrongUsage."""
     for base in _bases(description):
         machine_named(base.machine).check(base)
         for cpus in (base.shape.cpus,) if base.shape else description.cpus:
             check_cpus(replace(base, cpus=cpus))
-            for entry, chosen in zip(description.policies, settings, strict=True):
-                standard = entry.standard()
-                for values in chosen:
-                    effective = tuple({**standard, **dict(values)}.items())
-                    setup = replace(base, cpus=cpus, policy=entry.choice, settings=values)
-                    for seed in description.seeds:
-                        run = replace(setup, seed=seed)
-                        points.setdefault(run, Point(run, effective))
-    return list(points.values())
+            yield replace(base, cpus=cpus)
+
+
+def points(base: Run, chosen: Iterable[Setup], description: Description) -> Iterator[Point]:
+    """These setups with all seeds."""
+    for entry, values in chosen:
+        effective = tuple({**entry.standard(), **dict(values)}.items())
+        setup = replace(base, policy=entry.choice, settings=values)
+        for seed in description.seeds:
+            yield Point(replace(setup, seed=seed), effective)
 
 
 def most(description: Description) -> int:
@@ -103,8 +114,8 @@ def _grid(entry: PolicyEntry) -> Iterator[Settings]:
     if size > TRIED_MAX:
         raise WrongUsage(f"{entry.choice}: its tunables have {size:,} setups: take a sample")
     for chosen in itertools.product(*grids):
-        settings = _settings(entry, chosen)
-        if _fulfils(entry, settings):
+        settings = settings_of(entry, chosen)
+        if fulfils(entry, settings):
             yield settings
 
 
@@ -117,8 +128,8 @@ def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
     for place in itertools.islice(places, tries):
         at = dict(zip(free, place, strict=True))
         chosen = tuple(values.at(at.get(name, 0.0)) for name, values in entry.tunables.items())
-        settings = _settings(entry, chosen)
-        if settings not in drawn and _fulfils(entry, settings):
+        settings = settings_of(entry, chosen)
+        if settings not in drawn and fulfils(entry, settings):
             drawn[settings] = None
             yield settings
             if len(drawn) == sample.count:
@@ -130,12 +141,14 @@ def _sampled(entry: PolicyEntry, sample: Sample) -> Iterator[Settings]:
         )
 
 
-def _settings(entry: PolicyEntry, chosen: tuple[ranges.Scalar, ...]) -> Settings:
+def settings_of(entry: PolicyEntry, chosen: Sequence[ranges.Scalar]) -> Settings:
+    """Values in the order of the entry's tunables, with their names."""
     pairs = zip(entry.tunables, chosen, strict=True)
     return tuple((name, value) for name, value in pairs if isinstance(value, int))
 
 
-def _fulfils(entry: PolicyEntry, values: Settings) -> bool:
+def fulfils(entry: PolicyEntry, values: Settings) -> bool:
+    """Do the entry's conditions hold?"""
     if not entry.conditions:
         return True
     all_values = {**entry.standard(), **dict(values)}

@@ -52,6 +52,11 @@ class Board:
                 f"[{self.done}/{self.total}] {self.so_far()}{', ' if self.ahead() else ''}{self.ahead()}"
             )
 
+    def there_already(self, count: int) -> None:
+        """So many are not run."""
+        self.total -= count
+        self.bar.update(self.task, total=self.total)
+
     def failure(self, task: Task, result: Result) -> None:
         self.failed += 1
         if self.failed > _FAILURES_SHOWN:

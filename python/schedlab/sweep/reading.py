@@ -55,15 +55,20 @@ _POLICY = (
 _SAMPLE = f"an object such as {{method: sobol, count: 64}}; methods: {', '.join(sampling.METHODS)}"
 
 
-def read(path: Path | None, options: Mapping[str, Node], catalogue: Catalogue) -> Description:
-    """Returns what the file says, except where options say otherwise. Raises WrongUsage."""
+def read(
+    path: Path | None, options: Mapping[str, Node], catalogue: Catalogue, searched: bool = False
+) -> Description:
+    """Returns what the file says, except where options say otherwise. Raises WrongUsage.
+
+    `searched`: a search takes the place of grids and samples of setups.
+    """
     members = dict(options)
     folder = Path()
     try:
         if path:
             members = {**_members(path), **options}
             folder = path.parent
-        return _Reader(members, folder, catalogue).description()
+        return _Reader(members, folder, catalogue, searched).description()
     except JsonError as error:
         place = f"{path}:{error.line}: " if error.line else ""
         raise WrongUsage(f"{place}{error}") from None
@@ -80,11 +85,14 @@ def _members(path: Path) -> dict[str, Node]:
 
 
 class _Reader:
-    def __init__(self, members: Mapping[str, Node], folder: Path, catalogue: Catalogue) -> None:
+    def __init__(
+        self, members: Mapping[str, Node], folder: Path, catalogue: Catalogue, searched: bool
+    ) -> None:
         self.members = members
         self.folder = folder
         """What the names of workload files start from."""
         self.catalogue = catalogue
+        self.searched = searched
 
     def description(self) -> Description:
         for key, option in (("workloads", "--workload"), ("policies", "--policy")):
@@ -250,7 +258,9 @@ class _Reader:
         }
         where = items(found["where"]) if "where" in found else ()
         sample = self.sample(found["sample"]) if "sample" in found else None
-        if sample is None:
+        if self.searched:
+            sample = None
+        elif sample is None:
             for name, each in paths_of(found.get("set")):
                 check_grid(each, tunables[name])
         elif not any(ranges.size(each) > 1 for each in tunables.values()):

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""A search for the best setup of a sweep: what was measured decides what is tried next (docs/sweeps.md).
+
+Optuna's tree of Parzen estimators (Bergstra and others, 2011) proposes. It is asked for ROUND setups at a time, and
+told of them in their order when all have ended, however many workers there are: the same seed gives the same setups.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import random
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from schedlab.errors import WrongUsage
+from schedlab.sweep import expanding, ranges
+from schedlab.sweep.description import Description, PolicyEntry, Sample
+from schedlab.sweep.expanding import Settings, Setup
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.distributions import IntDistribution
+    from optuna.trial import Trial
+
+    from schedlab.comparison.best import Better
+
+ROUND = 8
+"""Setups that are under way together."""
+_START_PART = 8
+"""One setup of so many is drawn before anything is known, and ROUND at least."""
+_TRIES = 10
+"""Proposals without one that is new and allowed, after which one is drawn at random."""
+_DRAWS = 20_000
+"""Draws without one that is new and allowed, after which there is nothing left to find."""
+_POLICY = "policy"
+
+Values = Sequence[float] | None
+"""What a setup measured, a mean for each objective; None: it failed, or has no such value."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may take."""
+
+    runs: int
+    seed: int
+
+
+def budget_of(text: str) -> Budget:
+    """The budget that an option means: "200", or "200:7" with the search's own seed. Raises WrongUsage."""
+    runs, _, seed = text.partition(":")
+    if not runs.strip().isdigit() or not int(runs) or (seed and not seed.strip().isdigit()):
+        raise WrongUsage(f"--search {text}: expected a number of runs, RUNS or RUNS:SEED: 200")
+    if int(runs) > expanding.RUNS_MAX:
+        raise WrongUsage(f"--search {text}: at most {expanding.RUNS_MAX:,} runs are possible")
+    return Budget(int(runs), int(seed or 1))
+
+
+def grid_size(description: Description) -> int:
+    """How many setups the full grid has, those included that conditions leave out."""
+    return sum(map(_size, description.policies))
+
+
+def _size(entry: PolicyEntry) -> int:
+    return math.prod(ranges.size(values) for values in entry.tunables.values())
+
+
+class Search:
+    """Proposes setups, round by round, and is told what each measured."""
+
+    def __init__(
+        self, description: Description, budget: Budget, directions: Sequence[Better]
+    ) -> None:
+        """Raises WrongUsage as `check` does."""
+        entries = description.policies
+        self.setups = budget.runs // len(description.seeds)
+        self.share = max(ROUND, self.setups // _START_PART // len(entries))
+        """Setups of a policy that are tried before anything is known."""
+        self.is_grid = grid_size(description) <= self.setups
+        """The full grid is no more than the budget: then all of it is run."""
+        whole = [each for each in entries if self.is_grid or _size(each) <= self.share]
+        self.first: list[Setup] = [
+            (entry, each) for entry in whole for each in expanding.setups(as_grid(entry))
+        ]
+        """Those of policies that have no more: all of them are tried."""
+        self.entries = [entry for entry in entries if entry not in whole]
+        self.check(description, budget)
+        self.seed = budget.seed
+        self.tried: dict[tuple[int, Settings], None] = {}
+        self.study = None if self.is_grid else _study(budget.seed, directions, len(self.entries))
+
+    def check(self, description: Description, budget: Budget) -> None:
+        """Raises WrongUsage if the budget is too small, or there is nothing to choose from."""
+        if not any(_size(entry) > 1 for entry in description.policies):
+            raise WrongUsage(
+                "--search: nothing to choose from: give a tunable several values, --set slice=1..32"
+            )
+        least, seeds = len(self.first) + ROUND * len(self.entries), len(description.seeds)
+        if self.setups < least:
+            raise WrongUsage(
+                f"--search {budget.runs}: with {seeds} seed{'s' if seeds > 1 else ''} that is"
+                f" {self.setups} setups; a search takes {least} at least, which are"
+                f" {least * seeds} runs"
+            )
+
+    def rounds(self) -> Iterator[list[Setup]]:
+        """Gives the setups of each round; the next one is asked for when `tell` has told of them."""
+        self.asked: list[Trial] = []
+        if not self.study:
+            yield self.first
+            return
+        self.drawn = self._draws()
+        start = [self._enqueued(number, each) for number, each in self._start()]
+        yield self.first + start
+        while (left := self.setups - len(self.first) - len(self.tried)) > 0:
+            found = list(itertools.islice(self._proposals(), min(ROUND, left)))
+            if not found:
+                return
+            yield found
+
+    def tell(self, values: Sequence[Values]) -> None:
+        """What the setups of the round measured, in their order."""
+        if self.study is None:
+            return
+        from optuna.trial import TrialState
+
+        for trial, each in zip(self.asked, values[-len(self.asked) :], strict=True):
+            if each is None:
+                self.study.tell(trial, state=TrialState.FAIL)
+            else:
+                self.study.tell(trial, list(each))
+        self.asked = []
+
+    def _start(self) -> Iterator[tuple[int, Settings]]:
+        """Those that are drawn before anything is known: Sobol' sequences."""
+        for number, entry in enumerate(self.entries):
+            sample = Sample("sobol", self.share, self.seed)
+            found = []
+            try:
+                for each in expanding.setups(replace(entry, sample=sample)):
+                    found.append((number, each))
+            except WrongUsage:
+                if not found:
+                    raise  # else it has fewer setups than that
+            yield from found
+
+    def _enqueued(self, number: int, settings: Settings) -> Setup:
+        """A setup that the study is told of as if it had proposed it."""
+        assert self.study
+        entry = self.entries[number]
+        places = {
+            _name(number, name): _place(entry.tunables[name], value) for name, value in settings
+        }
+        chosen = {_POLICY: number} if len(self.entries) > 1 else {}
+        self.study.enqueue_trial({**chosen, **places})
+        trial = self.study.ask()
+        setup = self._setup(trial)
+        assert setup == (number, settings)
+        self.asked.append(trial)
+        self.tried[setup] = None
+        return entry, settings
+
+    def _proposals(self) -> Iterator[Setup]:
+        """Those that are new and fulfil the conditions; drawn at random where the study knows none."""
+        from optuna.trial import TrialState
+
+        assert self.study
+        while True:
+            for _ in range(_TRIES):
+                trial = self.study.ask()
+                number, settings = self._setup(trial)
+                if self._is_new(number, settings):
+                    self.asked.append(trial)
+                    self.tried[number, settings] = None
+                    yield self.entries[number], settings
+                    break
+                self.study.tell(trial, state=TrialState.FAIL)
+            else:
+                found = next(self.drawn, None)
+                if found is None:
+                    return
+                yield self._enqueued(*found)
+
+    def _is_new(self, number: int, settings: Settings) -> bool:
+        new = (number, settings) not in self.tried
+        return new and expanding.fulfils(self.entries[number], settings)
+
+    def _draws(self) -> Iterator[tuple[int, Settings]]:
+        """Setups at random, of which a policy has as many as it has values."""
+        draw = random.Random(self.seed)
+        sizes = [_size(entry) for entry in self.entries]
+        left = _DRAWS
+        while left:
+            number = draw.choices(range(len(sizes)), sizes)[0]
+            entry = self.entries[number]
+            chosen = [values.at(draw.random()) for values in entry.tunables.values()]
+            settings = expanding.settings_of(entry, chosen)
+            left -= 1
+            if self._is_new(number, settings):
+                yield number, settings
+                left = _DRAWS
+
+    def _setup(self, trial: Trial) -> tuple[int, Settings]:
+        """What a trial proposes."""
+        several = len(self.entries) > 1
+        number = trial.suggest_categorical(_POLICY, range(len(self.entries))) if several else 0
+        entry = self.entries[number]
+        chosen: list[ranges.Scalar] = []
+        for name, values in entry.tunables.items():
+            over = _distribution(values)
+            place = trial.suggest_int(_name(number, name), over.low, over.high, log=over.log)
+            chosen.append(_value(values, place))
+        return number, expanding.settings_of(entry, chosen)
+
+
+def _study(seed: int, directions: Sequence[Better], entries: int) -> Study:
+    import optuna
+
+    logging.getLogger("optuna").setLevel(logging.ERROR)
+    with warnings.catch_warnings():
+        # What of it may still change is said by a warning; the lock file holds the version.
+        warnings.simplefilter("ignore")
+        sampler = optuna.samplers.TPESampler(
+            seed=seed, n_startup_trials=0, multivariate=True, group=entries > 1, constant_liar=True
+        )
+    toward = optuna.study.StudyDirection
+    ways = [toward.MINIMIZE if each == "lower" else toward.MAXIMIZE for each in directions]
+    return optuna.create_study(directions=ways, sampler=sampler)
+
+
+def as_grid(entry: PolicyEntry) -> PolicyEntry:
+    """The entry with all of its setups."""
+    return replace(entry, sample=None, tunables=dict(_spans(entry)))
+
+
+def _spans(entry: PolicyEntry) -> Iterable[tuple[str, ranges.Values]]:
+    for name, values in entry.tunables.items():
+        if isinstance(values, ranges.Logarithmic):
+            yield name, ranges.Span(values.first, values.last)
+        else:
+            yield name, values
+
+
+def _name(number: int, tunable: str) -> str:
+    return f"{number}.{tunable}"
+
+
+# --- values as places on a line of whole numbers, where what is near is alike
+
+
+def _distribution(values: ranges.Values) -> IntDistribution:
+    from optuna.distributions import IntDistribution
+
+    if isinstance(values, ranges.Logarithmic):
+        return IntDistribution(values.first, values.last, log=True)
+    return IntDistribution(0, ranges.size(values) - 1)
+
+
+def _in_order(values: ranges.Listed) -> list[int]:
+    return sorted(value for value in values.values if isinstance(value, int))
+
+
+def _value(values: ranges.Values, place: int) -> int:
+    if isinstance(values, ranges.Listed):
+        return _in_order(values)[place]
+    return place if isinstance(values, ranges.Logarithmic) else values.first + values.step * place
+
+
+def _place(values: ranges.Values, value: int) -> int:
+    if isinstance(values, ranges.Listed):
+        return _in_order(values).index(value)
+    return (
+        value if isinstance(values, ranges.Logarithmic) else (value - values.first) // values.step
+    )

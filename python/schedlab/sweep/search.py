@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: MIT
+"""Runs a search for the best setup, and measures what it found again, with other seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab.comparison.printed import as_text
+from schedlab.comparison.statistics import Estimate, estimates
+from schedlab.display.terminal import say
+from schedlab.errors import WrongUsage
+from schedlab.files.json_lines import Node
+from schedlab.machines.run import Run
+from schedlab.runs.carrying_out import Interrupted
+from schedlab.sweep import command, dataset, execution, expanding, reading
+from schedlab.sweep.command import Doing, Done
+from schedlab.sweep.description import Description
+from schedlab.sweep.expanding import Point, Setup
+from schedlab.sweep.make import Make, key_of
+from schedlab.sweep.objectives import Objective
+from schedlab.sweep.one_run import Task
+from schedlab.sweep.origin import origin_of
+from schedlab.sweep.plan import SweepPlan
+from schedlab.sweep.progress import Board
+from schedlab.sweep.proposing import Budget, Search, Values, grid_size
+from schedlab.sweep.ranking import Choice, ranked, read_values, title_of, values_by_key
+from schedlab.toolchain.policies import read_catalogue
+from schedlab.toolchain.versions import sitting
+
+CONFIRMED = "confirmed"
+"""The folder, in that of the data set, of the best one's runs with other seeds."""
+
+_MANY = 10**7
+"""Numbers from which on no one counts."""
+
+
+def rounded(number: int) -> str:
+    """`1,024`; `about 2 × 10^12`."""
+    if number < _MANY:
+        return f"{number:,}"
+    first, _, power = f"{number:.0e}".partition("e+")
+    return f"about {first} × 10^{int(power)}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A search that is ready to be run."""
+
+    description: Description
+    source: str
+    base: Run
+    """All that is the same in all of its runs."""
+    objectives: tuple[Objective, ...]
+    budget: Budget
+
+    def search(self) -> Search:
+        """A new one, that proposes the same as any other."""
+        return Search(self.description, self.budget, [each.better for each in self.objectives])
+
+    def plan(self, points: Sequence[Point]) -> SweepPlan:
+        """These as a sweep."""
+        return SweepPlan(self.description.title, tuple(points), self.source)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a search."""
+
+    done: Done
+    setups: int
+    grid: int
+    """Setups of the full grid, those included that conditions leave out."""
+    seeds: int
+    best: Choice | None = None
+    """By its mean; None: of several metrics there is no one best, or nothing succeeded."""
+    again: Estimate | None = None
+    """What it measured with other seeds."""
+    other_seeds: tuple[int, ...] = ()
+
+    def lines(self, objective: Objective) -> list[str]:
+        """What is said of it."""
+        runs = f", {self.grid * self.seeds:,} runs" if self.grid < _MANY else ""
+        found = [
+            f"Searched: {self.setups:,} setups, {self.setups * self.seeds:,} runs; the full grid has"
+            f" {rounded(self.grid)} setups{runs}."
+        ]
+        if self.best and self.again:
+            seeds = f"seed{'s' if len(self.other_seeds) > 1 else ''} {_span(self.other_seeds)}"
+            found.append(
+                f"{title_of(self.best)}, again with {seeds}, which chose nothing:"
+                f" {as_text(self.again, objective.quantity)}"
+            )
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        again = self.again
+        return {
+            "setups": self.setups,
+            "runs": self.setups * self.seeds,
+            "grid_setups": self.grid,
+            "best": {"policy": self.best[0], "settings": self.best[1]} if self.best else None,
+            "again": {"seeds": self.other_seeds, "mean": again.mean, "low": again.low,
+                      "high": again.high} if again else None,
+        }  # fmt: skip
+
+
+def _span(seeds: Sequence[int]) -> str:
+    return str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+
+
+def wanted(
+    path: Path | None,
+    options: Mapping[str, Node],
+    objectives: Sequence[Objective],
+    budget: Budget,
+) -> Wanted:
+    """Raises WrongUsage for whatever cannot be, before anything is written."""
+    if not objectives:
+        raise WrongUsage("--search: for what? Add --best METRIC, such as --best turnaround")
+    description = reading.read(path, options, read_catalogue(), searched=True)
+    bases = list(expanding.bases(description))
+    if len(bases) > 1:
+        raise WrongUsage(
+            f"--search: each workload, number of CPUs, tick … has a best setup of its own, and here"
+            f" are {len(bases)} of them: search for one at a time"
+        )
+    source = path.read_bytes().decode() if path else ""
+    found = Wanted(description, source, bases[0], tuple(objectives), budget)
+    found.search()
+    return found
+
+
+def carry_out(asked: Wanted, doing: Doing) -> Found:
+    """Runs it, what is not there yet. Raises Interrupted, SchedlabError, WrongUsage."""
+    setups, done = _searched(asked, doing)
+    found = Found(done, len(setups), grid_size(asked.description), len(asked.description.seeds))
+    if len(asked.objectives) > 1 or done.failed == done.runs:
+        return found
+    best = _best(doing.out, asked.objectives[0])
+    chosen = next((each for each in setups if _choice(each, asked) == best), None)
+    return _again(asked, doing, found, chosen) if chosen else found
+
+
+def _searched(asked: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
+    """All setups that were tried, and what became of their runs."""
+    search = asked.search()
+    rounds = search.rounds()
+    chosen = next(rounds)
+    first = asked.plan(_points(asked, chosen))
+    make = command.built(first.machines, first.tools)
+    origin = origin_of(first, make)
+    most = search.setups * len(asked.description.seeds)
+    tried: list[Setup] = []
+    with (
+        dataset.opened(doing.out, first.dimensions, make.to_dict(), first.title, origin) as there,
+        execution.signals_caught() as caught,
+        command.crew_of(doing, most) as crew,
+        Board(most) as board,
+    ):
+        conductor = _Rounds(first, make, there, doing, crew, board)
+        while chosen:
+            tried += chosen
+            points = _points(asked, chosen)
+            conductor.run(points)
+            if caught.number:
+                raise Interrupted(caught.number)
+            search.tell(_measured(asked, doing.out, points, make))
+            chosen = next(rounds, [])
+        keys = [key_of(point.run, make) for point in _points(asked, tried)]
+        failed = sum(there.statuses[key] != "success" for key in keys)
+        return tried, Done(doing.out, len(keys), conductor.already, failed)
+
+
+class _Rounds:
+    """Runs one round after the other, by one crew, into one data set."""
+
+    def __init__(
+        self,
+        plan: SweepPlan,
+        make: Make,
+        data_set: dataset.DataSet,
+        doing: Doing,
+        crew: Any,
+        board: Board,
+    ) -> None:
+        """`plan`: of the first round; it has all columns."""
+        self.plan, self.make, self.data_set = plan, make, data_set
+        self.crew, self.board = crew, board
+        self.traces = command.traces_of(doing)
+        self.said = sitting()
+        self.already = 0
+        self.prepared = False
+
+    def run(self, points: Sequence[Point]) -> None:
+        """Runs what is not there yet."""
+        keys = {key_of(point.run, self.make): point for point in points}
+        left = {key: each for key, each in keys.items() if key not in self.data_set.statuses}
+        self.already += len(keys) - len(left)
+        self.board.there_already(len(keys) - len(left))
+        if not left:
+            return
+        tasks = [
+            Task(
+                key,
+                each.run,
+                command.manifest_of(each, self.make, self.said) if self.traces else {},
+            )
+            for key, each in left.items()
+        ]
+        identities = {key: self.plan.identity(each, self.make) for key, each in left.items()}
+        execution.carry_out(
+            tasks, identities, self.crew, self.make, self.data_set, self.board, self.traces,
+            self.prepared,
+        )  # fmt: skip
+        self.prepared = True
+
+
+def _points(asked: Wanted, chosen: Sequence[Setup]) -> list[Point]:
+    return list(expanding.points(asked.base, chosen, asked.description))
+
+
+def _measured(asked: Wanted, folder: Path, points: Sequence[Point], make: Make) -> list[Values]:
+    """The mean over seeds of each objective, for each setup."""
+    keys = [key_of(point.run, make) for point in points]
+    runs = dataset.read_table(folder, dataset.RUNS)
+    runs = runs.filter(pl.col("key").is_in(keys) & (pl.col("status") == "success"))
+    by_key: dict[str, list[float | None]] = {key: [] for key in keys}
+    for each in asked.objectives:
+        known = {} if runs.is_empty() else _known(folder, runs, each)
+        for key in keys:
+            by_key[key].append(known.get(key))
+    seeds = len(asked.description.seeds)
+    rows = [[by_key[key] for key in keys[at : at + seeds]] for at in range(0, len(keys), seeds)]
+    return [_means(each) for each in rows]
+
+
+def _known(folder: Path, runs: pl.DataFrame, objective: Objective) -> dict[str, float]:
+    values = values_by_key(folder, runs, objective, "value").drop_nulls()
+    chosen = values.join(runs.select("key"), on="key", how="semi")
+    return dict(zip(chosen["key"].to_list(), chosen["value"].to_list(), strict=True))
+
+
+def _means(rows: Sequence[Sequence[float | None]]) -> Values:
+    """Of each column; None if anything is missing."""
+    found = []
+    for column in zip(*rows, strict=True):
+        known = [each for each in column if each is not None]
+        if len(known) < len(column):
+            return None
+        found.append(sum(known) / len(known))
+    return found
+
+
+# --- the best one, again
+
+
+def _best(folder: Path, objective: Objective) -> Choice | None:
+    places = [
+        each for values in read_values(folder, [objective]) for each in ranked(values, objective)
+    ]
+    return places[0].choice if places else None
+
+
+def _choice(setup: Setup, asked: Wanted) -> Choice:
+    entry, settings = setup
+    run = replace(asked.base, policy=entry.choice, settings=settings)
+    return str(run.policy), run.settings_text
+
+
+def _again(asked: Wanted, doing: Doing, found: Found, chosen: Setup) -> Found:
+    """Runs it with as many seeds after those that chose it: the best of many is best partly by luck."""
+    seeds = asked.description.seeds
+    others = tuple(max(seeds) + 1 + number for number in range(len(seeds)))
+    description = replace(asked.description, seeds=others)
+    points = list(expanding.points(asked.base, [chosen], description))
+    say(f"schedlab: the best one again, with {len(others)} other seeds")
+    folder = doing.out / CONFIRMED
+    command.carry_out(asked.plan(points), replace(doing, out=folder))
+    objective, best = asked.objectives[0], _choice(chosen, asked)
+    for values in read_values(folder, [objective]):
+        if best in values.choices and values.seeds == others:
+            row = values.values[0][values.choices.index(best)]
+            again = estimates([row], objective.within)[0]
+            return replace(found, best=best, again=again, other_seeds=others)
+    return replace(found, best=best)

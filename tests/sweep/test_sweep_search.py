@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""The search for the best setup: what it proposes, what it is told, and one that is run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.errors import WrongUsage
+from schedlab.sweep import reading
+from schedlab.sweep.description import Description
+from schedlab.sweep.expanding import Setup
+from schedlab.sweep.proposing import Budget, Search, Values, budget_of, grid_size
+from schedlab.toolchain.policies import Catalogue, Policy, Tunable
+from sweeps import WORKLOAD
+
+CATALOGUE: Catalogue = {
+    name: Policy(
+        name, "", "", tunables={each: Tunable(each, "ticks", 1, 4, 100_000) for each in tunables}
+    )
+    for name, tunables in {
+        "rr": ["slice"],
+        "mlfq": ["slice_0", "slice_1"],
+        "fifo": ["none"],
+    }.items()
+}
+SPACE = """
+workloads: w.json
+policies:
+  - fifo
+  - {policy: rr, set: {slice: [64, 1, 16, 4, 2, 8, 32, 512]}}
+  - policy: mlfq
+    set: {slice_0: {from: 1, to: 1000, log: true}, slice_1: 1..1000}
+    where: slice_1 <= slice_0
+    sample: {method: sobol, count: 9}
+seeds: 1,2
+"""
+
+
+def described(folder: Path, text: str) -> Description:
+    (folder / "w.json").write_text(WORKLOAD)
+    (folder / "sweep.yaml").write_text(text)
+    return reading.read(folder / "sweep.yaml", {}, CATALOGUE, searched=True)
+
+
+def measured(setup: Setup) -> Values:
+    """At best 0, at 200 and 50; of rr 4 at best, at 16; a mistake of rr fails."""
+    entry, settings = setup
+    at = dict(settings)
+    if entry.policy.name == "mlfq":
+        return [abs(at["slice_0"] / 200 - 1) + abs(at["slice_1"] / 50 - 1)]
+    return None if at.get("slice") == 512 else [4 + abs(at.get("slice", 1000) - 16)]
+
+
+def tried(search: Search, value: Callable[[Setup], Values] = measured) -> list[Setup]:
+    found: list[Setup] = []
+    for chosen in search.rounds():
+        found += chosen
+        search.tell([value(each) for each in chosen])
+    return found
+
+
+def test_a_search_comes_near_the_best_in_few_runs_and_the_same_each_time(tmp_path: Path) -> None:
+    description = described(tmp_path, SPACE)
+    found = tried(Search(description, Budget(100, 1), ["lower"]))
+    assert len(found) == 50  # with two seeds each
+    assert len({(entry.choice, settings) for entry, settings in found}) == 50
+    assert all(
+        dict(settings)["slice_1"] <= dict(settings)["slice_0"]
+        for entry, settings in found
+        if entry.conditions
+    )
+    assert [entry.policy.name for entry, _ in found[:9]] == ["fifo"] + ["rr"] * 8, "all of few"
+    values = [value[0] for each in found if (value := measured(each))]
+    assert min(values[:17]) > 0.5 > min(values), "nothing is known before"
+    begin = tried(Search(description, Budget(50, 1), ["lower"]))
+    assert begin == found[:25] != tried(Search(description, Budget(50, 2), ["lower"]))
+
+
+def test_a_search_chooses_between_policies(tmp_path: Path) -> None:
+    two = SPACE.replace("[64, 1, 16, 4, 2, 8, 32, 512]", "1..600+1")
+    found = tried(Search(described(tmp_path, two), Budget(80, 1), ["lower"]))
+    later = [entry.policy.name for entry, _ in found[17:]]
+    assert later.count("mlfq") > later.count("rr") > 0
+
+
+def test_a_search_may_be_for_the_most_or_for_two_metrics(tmp_path: Path) -> None:
+    def negative(setup: Setup) -> Values:
+        values = measured(setup)
+        return values and [-values[0]]
+
+    def both(setup: Setup) -> Values:
+        values = measured(setup)
+        return values and [values[0], 5 - values[0]]
+
+    description = described(tmp_path, SPACE)
+    least = tried(Search(description, Budget(50, 1), ["lower"]))
+    assert tried(Search(description, Budget(50, 1), ["higher"]), negative) == least
+    assert len(tried(Search(description, Budget(50, 1), ["lower", "higher"]), both)) == 25
+
+
+def test_a_small_grid_is_run_whole_and_one_that_is_used_up_ends_the_search(tmp_path: Path) -> None:
+    grid = described(tmp_path, SPACE.replace("1, to: 1000", "1, to: 5").replace("1..1000", "1..4"))
+    assert grid_size(grid) == 1 + 8 + 20
+    found = tried(Search(grid, Budget(60, 1), ["lower"]))
+    assert len(found) == 1 + 8 + 1 + 2 + 3 + 4 + 4  # pairs, of which the condition leaves out 6
+    allowed = tried(Search(grid, Budget(56, 1), ["lower"]))
+    assert [each for each in found if each not in allowed] == [] != allowed
+
+
+def test_what_cannot_be_searched_is_said(tmp_path: Path) -> None:
+    for text in ("", "0", "-5", "many", "20:x", "20:1:1", "9999999999"):
+        with pytest.raises(WrongUsage, match="--search"):
+            budget_of(text)
+    assert budget_of("20:7") == Budget(20, 7)
+    with pytest.raises(WrongUsage, match="which are 34 runs"):
+        Search(described(tmp_path, SPACE), Budget(32, 1), ["lower"])
+    with pytest.raises(WrongUsage, match="nothing to choose from"):
+        Search(described(tmp_path, "workloads: w.json\npolicies: rr"), Budget(32, 1), ["lower"])
+
+
+def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: Command) -> None:
+    (tmp_path / "w.json").write_text(WORKLOAD)
+    call = (
+        "sweep", "--workload", str(tmp_path / "w.json"), "--policy", "rr", "--set", "slice=1..40",
+        "--seeds", "1,2", "--search", "24", "--best", "turnaround",
+    )  # fmt: skip
+    one = schedlab(*call, "--workers", "1", "--out", str(tmp_path / "one"), "--json")
+    assert one.returncode == 0, one.stderr
+    told = json.loads(one.stdout)
+    searched, places = told["search"], told["scenes"][0]["setups"]
+    assert (searched["runs"], searched["setups"], searched["grid_setups"]) == (24, 12, 40)
+    assert searched["best"]["settings"] == places[0]["settings"]
+    assert searched["again"]["seeds"] == [3, 4]
+    assert len(places) == 12
+    again = schedlab(*call, "--workers", "2", "--out", str(tmp_path / "two"), "--json")
+    assert json.loads(again.stdout)["scenes"] == told["scenes"]
+    there = schedlab(*call, "--out", str(tmp_path / "one"))
+    assert "Searched: 12 setups, 24 runs; the full grid has 40 setups, 80 runs." in there.stdout
+    assert "again with seeds 3 to 4" in there.stdout
+
+
+def test_a_search_asks_for_one_thing_to_be_best_for(tmp_path: Path, schedlab: Command) -> None:
+    (tmp_path / "w.json").write_text(WORKLOAD)
+    call = (
+        "sweep", "--workload", str(tmp_path / "w.json"), "--policy", "rr", "--set", "slice=1..40",
+        "--search", "24",
+    )  # fmt: skip
+    for more, words in (
+        ((), "--search: for what? Add --best METRIC"),
+        (("--best", "turnaround", "--cpus", "1,2"), "search for one at a time"),
+    ):
+        found = schedlab(*call, *more)
+        assert (found.returncode, found.stdout) == (2, "")
+        assert words in found.stderr
+    dry = schedlab(*call, "--best", "turnaround", "--dry-run")
+    assert "at most 24 setups with 1 seed each, of 40 in the full grid" in dry.stdout
