@@ -65,10 +65,24 @@ POLICY_FUNCTION uint32_t place_fewest(const scheduler_t *scheduler, const task_t
     return best;
 }
 
-/* An idle CPU (the lowest of several), if a task waits for the one that `cpu` runs. */
+/*
+ * Does `cpu`, which runs a task, look through all queues at this tick? That takes the longer the
+ * more there are, and each CPU does it: so from 16 queues on a CPU does it at some of its ticks
+ * only, each CPU at others, and one look comes to 8 queues a tick, or 12 at most.
+ */
+#define QUEUES_A_TICK 8u
+
+POLICY_FUNCTION bool looks_around(const scheduler_t *scheduler, uint32_t cpu)
+{
+    uint32_t ticks = scheduler->queues / QUEUES_A_TICK;
+    return ticks <= 1 || (scheduler->queue[cpu]->now / scheduler->tick_ns + cpu) % ticks == 0;
+}
+
+/* An idle CPU (the lowest of several), if a task waits for the one that `cpu` runs. With many CPUs
+ * at some ticks only. */
 POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu)
 {
-    if (queue_waiting(scheduler->queue[cpu]) == 0)
+    if (queue_waiting(scheduler->queue[cpu]) == 0 || !looks_around(scheduler, cpu))
         return NO_CPU;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         if (queue_ready(scheduler->queue[other]) == 0)
@@ -80,11 +94,14 @@ POLICY_FUNCTION uint32_t push_to_idle(const scheduler_t *scheduler, uint32_t cpu
 /*
  * The CPU with the most tasks that may run (the lowest of several), if taking one
  * from it makes the two more even: it must have at least two more than `cpu`. So an
- * idle CPU leaves a task alone whose own CPU is about to run it.
+ * idle CPU leaves a task alone whose own CPU is about to run it. With many CPUs one
+ * that is not idle looks at some ticks only.
  */
 POLICY_FUNCTION uint32_t balance_longest(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
     uint32_t longest = NO_CPU;
+    if (!idle && !looks_around(scheduler, cpu))
+        return NO_CPU;
     uint32_t most = idle ? 1 : queue_ready(scheduler->queue[cpu]) + 1;
     for (uint32_t other = LOOP_START(0); other < scheduler->queues && LOOP_GUARD; other++) {
         const run_queue_t *queue = scheduler->queue[other];

@@ -479,6 +479,41 @@ static void tasks_that_are_held_make_no_cpu_look_for_them(void)
           1); /* one of the four may run: as many as on CPU 2 */
 }
 
+/* Of 64 CPUs at work each looks for a task to take at one tick of 8, 8 CPUs at each; an idle one
+ * always. */
+static void of_many_cpus_each_looks_around_in_its_turn(void)
+{
+    enum { MANY = 64, TICKS = MANY / QUEUES_A_TICK };
+    static struct scheduler many = {.cpus = MANY, .queues = MANY, .tick_ns = 1000000};
+    static struct run_queue own[MANY];
+    for (uint32_t cpu = 0; cpu < MANY; cpu++) {
+        many.queue[cpu] = &own[cpu];
+        own[cpu].running = 1;
+    }
+    own[5].queued = 3;
+    uint32_t looks[MANY] = {0};
+    for (uint32_t tick = 0; tick < TICKS; tick++) {
+        uint32_t together = 0;
+        for (uint32_t cpu = 0; cpu < MANY; cpu++) {
+            own[cpu].now = tick * many.tick_ns + cpu; /* its tick may be a bit late */
+            bool looked = cpu != 5 && balance_longest(&many, cpu, false) == 5;
+            looks[cpu] += looked;
+            together += looked;
+            check(cpu == 5 || balance_longest(&many, cpu, true) == 5);
+        }
+        check(together == QUEUES_A_TICK || together == QUEUES_A_TICK - 1);
+    }
+    own[9].running = 0;
+    uint32_t pushed = 0;
+    for (uint32_t tick = 0; tick < TICKS; tick++) {
+        own[5].now = tick * many.tick_ns;
+        pushed += push_to_idle(&many, 5) == 9;
+    }
+    check(pushed == 1);
+    for (uint32_t cpu = 0; cpu < MANY; cpu++)
+        check(looks[cpu] == (cpu == 5 ? 0 : 1));
+}
+
 int main(void)
 {
     run_test(a_task_becomes_known_when_it_is_queued);
@@ -495,5 +530,6 @@ int main(void)
     run_test(a_place_where_the_task_may_not_run_is_found);
     run_test(an_urgent_task_preempts_all_that_are_not);
     run_test(tasks_that_are_held_make_no_cpu_look_for_them);
+    run_test(of_many_cpus_each_looks_around_in_its_turn);
     return 0;
 }

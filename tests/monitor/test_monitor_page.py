@@ -215,8 +215,8 @@ def test_a_lesson_asks_when_the_moment_that_it_sought_is_shown(browser: Browser)
     stand_in = StandIn(systems=1, lesson=lesson, abilities=able)
     made = stand_in.made[0]
 
-    def decide(_: int = 0) -> None:
-        if made.paused:
+    def decide(duration: int) -> None:
+        if duration and made.paused:
             made.note_decision(0, made.processes[1], [], 0, "")
 
     def go_on() -> None:
