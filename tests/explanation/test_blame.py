@@ -272,6 +272,8 @@ def test_people_read_it(recorded: Path) -> None:
         (["--task", "strange"], "no process is called 'strange'"),
         (["--path", "strange"], "no process is called 'strange'"),
         (["--from", "2s", "--to", "1s"], "--to is before --from"),
+        (["--at", "1s", "--to", "2s"], "leave out --from, --to"),
+        (["--at", "1s", "--policy", "rr"], "not in one wait; give --from"),
         (["--policy", "rr,mlfq"], "name one"),
         (["--without", "strange"], "no process is called 'strange'"),
     ],
@@ -280,3 +282,9 @@ def test_what_cannot_be_is_refused(recorded: Path, words: list[str], why: str) -
     done = explained(recorded, *words)
     assert isinstance(done.exception, WrongUsage)
     assert why in str(done.exception)
+
+
+def test_a_kind_that_is_none_is_refused(recorded: Path) -> None:
+    done = explained(recorded, "--kind", "turn,sleep")
+    assert done.exit_code == 2
+    assert "'sleep' is none of response, wake-up, turn, blocked" in done.output

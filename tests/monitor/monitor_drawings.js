@@ -258,7 +258,7 @@ function add(system, settings) {
     window.socket.say({
         type: "hello", version: "1", policies, palette: [], window_ns: 10e9, cpus_max: {},
         systems: [...made].map(([name, { running, policy, slice_ns }]) => ({
-            system: name, title: `System ${name}`, machine: "sim", cpus: running.length, tick_ns: slice_ns, repeatable: true,
+            system: name, title: `System ${name}`, machine: "sim", cpus: running.length, tick_ns: slice_ns, repeatable: true, no_blame: "",
             abilities: [], setup: { machine: "sim", policy },
         })),
     });

@@ -371,6 +371,7 @@ class StandIn:
     """Frames are sent."""
     abilities: tuple[str, ...] = ABILITIES
     no_branches: str = ""
+    no_blame: str = ""
     end_ns: int | None = None
     """As of a recording."""
     lesson: dict[str, Any] | None = None
@@ -466,6 +467,7 @@ class StandIn:
                 "tick_ns": TICK,
                 "repeatable": True,
                 "no_branches": self.no_branches,
+                "no_blame": self.no_blame,
                 "end_ns": self.end_ns,
                 "abilities": self.abilities,
                 "setup": made.setup,
@@ -625,6 +627,38 @@ class StandIn:
             "parts": parts,
             "idle_elsewhere_ns": 0,
         }
+
+    def do_blame(self, made: MadeUpSystem, message: dict[str, Any]) -> dict[str, Any]:
+        parts = [
+            {"words": words, "pid": pid, "cause": cause, "times": 2, "duration_ns": length * TICK}
+            for words, pid, cause, length in (
+                ("hog 7 ran on CPU 1", 7, "ran", 3),
+                ("CPU 1 was in the scheduler", 0, "scheduler", 1),
+            )
+        ]
+        wait = {
+            "kind": "wake-up",
+            "begin_ns": 5 * TICK,
+            "end_ns": 9 * TICK,
+            "duration_ns": 4 * TICK,
+            "parts": parts,
+            "idle_elsewhere": [{"cpu": 0, "duration_ns": TICK}],
+            "choices": [{"time_ns": 9 * TICK, "cpu": 1, "words": "it was picked: level 2"}],
+            "choices_before": 3,
+        }
+        return {
+            "pid": message["pid"],
+            "begin_ns": 0,
+            "end_ns": made.now,
+            "waits": 2,
+            "waited_ns": 5 * TICK,
+            "beside_idle_ns": TICK,
+            "wakeups_untold": False,
+            "longest": [wait],
+        }
+
+    def do_look(self, made: MadeUpSystem, message: dict[str, Any]) -> int:
+        return int(message["time_ns"])
 
     def do_record(self, made: MadeUpSystem, message: dict[str, Any]) -> str | None:
         made.recording = "runs/monitor-1" if message["on"] else ""

@@ -43,6 +43,8 @@ OWN_WORDS = "The task with the strangest name is next."
 SITE: list[str] = []
 """Its address, while it is served."""
 TELEPHONE, DESKTOP, PROJECTOR = (390, 844), (1280, 900), (1920, 1080)
+LAST_ROW = 12
+"""Pixels from a time line's foot up to its last row."""
 TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -324,6 +326,38 @@ def test_each_process_has_a_row_and_one_that_starves_is_told(browser: Browser) -
         assert len(drawn(page)["processes"]) == 6
         page.locator(".row.starves").wait_for()
         assert page.locator(".row.starves").count() == 1
+
+
+def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
+    """A process's row, where it does not run; where it does, it is chosen, and no more."""
+    with shown(browser, "timeline,waits", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
+        play(page, 3)
+        found = page.evaluate(
+            """async () => {
+                lab.view.fit();
+                await lab.drawn();
+                const { module } = lab.panels.get("timeline-a");
+                const state = lab.stateOf("a");
+                const { begin, end, pid } = state.runs[0];
+                const row = module.canvas.drawn.processes.at(-1);
+                const runs = [...pid].indexOf(row);
+                const waits = [...pid].findIndex((each, at) => at > runs && each !== row);
+                const middle = (at) => (begin[at] + end[at]) / 2;
+                return { row, range: module.canvas.drawn, times: [middle(waits), middle(runs)] };
+            }"""
+        )
+        box = page.locator(".timeline canvas").bounding_box()
+        assert box
+        span, left = found["range"]["end"] - found["range"]["begin"], found["range"]["left"]
+        for time_ns in found["times"]:
+            part = (time_ns - found["range"]["begin"]) / span
+            across = box["x"] + left + part * (box["width"] - left)
+            page.mouse.click(across, box["y"] + box["height"] - LAST_ROW)
+            page.evaluate("() => lab.drawn()")
+        asked = [each for each in page.evaluate("() => lab.asked") if each["do"] == "blame"]
+        assert [each["pid"] for each in asked] == [found["row"]]
+        pixel = span / (box["width"] - left)
+        assert asked[0]["at_ns"] == pytest.approx(found["times"][0], abs=2 * pixel)
 
 
 def test_columns_are_those_of_which_the_policy_makes_use(browser: Browser) -> None:

@@ -539,6 +539,50 @@ def test_what_if_from_here(browser: Browser) -> None:
         assert panel(page, "policy").locator(".what-if-why").inner_text() == "QEMU"
 
 
+def test_waits_are_taken_apart(browser: Browser) -> None:
+    shown = tuple(name for name in DRAWINGS if name != "waits")
+    with StandIn(systems=1) as stand_in, opened(browser, stand_in, folded=shown) as page:
+        here = panel(page, "waits")
+        here.locator(".waits-choice button").first.click()
+        here.get_by_label("Which waits").select_option(label="for another process")
+        here.get_by_text("Take apart").click()
+        asked = sent(page, stand_in, "blame")
+        assert (asked["system"], asked["kinds"], asked["at_ns"]) == ("a", ["blocked"], None)
+        here.get_by_text("2 waits, 50.0 ms in all, 10.0 ms of it while a CPU idled").wait_for()
+        told = here.locator(".blame-wait").inner_text().replace("\xa0", " ")
+        for words in (
+            *("0.050000 s, after a wake-up: 40.0 ms", "hog 7 ran on CPU 1", "75.0 %", "25.0 %"),
+            *("all of it", "100.0 %", "CPU 0 idled for 10.0 ms", "1 of 4 choices", "level 2"),
+        ):
+            assert words in told
+        exact = here.locator(".blame-sum .waits-time").get_attribute("title")
+        assert exact == "40,000,000 ns"
+        here.get_by_text("Show its beginning").click()
+        assert sent(page, stand_in, "look") == {"system": "a", "time_ns": 50_000_000}
+        until(page, "document.activeElement.closest('.panel')?.dataset.panel === 'policy'")
+        here.locator(".waits-moment.link").first.focus()
+        page.keyboard.press("Enter")
+        asked = sent(page, stand_in, "blame", 2)
+        assert asked["kinds"] == ["response", "wake-up", "turn", "blocked"]
+        assert asked["at_ns"] >= 0
+        here.get_by_text("s it waited:").wait_for()
+        stand_in.refusals["blame"] = "it is kept no more"
+        here.get_by_text("Take apart").click()
+        here.get_by_text("it is kept no more").wait_for()
+
+
+def test_where_no_wait_can_be_taken_apart_it_is_said(browser: Browser) -> None:
+    with StandIn(systems=1, no_blame="not here") as stand_in:
+        shown = tuple(name for name in DRAWINGS if name != "waits")
+        with opened(browser, stand_in, folded=shown) as page:
+            here = panel(page, "waits")
+            here.locator(".waits-choice button").first.click()
+            here.get_by_text("not here").wait_for()
+            assert here.get_by_text("Take apart").is_hidden()
+            here.locator(".waits-list .waits-moment").first.wait_for()
+            assert here.locator(".waits-moment.link").count() == 0
+
+
 def test_a_place_in_a_recording_is_gone_to(browser: Browser) -> None:
     with StandIn(systems=1, end_ns=4_000_000_000) as stand_in, opened(browser, stand_in) as page:
         place = page.get_by_label("Place in the recording")

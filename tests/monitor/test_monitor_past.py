@@ -298,6 +298,8 @@ def test_what_is_asked_of_a_group_goes_to_its_processes() -> None:
         assert explained["pid"] == processes["pid"][-1]
         with pytest.raises(Refused, match="no process 999999"):
             await table.do("explain", pid=999999)
+        blamed = await table.do("blame", pid=processes["pid"][-1], kinds=["response", "turn"])
+        assert blamed["end_ns"] == frame["now_ns"]
         await table.do("window", seconds=0.25)
         await table.page.frame(lambda frame: frame["metrics"]["window_ns"] == 250_000_000)
 

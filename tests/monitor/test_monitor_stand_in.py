@@ -23,6 +23,7 @@ import monitor_stand_ins as played
 from schedlab.monitor.commands import perform
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.session import Session
+from test_monitor_blame import blames_of_all
 
 Shape = dict[str, set[str]]
 """Types, by the way to a value: such as ".cpus[].queue[][0]"."""
@@ -81,7 +82,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """What a session said: by the kind of message."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("schedlab.paths.RUNS", tmp_path_factory.mktemp("runs"))
-        return asyncio.run(asyncio.wait_for(_said(), 60))
+        said = asyncio.run(asyncio.wait_for(_said(), 60))
+        return {**said, "blame": blames_of_all()}
 
 
 async def _said() -> dict[str, list[Any]]:
@@ -141,10 +143,11 @@ def made() -> dict[str, list[Any]]:
         "hello": [stand_in.hello()],
         "frame": [*frames, system.history()],
         "explain": [stand_in.do_explain(system, {"pid": pid})],
+        "blame": [stand_in.do_blame(system, {"pid": pid})],
     }
 
 
-@pytest.mark.parametrize("kind", ["hello", "frame", "explain"])
+@pytest.mark.parametrize("kind", ["hello", "frame", "explain", "blame"])
 def test_the_stand_in_says_what_a_session_says(
     made: dict[str, list[Any]], real: dict[str, list[Any]], kind: str
 ) -> None:

@@ -30,16 +30,17 @@ if TYPE_CHECKING:
 
 TIME = Parsed("TIME", parse_time)
 ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
-_KINDS = ("response", "wake-up", "turn", "blocked")
 _SHARES_SHOWN = 8
 _CHOICES_SHOWN = 5
 
 
 def _kinds(text: str) -> tuple[str, ...]:
+    from schedlab.explanation.waits import KINDS
+
     found = tuple(text.split(","))
     for kind in found:
-        if kind not in _KINDS:
-            raise ValueError(f"'{kind}' is none of {', '.join(_KINDS)}")
+        if kind not in KINDS:
+            raise ValueError(f"'{kind}' is none of {', '.join(KINDS)}")
     return found
 
 
@@ -49,11 +50,12 @@ class Options:
 
     run: Path
     task: str | None
-    kinds: tuple[str, ...]
+    kinds: tuple[str, ...] | None
     worst: int
     percentile: float | None
     begin_ns: int | None
     end_ns: int | None
+    at_ns: int | None
     by: str
     path: str | None
     without: tuple[str, ...]
@@ -68,11 +70,9 @@ class Options:
 @click.option(
     "--kind",
     "kinds",
-    default="response,wake-up,turn",
-    show_default=True,
     type=Parsed("KINDS", _kinds),
-    help="Which waits: from the fork to the first run, from a wake-up on, between two turns; and blocked, of a process"
-    " that waits for another one.",
+    help="Which waits: response, from the fork to the first run; wake-up, from a wake-up on; turn, between two turns;"
+    " and blocked, of a process that waits for another one. If not given, all but blocked.",
 )
 @click.option(
     "--worst",
@@ -90,6 +90,7 @@ class Options:
     "--from", "begin_ns", type=TIME, help="Only waits that begin from this time on: 1.2s."
 )
 @click.option("--to", "end_ns", type=TIME, help="Only those that begin until then.")
+@click.option("--at", "at_ns", type=TIME, help="Only those that go on at this time: 751.7ms.")
 @click.option(
     "--by",
     default="group",
@@ -136,10 +137,14 @@ def explain(options: Options) -> None:
     """
     from schedlab.explanation.explained import Asked
     from schedlab.explanation.explained import explain as take_apart
+    from schedlab.explanation.waits import QUEUED
     from schedlab.tables import open_run
     from schedlab.toolchain.policies import known_policies
 
     begin, end = options.begin_ns, options.end_ns
+    policy = options.policies[0] if options.policies else None
+    instead = Instead(options.without, policy, options.attributes)
+    _check_at(options, instead)
     if begin is not None and end is not None and end < begin:
         raise WrongUsage("--to is before --from: no wait begins in that time")
     if len(options.policies) > 1:
@@ -148,20 +153,39 @@ def explain(options: Options) -> None:
     if options.path is not None:
         _show_path(opened.trace, options.path, options.as_json)
         return
+    kinds = options.kinds or QUEUED
     asked = Asked(
-        options.task, options.kinds, options.worst, options.percentile, begin, end, options.by
+        options.task,
+        kinds,
+        options.worst,
+        options.percentile,
+        begin,
+        end,
+        options.at_ns,
+        options.by,
     )
     found = take_apart(opened.trace, asked, known_policies())
-    policy = options.policies[0] if options.policies else None
-    instead = Instead(options.without, policy, options.attributes)
     if options.as_json:
-        again = _again(opened, options, instead, found) if instead else None
+        again = _again(opened, options, kinds, instead, found) if instead else None
         otherwise = {"otherwise": again.to_dict()} if again else {}
         echo_json({**found.to_dict(), **otherwise})
         return
     _show(found, options.by)
     if instead:
-        _show_again(_again(opened, options, instead, found), options.by)
+        _show_again(_again(opened, options, kinds, instead, found), options.by)
+
+
+def _check_at(options: Options, instead: Instead) -> None:
+    if options.at_ns is None:
+        return
+    if options.begin_ns is not None or options.end_ns is not None:
+        raise WrongUsage(
+            "--at: waits that go on then may begin at any time; leave out --from, --to"
+        )
+    if instead:
+        raise WrongUsage(
+            "--at: what is run again is compared from a time on, not in one wait; give --from in its place"
+        )
 
 
 @dataclass(frozen=True)
@@ -176,13 +200,15 @@ class Again:
         return {"what": self.title, "how": self.how, "waiting": self.difference.to_dicts()}
 
 
-def _again(opened: Run, options: Options, instead: Instead, found: Explained) -> Again:
+def _again(
+    opened: Run, options: Options, kinds: Sequence[str], instead: Instead, found: Explained
+) -> Again:
     from schedlab.explanation.difference import confirmed, difference
 
     begin_ns = opened.window.begin_ns if options.begin_ns is None else options.begin_ns
     with rerun(opened, instead, options.begin_ns) as done:
         compared = difference(
-            done.unchanged, done.changed, options.kinds, options.task, begin_ns, options.by
+            done.unchanged, done.changed, kinds, options.task, begin_ns, options.by
         )
     because_of = [
         found.names.called(life, options.by)
@@ -226,7 +252,8 @@ def _show(found: Explained, by: str) -> None:
         if found.beside_idle_ns
         else ""
     )
-    tell(f"{found.waits:,} waits, {duration(found.waited_ns)} in all{beside}.")
+    waits = "1 wait" if found.waits == 1 else f"{found.waits:,} waits"
+    tell(f"{waits}, {duration(found.waited_ns)} in all{beside}.")
     if len(found.delays):
         print_whole(_delays_table(found.delays, by))
     for number, each in enumerate(found.longest, 1):
@@ -284,10 +311,7 @@ def _show_choices(choices: Sequence[Choice], names: Names) -> None:
     if hidden > 0:
         tell(f"        of {len(choices)} choices meanwhile, the last {_CHOICES_SHOWN}:")
     for choice in choices[-_CHOICES_SHOWN:]:
-        about = names[choice.life] if choice.life is not None else "no process"
-        why = f": {choice.words}" if choice.words else ""
-        picked = "" if choice.waiting is None else f" was picked, {choice.waiting} waited"
-        tell(f"        {choice.time_ns / 1e6:,.4f} ms, CPU {choice.cpu}: {about}{picked}{why}")
+        tell(f"        {choice.time_ns / 1e6:,.4f} ms, CPU {choice.cpu}: {choice.told(names)}")
 
 
 def _show_path(trace: Trace, task: str, as_json: bool) -> None:

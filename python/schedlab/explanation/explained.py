@@ -13,7 +13,14 @@ from schedlab.explanation.blame import Blame, Blames
 from schedlab.explanation.delays import delays
 from schedlab.explanation.occupancy import IDLE
 from schedlab.explanation.reasons import Choice, Choices
-from schedlab.explanation.waits import Wait, beyond_percentile, select_waits, waits_of
+from schedlab.explanation.waits import (
+    QUEUED,
+    Wait,
+    beyond_percentile,
+    going_on_at,
+    select_waits,
+    waits_of,
+)
 from schedlab.explanation.words import Names, Share, described
 from schedlab.metrics.untold import wakeups_untold
 from schedlab.metrics.window import measured_window
@@ -28,7 +35,7 @@ class Asked:
 
     task: str | None = None
     """A PID, a name or a group; None: all processes."""
-    kinds: Sequence[str] = ("response", "wake-up", "turn")
+    kinds: Sequence[str] = QUEUED
     worst: int = 5
     """So many of the longest are taken apart one by one."""
     percentile: float | None = None
@@ -36,6 +43,8 @@ class Asked:
     begin_ns: int | None = None
     """Only waits that begin from here on; None: where what is measured begins."""
     end_ns: int | None = None
+    at_ns: int | None = None
+    """Only waits that go on at this time, whenever they began."""
     by: str = "group"
     """What `delays` adds up: group, name or pid."""
 
@@ -81,6 +90,7 @@ class Explained:
             "longest": [
                 {
                     "process": each.name,
+                    "pid": self.names.pid(each.wait.life),
                     **asdict(each.wait),
                     "duration_ns": each.wait.duration_ns,
                     "parts": [self._told(share) for share in each.shares],
@@ -94,21 +104,33 @@ class Explained:
         }
 
     def _told(self, share: Share) -> dict[str, Any]:
-        return {**asdict(share), "cause": share.cause.value, "chain": list(share.chain)}
+        return {
+            **asdict(share),
+            "cause": share.cause.value,
+            "chain": list(share.chain),
+            "pid": None if share.life is None else self.names.pid(share.life),
+        }
 
 
-def explain(trace: Trace, asked: Asked, known: Mapping[str, Policy]) -> Explained:
-    """Takes the waits of a trace apart. `known`: policies, for the words of their decisions.
+def explain(
+    trace: Trace, asked: Asked, known: Mapping[str, Policy], tables: TraceTables | None = None
+) -> Explained:
+    """Takes the waits of a trace apart. `known`: policies, for the words of their decisions; `tables`: those of the
+    trace, if there are any already.
 
     Raises WrongUsage if it has no process that `asked` names.
     """
-    tables = TraceTables(trace)
+    tables = tables or TraceTables(trace)
     blames, choices = Blames(tables), Choices(tables, known)
     window = measured_window(trace)
     begin_ns = window.begin_ns if asked.begin_ns is None else asked.begin_ns
     end_ns = window.end_ns if asked.end_ns is None else asked.end_ns
     lives = tables.lives_of(asked.task) if asked.task else None
+    if asked.at_ns is not None:
+        begin_ns, end_ns = trace.begin_ns, asked.at_ns
     found = select_waits(tables, lives, asked.kinds, begin_ns, end_ns)
+    if asked.at_ns is not None:
+        found = going_on_at(found, asked.at_ns)
     if asked.percentile is not None:
         found = beyond_percentile(found, asked.percentile)
     names = Names(tables)

@@ -12,6 +12,7 @@ import polars as pl
 
 from schedlab.explanation.blame import Blame
 from schedlab.explanation.waits import Wait
+from schedlab.explanation.words import Called
 from schedlab.metrics.tables import duration
 from schedlab.tables.trace_tables import TraceTables
 from schedlab.toolchain.policies import Policy
@@ -30,6 +31,12 @@ class Choice:
     """How many waited; None: it is a remark."""
     words: str
     """Why; "": the policy does not say."""
+
+    def told(self, names: Called) -> str:
+        """It as a clause: "typist 7 was picked, 2 waited: level 2"."""
+        about = names[self.life] if self.life is not None else "no process"
+        picked = "" if self.waiting is None else f" was picked, {self.waiting} waited"
+        return f"{about}{picked}{f': {self.words}' if self.words else ''}"
 
 
 class Choices:

@@ -68,6 +68,11 @@ def waits_of(found: pl.DataFrame) -> list[Wait]:
     ]
 
 
+def going_on_at(found: pl.DataFrame, at_ns: int) -> pl.DataFrame:
+    """Those that go on at a time: one that ends then does not."""
+    return found.filter((pl.col("begin_ns") <= at_ns) & (at_ns < pl.col("end_ns")))
+
+
 def beyond_percentile(found: pl.DataFrame, percentile: float) -> pl.DataFrame:
     """Those that are as long as the percentile of their kind, or longer."""
     least = pl.col("duration_ns").quantile(percentile / 100, "lower").over("kind")

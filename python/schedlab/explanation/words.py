@@ -53,6 +53,10 @@ class Names:
         """Its group, name or pid, as text."""
         return str(self._table[by][life])
 
+    def pid(self, life: int) -> int:
+        """Its PID."""
+        return int(self._table["pid"][life])
+
     def __getitem__(self, life: int) -> str:
         return self._names[life]
 

@@ -14,6 +14,7 @@ from typing import Any
 from schedlab.display.names import all_visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor import worker
+from schedlab.monitor.blamed import Question
 from schedlab.monitor.branching import Change, what_if
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
@@ -238,6 +239,18 @@ async def _perfetto(session: Session, each: Watched, message: Message) -> str:
     return session.publish(await each.export(session.scratch))
 
 
+async def _blame(session: Session, each: Watched, message: Message) -> dict[str, Any]:
+    kinds = message.get("kinds")
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+        raise WrongUsage(f"kinds: a list of kinds of waits is expected, not {kinds!r}")
+    time_ns = min(max(whole(message, "time_ns"), 0), each.now_ns)
+    at_ns = None if message.get("at_ns") is None else whole(message, "at_ns")
+    begin_ns = max(time_ns - session.window_ns, 0)
+    question = Question(whole(message, "pid"), kinds, time_ns, begin_ns, at_ns)
+    found = await each.blame(session.scratch, question, session.choices.catalogue)
+    return all_visible(found)
+
+
 _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
     "policy": _policy,
     "tunable": _tunable,
@@ -251,6 +264,7 @@ _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
     "seek": _seek,
     "restart": _restart,
     "perfetto": _perfetto,
+    "blame": _blame,
 }
 
 

@@ -61,6 +61,8 @@ class Followed:
         """What has been asked to run, in that order, for a recording's title."""
         self.lock = asyncio.Lock()
         """Held while the system does something: one thing at a time."""
+        self.blaming = asyncio.Lock()
+        """Held while waits of it are taken apart."""
         self._reset()
 
     def _reset(self) -> None:

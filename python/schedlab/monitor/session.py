@@ -252,6 +252,7 @@ class Session:
             "tick_ns": header.tick_ns if header else each.setup.tick_ns,
             "repeatable": bool(system and system.repeatable),
             "no_branches": system.no_branches if system else "it has not begun yet",
+            "no_blame": "",
             "end_ns": each.paced.end_ns if each.is_paced else None,
             "abilities": sorted(ability.value for ability in system.abilities) if system else [],
             "setup": _told(each.setup),

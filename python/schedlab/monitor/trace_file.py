@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
 
@@ -70,6 +70,10 @@ class TraceFile:
         shutil.copyfile(self.path, path)
         with path.open("ab") as file:
             file.write(self._ends().tobytes())
+
+    def reach(self, time_ns: int) -> None:
+        """It is at least so late, though nothing may have happened since."""
+        np.maximum(self._latest, time_ns, out=self._latest)
 
     def finish(self) -> None:
         """Ends the trace on all CPUs that have not ended, at one time. Twice is once."""
@@ -217,13 +221,41 @@ class Recent:
         """Returns what stands before the first record that is kept; None: nothing, it is the trace's first."""
         return self._before.opening(own) if self.begin else None
 
-    def write(self, path: Path, own: frozenset[int], span_ns: int = _SPAN_NS) -> None:
-        """Writes a trace of what is kept of a time up to now. `own`: as of Standing.opening."""
-        standing = deepcopy(self._before)
+    def write(
+        self,
+        path: Path,
+        own: frozenset[int],
+        span_ns: int = _SPAN_NS,
+        until_ns: int | None = None,
+    ) -> None:
+        """Writes a trace of what is kept of a time up to now, or up to `until_ns`. `own`: as of Standing.opening.
+
+        ValueError: nothing is kept of then.
+        """
         parts = [part for _, part in self._parts]
+        if until_ns is not None:
+            parts = list(_until(until_ns, parts))
+        if not parts:
+            raise ValueError(f"nothing is kept of the time up to {until_ns} ns")
+        standing = deepcopy(self._before)
         while len(parts) > 1 and parts[0]["time"][-1] + span_ns < parts[-1]["time"][-1]:
             standing.apply(parts.pop(0))
         opening = standing.opening(own) if standing.count else None
         with TraceFile(path, self.header, opening) as file:
             for part in parts:
                 file.add(part)
+            if until_ns is not None:
+                file.reach(until_ns)
+
+
+def _until(time_ns: int, parts: Iterable[Records]) -> Iterator[Records]:
+    """What was known at a time: all before the first record that is later. Texts are whole."""
+    for part in parts:
+        later = part["time"] > time_ns
+        at = int(later.argmax()) if later.any() else len(part)
+        while _goes_on(part, at):
+            at += 1
+        if at:
+            yield part[:at]
+        if at < len(part):
+            return

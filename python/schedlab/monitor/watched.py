@@ -9,13 +9,16 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from schedlab.machines.outcome import Outcome
+from schedlab.monitor.blamed import Question, blamed
 from schedlab.monitor.followed import Followed
 from schedlab.monitor.rates import Rate
 from schedlab.monitor.system import Ability, Life, Refused, Setup, Status, System
 from schedlab.monitor.tape import Request, Tape
+from schedlab.toolchain.policies import Catalogue
+from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.format import AttributeKind
 
 T = TypeVar("T")
@@ -259,6 +262,20 @@ class Watched(Followed):
         old = file.with_name(f"{self.letter}-{self._exports - _EXPORTS_MAX}{file.suffix}")
         old.unlink(missing_ok=True)
         return file
+
+    async def blame(self, folder: Path, question: Question, known: Catalogue) -> dict[str, Any]:
+        """Takes waits apart (blamed), one question after the other: each holds what is kept of the trace once more."""
+        async with self.blaming:
+            tape = self._whole_tape("explain")
+            assert self.system
+            place = folder / f"{self.letter}-waits.bin"
+            try:
+                tape.recent.write(place, self.system.own_pids, TIME_MAX, question.time_ns)
+                return await asyncio.to_thread(blamed, place, question, known)
+            except ValueError as error:
+                raise Refused(str(error)) from None
+            finally:
+                place.unlink(missing_ok=True)
 
     def _whole_tape(self, purpose: str) -> Tape:
         if self.system is None or self.tape is None:

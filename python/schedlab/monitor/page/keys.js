@@ -89,7 +89,8 @@ function withPanel(act) {
     if (name) act(name);
 }
 
-function focusPanel(name, system) {
+/** Has a panel in sight, and the focus in it. @param {string} name @param {string} system */
+export function focusPanel(name, system) {
     if (enlarged() && enlarged() !== name) enlarge(enlarged());
     if (isFolded(name)) fold(name);
     const panel = document.getElementById(`${name}-${system}`);

@@ -51,8 +51,8 @@ export const PANELS = [
         name: "waits",
         key: "7",
         title: "Waiting, explained",
-        about: "What ran while the chosen process waited.",
-        help: "Only time spent runnable counts. Time in which another CPU idled is summed apart.",
+        about: "What ran while the chosen process waited; single waits, taken apart.",
+        help: "Above, only time spent runnable counts, and time in which another CPU idled is summed apart. A wait that is taken apart is one until the process runs, over all CPUs; through a process that it is blocked for, it is told what that one did. Its parts add up to it, to the nanosecond.",
     },
     {
         name: "decisions",

@@ -154,6 +154,8 @@ export class SystemState {
         this.missed = 0;
         /** @type {number} of the process that is selected; 0: none */
         this.selected = 0;
+        /** @type {number | null} a moment at which a user wonders why the selected one waited; it is asked once */
+        this.wondered_ns = null;
         this.rows = null;
     }
 
@@ -349,9 +351,12 @@ export function subscribe(system, listener) {
  * Selects a process everywhere.
  * @param {string} system
  * @param {number} pid 0: none
+ * @param {number | null} [at_ns] a moment at which it waited: that wait is taken apart
  */
-export function select(system, pid) {
-    stateOf(system).selected = pid;
+export function select(system, pid, at_ns = null) {
+    const state = stateOf(system);
+    state.selected = pid;
+    state.wondered_ns = at_ns;
     touch(system);
 }
 

@@ -18,6 +18,14 @@ export function dress(made, pid) {
     made.style.backgroundColor = pid > 0 ? colourOf(pid) : "";
 }
 
+/** @param {number} pid 0: none, a CPU idled @returns {HTMLElement} */
+export function marked(pid) {
+    const made = swatch();
+    if (pid) dress(made, pid);
+    else made.className = "swatch idle-swatch";
+    return made;
+}
+
 /** @returns {HTMLElement} a place for a process; `name` says which */
 export function process() {
     const made = element("span", { className: "process" }, swatch(), element("span", { className: "process-name" }));

@@ -109,15 +109,24 @@ export class ProcessLanes {
         });
     }
 
-    /** What is at a place. @param {import("../store.js").SystemState} state @param {number} below pixels below the CPUs */
-    find(state, below) {
+    /** What is at a place. @param {import("../store.js").SystemState} state @param {number} below pixels below the CPUs @param {number} time */
+    find(state, below, time) {
         const pid = this.pids[Math.floor((below - HEAD) / this.#row)];
         if (!pid) return null;
         const waits = this.#starving.get(pid);
         const lines = ["bar: runs; pale: waits for a CPU; line: blocked"];
         if (waits) lines.unshift(`starves: waits for ${duration(waits)}`);
-        return { title: named(state, pid), lines, pid, place: null };
+        if (runsAt(state, pid, time) || time > state.frame.now_ns) return { title: named(state, pid), lines, pid, place: null };
+        lines.push("press: the panel Waiting, explained, says why it did not run then");
+        return { title: named(state, pid), lines, pid, place: null, waits_ns: Math.round(time) };
     }
+}
+
+function runsAt({ runs }, process, time) {
+    return runs.some((track) => {
+        const at = track.firstAfter(time);
+        return at < track.length && track.begin[at] <= time && track.pid[at] === process;
+    });
 }
 
 function xOf({ left, right, begin, scale }, time) {

@@ -270,7 +270,7 @@ class Timeline {
         const { begin, end } = view.range();
         const { frame } = this.state;
         this.canvas.drawn = {
-            begin, end, bars, thin, live: view.live, lanes: this.#lanes.cpus, levels: this.#lanes.levels,
+            begin, end, left: this.#span.left, bars, thin, live: view.live, lanes: this.#lanes.cpus, levels: this.#lanes.levels,
             labels: this.labels.map(({ text }) => text), demotions: this.drawnEvents, processes: this.#processes.pids, focus: this.#walk.place, selected: this.state.selected,
         };
         const notes = [];
@@ -315,8 +315,8 @@ class Timeline {
 
     #press(event) {
         this.#hover(event);
-        const pid = this.#found()?.pid ?? 0;
-        select(this.state.id, pid === this.state.selected ? 0 : pid);
+        const { pid = 0, waits_ns: at = null } = this.#found() ?? {};
+        select(this.state.id, pid === this.state.selected && at === null ? 0 : pid, at);
     }
 
     #key(key) {

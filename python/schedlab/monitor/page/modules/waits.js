@@ -4,9 +4,10 @@
 // long other CPUs idled.
 
 import { ask } from "../connection.js";
-import { button, count, duration, element, moment, percent, setText } from "../elements.js";
+import { button, count, duration, element, moment, percent, setLabel, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
-import { dress, swatch } from "../swatch.js";
+import { dress, marked, swatch } from "../swatch.js";
+import { Blame } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
 
 const GAP_MS = 1000; // between two questions
@@ -35,7 +36,9 @@ class Waits {
         this.total = element("p", { className: "waits-total" });
         this.head = element("p", { className: "waits-head" });
         this.content = element("div", { className: "waits-content" });
-        panel.body.append(this.total, this.head, this.content);
+        this.blame = new Blame(panel, this.state);
+        panel.body.append(this.total, this.blame.element, this.head, this.content);
+        this.blame.about(0);
         panel.draws(() => this.#take());
     }
 
@@ -50,10 +53,19 @@ class Waits {
             this.#trouble = "";
             this.#asked_ms = -Infinity;
             this.#askedFor = selected;
+            this.blame.about(selected);
             this.#draw();
         }
+        this.#wonder();
         if (selected) this.#ask();
         else this.#draw();
+    }
+
+    /** A moment was pressed in the time line. */
+    #wonder() {
+        const { wondered_ns: at } = this.state;
+        this.state.wondered_ns = null;
+        if (at !== null) this.blame.ask(at);
     }
 
     #ask() {
@@ -81,6 +93,7 @@ class Waits {
         this.panel.note(selected ? named(this.state, selected) : "");
         // What a user is about to press must stay where it was.
         if (this.content.matches(":focus-within") && !this.#explanation) return;
+        if (this.#explanation && this.content.querySelector(".waits-list:hover, .waits-list :focus-visible")) return;
         if (!selected) this.#drawChoice(frame);
         else if (this.#explanation) this.#drawExplanation(this.#explanation, frame.metrics.window_ns);
         else this.#say(this.#trouble || "…");
@@ -154,7 +167,7 @@ class Waits {
             time: duration(time),
             part: percent(time / total, 0),
         };
-        return element("li", {}, mark(pid), ...Object.entries(cells).map(([key, text]) => cell(key, text)));
+        return element("li", {}, marked(pid), ...Object.entries(cells).map(([key, text]) => cell(key, text)));
     }
 
     #waitList(waits) {
@@ -164,12 +177,22 @@ class Waits {
             const drawn = bar(wait.parts, length, "waits-bar small");
             drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
             return element("li", {},
-                cell("moment", moment(wait.begin_ns)), cell("why", wait.why), cell("cpu", wait.cpu < 0 ? "" : `CPU ${wait.cpu}`),
+                this.#moment(wait), cell("why", wait.why), cell("cpu", wait.cpu < 0 ? "" : `CPU ${wait.cpu}`),
                 element("span", { className: "waits-lane" }, drawn), cell("time", duration(length)));
         });
         const list = element("ul", { className: "waits-list", tabIndex: 0 }, ...rows);
         list.setAttribute("aria-label", "Its last waits, the latest first");
         return list;
+    }
+
+    #moment({ begin_ns: begin }) {
+        const when = moment(begin);
+        if (!this.blame.able) return cell("moment", when);
+        const press = () => this.blame.ask(begin);
+        const made = element("button", { type: "button", className: "waits-moment link", textContent: when });
+        made.addEventListener("click", press);
+        setLabel(made, `Take the wait from ${when} on apart`);
+        return made;
     }
 }
 
@@ -185,16 +208,9 @@ function ofWindow(total, window) {
 function bar(parts, total, name) {
     const made = element("div", { className: name, "aria-hidden": "true" });
     for (const { pid, ran_ns: time } of parts) {
-        const part = mark(pid);
+        const part = marked(pid);
         part.style.width = `${(100 * time) / Math.max(total, 1)}%`;
         made.append(part);
     }
-    return made;
-}
-
-function mark(pid) {
-    const made = swatch();
-    if (pid) dress(made, pid);
-    else made.className = "swatch idle-swatch";
     return made;
 }

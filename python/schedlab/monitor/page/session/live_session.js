@@ -114,6 +114,7 @@ export class LiveSession {
         if (wanted === "history") return systems[0].history();
         if (wanted === "explain") return systems[0].explain(message.pid);
         if (wanted === "look" || (wanted === "step" && (message.back || systems.some(({ isBack }) => isBack)))) return this.#look(systems, message);
+        if (wanted === "blame") return this.#ask({ ...message, time_ns: systems[0].now });
         if (wanted === "branch") return this.#branch(systems[0], message);
         if (!STAYING.includes(wanted)) await this.#leavePast(systems, wanted);
         const { group, ...rest } = message;

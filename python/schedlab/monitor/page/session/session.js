@@ -240,6 +240,7 @@ function introduced(system) {
         machine, cpus, tick_ns,
         repeatable: machine === "sim",
         no_branches: "this page simulates: step back, and do otherwise from there",
+        no_blame: "To take single waits apart (for whom, on which CPU, by which choices) is for ./schedlab monitor, which has this page with a server; for a recorded run, ./schedlab explain does it, too.",
         end_ns: source.endNs,
         abilities: source.abilities,
         setup: { ...setup, files: [] },

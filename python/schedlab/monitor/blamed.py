@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Waits of a process that is watched, taken apart as `./schedlab explain` does (docs/explain.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab import trace
+from schedlab.errors import WrongUsage
+from schedlab.explanation import Asked, explain
+from schedlab.explanation.waits import KINDS
+from schedlab.monitor.system import Refused
+from schedlab.toolchain.policies import Catalogue, unknown
+
+_WORST = 8
+"""So many waits are taken apart."""
+_PARTS = 40
+"""So many parts of a wait are told one by one."""
+_CHOICES = 5
+_CPUS = 4
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which waits of a process are to be taken apart."""
+
+    pid: int
+    kinds: Sequence[str]
+    """As of `./schedlab explain`."""
+    time_ns: int
+    """The moment that is shown: what comes later is not known."""
+    begin_ns: int
+    """Those that begin from here on."""
+    at_ns: int | None
+    """In place of these: those that go on then."""
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise WrongUsage(unknown("kind of wait", kind, KINDS))
+
+
+def blamed(path: Path, question: Question, known: Catalogue) -> dict[str, Any]:
+    """The longest of these waits in a trace's file; docs/monitor.md has the fields. Refused: it has no such process."""
+    read = trace.read(path)
+    asked = Asked(
+        str(question.pid),
+        question.kinds,
+        _WORST,
+        begin_ns=question.begin_ns,
+        end_ns=read.end_ns,
+        at_ns=question.at_ns,
+    )
+    try:
+        found = explain(read, asked, known)
+    except WrongUsage:
+        raise Refused(f"no process {question.pid} has lived as far as the trace is kept") from None
+    told = found.to_dict()
+    return {
+        "pid": question.pid,
+        "begin_ns": question.begin_ns,
+        "end_ns": read.end_ns,
+        **{name: told[name] for name in ("waits", "waited_ns", "beside_idle_ns")},
+        "wakeups_untold": told["wakeups_untold"],
+        "longest": [
+            {
+                **{name: wait[name] for name in ("kind", "begin_ns", "end_ns", "duration_ns")},
+                "parts": _parts(wait["parts"]),
+                "idle_elsewhere": _idle(each.idle_elsewhere_ns),
+                "choices": [
+                    {
+                        "time_ns": choice.time_ns,
+                        "cpu": choice.cpu,
+                        "words": choice.told(found.names),
+                    }
+                    for choice in each.choices[-_CHOICES:]
+                ],
+                "choices_before": max(len(each.choices) - _CHOICES, 0),
+            }
+            for wait, each in zip(told["longest"], found.longest, strict=True)
+        ],
+    }
+
+
+def _idle(spent: Mapping[int, int]) -> list[dict[str, int]]:
+    """The other CPUs that idled longest."""
+    longest = sorted(spent, key=lambda cpu: -spent[cpu])[:_CPUS]
+    return [{"cpu": cpu, "duration_ns": spent[cpu]} for cpu in longest]
+
+
+def _parts(parts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """They add up to the wait; the shortest of many are one."""
+    told = [
+        {
+            "words": part["words"],
+            "pid": part["pid"] or 0,
+            "cause": part["cause"],
+            "times": part["parts"],
+            "duration_ns": part["duration_ns"],
+        }
+        for part in parts
+    ]
+    rest = told[_PARTS:]
+    if len(rest) < 2:
+        return told
+    summed = {
+        "words": f"{len(rest)} more",
+        "pid": 0,
+        "cause": "several",
+        "times": sum(part["times"] for part in rest),
+        "duration_ns": sum(part["duration_ns"] for part in rest),
+    }
+    return [*told[:_PARTS], summed]

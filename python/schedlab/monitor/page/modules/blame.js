@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// Single waits of the chosen process, taken apart as `./schedlab explain` does: which process ran on which
+// CPU, or was waited for and through it another one, until the parts add up to the wait; and what the policy
+// said of its choices meanwhile.
+
+import { announce, button, count, duration, element, percent, setText } from "../elements.js";
+import { focusPanel } from "../keys.js";
+import { marked, swatch } from "../swatch.js";
+import { moment6 } from "../drawing/run_finder.js";
+
+const PARTS_SEEN = 10;
+const KINDS = [
+    ["response,wake-up,turn", "for a CPU"],
+    ["blocked", "for another process"],
+];
+const AFTER = {
+    response: "after its fork", "wake-up": "after a wake-up", turn: "after a turn",
+    blocked: "blocked", found: "since before the trace",
+};
+
+export class Blame {
+    #pid = 0;
+    #asked = 0; // questions so far: only the last one's answer is shown
+
+    /** @param {import("../panel.js").Panel} panel @param {import("../store.js").SystemState} state */
+    constructor(panel, state) {
+        this.panel = panel;
+        this.state = state;
+        const options = KINDS.map(([value, textContent]) => element("option", { value, textContent }));
+        this.kinds = element("select", { "aria-label": "Which waits" }, ...options);
+        const press = () => this.ask(null);
+        const act = button("wait", "Take its longest waits apart, part by part", press, "Take apart");
+        this.line = element("div", { className: "blame-line" }, "Longest waits", this.kinds, act);
+        this.why = element("p", { className: "blame-why" });
+        this.head = element("p", { className: "blame-head" });
+        this.list = element("div", { className: "blame-list" });
+        this.found = element("div", { className: "blame-found" }, this.head, this.list);
+        this.element = element("section", { "aria-label": "Waits taken apart" }, this.line, this.why, this.found);
+    }
+
+    /** Can waits be taken apart here? */
+    get able() {
+        return this.state.info?.no_blame === "";
+    }
+
+    /** @param {number} pid the process that is chosen; 0: none */
+    about(pid) {
+        this.#pid = pid;
+        this.#asked += 1;
+        this.element.hidden = !pid;
+        this.line.hidden = !this.able;
+        setText(this.why, this.state.info?.no_blame ?? "");
+        this.#say("");
+    }
+
+    /** @param {number | null} at_ns asks for the wait that went on then; null: for the longest */
+    async ask(at_ns) {
+        if (!this.#pid || !this.able) return;
+        const asked = ++this.#asked;
+        const kinds = at_ns === null ? this.kinds.value : KINDS.map(([value]) => value).join();
+        this.#say("…");
+        const found = await this.panel.asks("blame", { system: this.state.id, pid: this.#pid, kinds: kinds.split(","), at_ns });
+        if (asked !== this.#asked) return;
+        this.#say("");
+        if (found) this.#show(found, at_ns);
+    }
+
+    #say(text) {
+        setText(this.head, text);
+        this.found.hidden = !text;
+        this.list.replaceChildren();
+        this.panel.body.blamed = null;
+    }
+
+    #show(found, at_ns) {
+        const waits = found.longest.filter(({ duration_ns }) => duration_ns);
+        const told = at_ns === null ? ofLongest(found, waits.length) : ofMoment(at_ns, waits.length);
+        const untold = found.wakeups_untold ? " The trace does not tell when processes were woken: waits after that are not among these." : "";
+        setText(this.head, told + untold);
+        this.found.hidden = false;
+        announce(told);
+        this.list.replaceChildren(...waits.map((wait, place) => this.#wait(wait, place === 0)));
+        this.panel.body.blamed = found; // for tests
+        this.panel.body.scrollTop = 0;
+    }
+
+    #wait(wait, open) {
+        const { kind, begin_ns: begin, duration_ns: length, parts } = wait;
+        const title = `${moment6(begin)}, ${AFTER[kind] ?? kind}: ${duration(length)}`;
+        const bar = element("div", { className: "waits-bar small", "aria-hidden": "true" }, ...parts.map((part) => piece(part, length)));
+        return element("details", { className: "blame-wait", open },
+            element("summary", {}, title, bar), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#goThere(begin));
+    }
+
+    /** A wait's begin is where it could have gone otherwise. */
+    #goThere(begin) {
+        const go = async () => {
+            const done = await this.panel.asks("look", { system: this.state.id, time_ns: begin });
+            if (done === false) return;
+            focusPanel("policy", this.state.id);
+            document.querySelector(`#policy-${this.state.id} .what-if select:enabled`)?.focus();
+        };
+        const words = "Show its beginning, and what if from there?";
+        return button("branch", "Stand at the moment at which this wait began: the policy panel takes another policy from there on", go, words);
+    }
+}
+
+function ofLongest({ waits, waited_ns: waited, beside_idle_ns: idle, begin_ns: begin, end_ns: end }, seen) {
+    const when = `From ${moment6(begin)} to ${moment6(end)}`;
+    if (!seen) return `${when} it did not wait so.`;
+    const beside = idle ? `, ${duration(idle)} of it while a CPU idled` : "";
+    return `${when}: ${count(waits)} ${waits === 1 ? "wait" : "waits"}, ${duration(waited)} in all${beside}. The longest, part by part:`;
+}
+
+function ofMoment(at, seen) {
+    const when = `At ${moment6(at)}`;
+    return seen ? `${when} it waited:` : `${when} it waited neither for a CPU nor for another process.`;
+}
+
+function piece({ pid, cause, duration_ns: part }, whole) {
+    const made = mark(pid, cause);
+    made.style.width = `${(100 * part) / whole}%`;
+    return made;
+}
+
+/** A CPU that idled is marked as elsewhere; what is neither that nor a process has no colour. */
+function mark(pid, cause) {
+    return pid || cause === "idle" ? marked(pid) : swatch();
+}
+
+function partList(parts, whole) {
+    const seen = parts.slice(0, PARTS_SEEN);
+    const rows = seen.map(({ words, pid, cause, times, duration_ns: part }) => row(mark(pid, cause), words, times, part, whole));
+    const rest = parts.slice(PARTS_SEEN);
+    const left = rest.reduce((sum, { duration_ns: part }) => sum + part, 0);
+    if (rest.length) rows.push(row("", `${count(rest.length)} more`, 0, left, whole));
+    rows.push(row("", "all of it", 0, whole, whole));
+    rows.at(-1).className = "blame-sum";
+    return element("ul", { className: "blame-parts" }, ...rows);
+}
+
+function row(mark, words, times, part, whole) {
+    const time = cell("time", duration(part));
+    time.title = `${count(part)} ns`;
+    return element("li", {}, mark || element("span"), cell("words", words), cell("runs", times > 1 ? `${count(times)} times` : ""), time, cell("part", percent(part / whole)));
+}
+
+function cell(name, text) {
+    return element("span", { className: `waits-${name}`, textContent: text });
+}
+
+function idleWords({ idle_elsewhere: cpus }) {
+    return cpus.map(({ cpu, duration_ns: spent }) =>
+        element("p", { className: "waits-idle bad", textContent: `⚠ Meanwhile CPU ${cpu} idled for ${duration(spent)}.` }));
+}
+
+/** The last of them is its own. */
+function choiceList({ choices, choices_before: before }) {
+    if (!choices.length) return [];
+    const title = before ? `The last ${choices.length} of ${count(before + choices.length)} choices meanwhile` : "Choices meanwhile";
+    const rows = choices.map(({ time_ns: time, cpu, words }) => element("li", { textContent: `${moment6(time)}, CPU ${cpu}: ${words}` }));
+    return [element("h5", { textContent: title }), element("ul", { className: "blame-choices" }, ...rows)];
+}
