@@ -85,11 +85,11 @@ def state_changes(steps: Steps) -> tuple[Steps, Mask]:
 
 
 def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Each wake-up in the window that was followed by a run in it: life, latency_ns."""
+    """Each wake-up in the window that was followed by a run in it: life, begin_ns, end_ns, latency_ns."""
     woken = states.filter((pl.col("cause") == "woken") & pl.col("end_row").is_not_null())
     begin_row, end_row = (woken[name].to_numpy() for name in ("begin_row", "end_row"))
     return woken.filter(window.holds(begin_row) & window.holds(end_row)).select(
-        "life", latency_ns=pl.col("end_ns") - pl.col("begin_ns")
+        "life", "begin_ns", "end_ns", latency_ns=pl.col("end_ns") - pl.col("begin_ns")
     )
 
 

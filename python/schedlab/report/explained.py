@@ -4,20 +4,27 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 
 import polars as pl
 
 from schedlab.display.names import slug
-from schedlab.explanation import Asked, Explained, explain
+from schedlab.explanation import Asked, Blames, Explained, explain
+from schedlab.explanation.explained import ExplainedWait
+from schedlab.explanation.waits import Wait
+from schedlab.explanation.words import Names, described
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.metrics import wakeup_latencies
 from schedlab.metrics.tables import duration
 from schedlab.report import charts
+from schedlab.report.charts.processes import people_of
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Cell, Chart, Column, Row, Table, Text
 from schedlab.report.wording import cpus
 from schedlab.report.workload_tables import Workload
 from schedlab.runs.collection import Kept, Repeated
+from schedlab.tables import TraceTables
 from schedlab.toolchain.policies import known_policies
 
 _SETUPS = 12
@@ -28,20 +35,50 @@ _PICTURES = 4
 """The most setups of which a picture shows the longest wait."""
 _ROWS = 6
 """Processes in it besides the one that waits."""
+_P99, _MAXIMUM = "wakeup_latency_p99_ns", "wakeup_latency_max_ns"
 WORDS = 3
 """Parts of a wait that are told."""
 
 
-def explanations(workload: Workload) -> Iterator[Block]:
-    """Gives what waiting went by with, and the longest wait of each setup, of its first seed's run."""
-    found = [
-        (each, explain(each.runs[0].trace(), Asked(worst=1), known_policies()))
-        for each in _those(workload)
+Links = Mapping[tuple[int, str], str]
+"""By the place of a setup in its workload, and a column of the summary: the picture of the wait that it tells of."""
+
+
+def explanations(workload: Workload) -> tuple[Sequence[Block], Links]:
+    """What waiting went by with, and the longest wait of each setup, of its first seed's run; and pictures of single
+    waits."""
+    places = [
+        place for place, each in enumerate(workload.setups[:_SETUPS]) if _can_be_explained(each)
     ]
-    waited = [(each, told) for each, told in found if told.waits]
+    several = len({workload.setups[place].setup.cpus for place in places}) > 1
+    waited: list[tuple[Repeated, Explained]] = []
+    pictures: list[Chart] = []
+    links: dict[tuple[int, str], str] = {}
+    for place in places:
+        each = workload.setups[place]
+        trace = each.runs[0].trace()
+        tables = TraceTables(trace)
+        told = explain(trace, Asked(worst=1), known_policies(), tables)
+        if not told.waits:
+            continue
+        waited.append((each, told))
+        if len(waited) > _PICTURES:
+            continue
+        for columns, what, wait in _those_shown(tables, told.longest[0].wait):
+            found = list(charts.drawn(_picture, workload, each, tables, several, what, wait))
+            pictures += found
+            links.update(((place, column), chart.name) for chart in found for column in columns)
+    return list(_blocks(workload, waited, several, pictures)), links
+
+
+def _blocks(
+    workload: Workload,
+    waited: Sequence[tuple[Repeated, Explained]],
+    several: bool,
+    pictures: Sequence[Chart],
+) -> Iterator[Block]:
     if not waited:
         return
-    several = len({each.setup.cpus for each, _ in waited}) > 1
     seeds = sorted({each.runs[0].seed for each, _ in waited})
     caption = (
         f"All waits in what is measured, of one run of each: seed {', '.join(map(str, seeds))}."
@@ -57,29 +94,65 @@ def explanations(workload: Workload) -> Iterator[Block]:
         title=f"{workload.title}: what waiting went by with",
         caption=caption,
     )
-    yield _longest(workload, waited)
-    for each, told in waited[:_PICTURES]:
-        yield from charts.drawn(_picture, workload, each, told, several)
+    yield waits_table(
+        f"longest-waits-{workload.stem}",
+        "The longest wait under each policy",
+        [(_setup(each), told.longest[0]) for each, told in waited],
+    )
+    yield from pictures
     yield Text(f"More of any run: {code(_command(waited[0][0].runs[0]))}.")
 
 
-def _picture(workload: Workload, each: Repeated, told: Explained, several: bool) -> Chart:
-    """The longest wait of a setup."""
-    longest = told.longest[0]
-    wait = longest.wait
+def _those_shown(tables: TraceTables, longest: Wait) -> Iterator[tuple[Sequence[str], str, Wait]]:
+    """The waits of a run that have pictures: columns of the summary that tell of each, what it is, and the wait."""
+    told = dict(_wakeups_told(tables))
+    same = [column for column, wait in told.items() if _is_one(wait, longest)]
+    yield same, "longest", longest
+    typical = told.get(_P99)
+    if typical and not _is_one(typical, longest):
+        yield [_P99], "p99", typical
+
+
+def _wakeups_told(tables: TraceTables) -> Iterator[tuple[str, Wait]]:
+    """The wake-ups of which columns of the summary tell. Between two that a percentile lies between: the longer."""
+    people = people_of(tables.trace)
+    workload = people.names.filter(pl.col("role") == "workload")["life"]
+    woken = wakeup_latencies(tables.states, people.window)
+    woken = woken.filter(pl.col("life").is_in(workload.implode())).sort("latency_ns", "begin_ns")
+    for column, part in ((_P99, 0.99), (_MAXIMUM, 1.0)):
+        if len(woken):
+            row = woken.row(ceil(part * (len(woken) - 1)), named=True)
+            yield column, Wait(row["life"], None, "wake-up", row["begin_ns"], row["end_ns"])
+
+
+def _is_one(wait: Wait, other: Wait) -> bool:
+    return (wait.life, wait.begin_ns) == (other.life, other.begin_ns)
+
+
+def _picture(
+    workload: Workload,
+    each: Repeated,
+    tables: TraceTables,
+    several: bool,
+    what: str,
+    wait: Wait,
+) -> Chart:
+    """A wait, and what those did that it was for."""
+    names = Names(tables)
+    shares = described(Blames(tables).of(wait.life, wait.begin_ns, wait.end_ns), names)
     # Those that ran longest, or were waited for, first.
     others = dict.fromkeys(
         life
-        for share in longest.shares
+        for share in shares
         for life in (*share.chain, share.life)
         if life is not None and life != wait.life
     )
-    setup = each.setup
+    called = "The longest wait" if what == "longest" else "The 99th percentile of wake-up latency"
     return charts.one_wait(
-        f"longest-wait-{workload.stem}-{slug(_name(each, several))}",
-        each.runs[0].trace(),
-        title=f"The longest wait under {_name(each, several)}: {longest.name}, after {AFTER[wait.kind]}",
-        caption=f"Between the dashed lines: {duration(wait.duration_ns)}. Machine {literal(setup.machine)},"
+        f"{what}-wait-{workload.stem}-{slug(_name(each, several))}",
+        tables.trace,
+        title=f"{called} under {_name(each, several)}: {names[wait.life]}, after {AFTER[wait.kind]}",
+        caption=f"Between the dashed lines: {duration(wait.duration_ns)}. Machine {literal(each.setup.machine)},"
         f" seed {each.runs[0].seed}.",
         lives=[wait.life, *list(others)[:_ROWS]],
         begin_ns=wait.begin_ns,
@@ -87,15 +160,10 @@ def _picture(workload: Workload, each: Repeated, told: Explained, several: bool)
     )
 
 
-def _those(workload: Workload) -> list[Repeated]:
-    """Setups whose first run can be explained."""
-    return [
-        each
-        for each in workload.setups[:_SETUPS]
-        if each.runs[0].succeeded
-        and (each.runs[0].folder / TRACE_FILE).is_file()
-        and (each.runs[0].folder / TRACE_FILE).stat().st_size <= _TRACE_BYTES
-    ]
+def _can_be_explained(each: Repeated) -> bool:
+    first = each.runs[0]
+    file = first.folder / TRACE_FILE
+    return first.succeeded and file.is_file() and file.stat().st_size <= _TRACE_BYTES
 
 
 def _name(each: Repeated, several: bool) -> str:
@@ -103,31 +171,38 @@ def _name(each: Repeated, several: bool) -> str:
     return f"{policy}, {cpus([each.setup.cpus])}" if several else policy
 
 
+def _setup(each: Repeated) -> Mapping[str, object]:
+    """What a row begins with."""
+    return {"policy": each.setup.policy_title, "CPUs": each.setup.cpus}
+
+
 def _command(run: Kept) -> str:
     return shlex.join(("./schedlab", "explain", str(run.folder)))
 
 
-def _longest(workload: Workload, found: list[tuple[Repeated, Explained]]) -> Table:
-    rows, data = [], []
-    for each, told in found:
-        row, numbers = _row(each, told)
-        rows.append(row)
-        data += numbers
+def waits_table(
+    name: str, title: str, waits: Sequence[tuple[Mapping[str, object], ExplainedWait]]
+) -> Table:
+    """A row for each wait, and what the row begins with, by headings: the same of all of them."""
+    lead = waits[0][0]
     return Table(
-        name=f"longest-waits-{workload.stem}",
-        title="The longest wait under each policy",
+        name=name,
+        title=title,
         columns=(
-            Column("policy", align="left"),
-            Column("CPUs"),
+            *(
+                Column(key, align="left" if isinstance(value, str) else "right")
+                for key, value in lead.items()
+            ),
             Column("process", align="left"),
             Column("after", align="left"),
+            Column("at, ms"),
             Column("waited"),
             Column("went by with", align="left"),
         ),
-        rows=tuple(rows),
-        data=pl.DataFrame(data),
-        caption="Its parts add up to it exactly; the largest are told here, all in the data.",
-        keys=2,
+        rows=tuple(_row(begin, told) for begin, told in waits),
+        data=pl.DataFrame([part for begin, told in waits for part in _parts(begin, told)]),
+        caption="The parts of a wait add up to it exactly; the largest are told here, all in the data.",
+        keys=len(lead),
     )
 
 
@@ -139,30 +214,28 @@ AFTER = {
 }
 
 
-def _row(each: Repeated, told: Explained) -> tuple[Row, list[dict[str, object]]]:
-    setup, (longest,) = each.setup, told.longest
-    shares = longest.shares
+def _row(lead: Mapping[str, object], told: ExplainedWait) -> Row:
+    wait, shares = told.wait, told.shares
     words = "; ".join(f"{share.words} ({duration(share.duration_ns)})" for share in shares[:WORDS])
     hidden = f"; {len(shares) - WORDS} more" if len(shares) > WORDS else ""
-    cells = (
-        Cell(setup.policy_title),
-        Cell(str(setup.cpus)),
-        Cell(longest.name),
-        Cell(AFTER[longest.wait.kind]),
-        Cell(duration(longest.wait.duration_ns)),
+    return (
+        *(Cell(str(value)) for value in lead.values()),
+        Cell(told.name),
+        Cell(AFTER[wait.kind]),
+        Cell(f"{wait.begin_ns / 1e6:,.3f}"),
+        Cell(duration(wait.duration_ns)),
         Cell(words + hidden),
     )
-    numbers = [
-        {
-            "policy": setup.policy_title,
-            "cpus": setup.cpus,
-            "process": longest.name,
-            "kind": longest.wait.kind,
-            "begin_ns": longest.wait.begin_ns,
-            "wait_ns": longest.wait.duration_ns,
+
+
+def _parts(lead: Mapping[str, object], told: ExplainedWait) -> Iterator[dict[str, object]]:
+    for share in told.shares:
+        yield {
+            **{key.lower(): value for key, value in lead.items()},
+            "process": told.name,
+            "kind": told.wait.kind,
+            "begin_ns": told.wait.begin_ns,
+            "wait_ns": told.wait.duration_ns,
             "part": share.words,
             "part_ns": share.duration_ns,
         }
-        for share in shares
-    ]
-    return cells, numbers

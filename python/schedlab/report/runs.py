@@ -163,11 +163,12 @@ def page_name(workload: Workload) -> str:
 
 
 def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
+    why, links = explanations(workload) if drawn else ((), {})
     sections = {
-        "Metrics": (metrics_table(collection, workload),),
+        "Metrics": (metrics_table(collection, workload, links),),
         "Groups": (groups_table(collection, workload),),
         "Pictures": workload_charts(collection, workload) if drawn else (),
-        "Why they waited": explanations(workload) if drawn else (),
+        "Why they waited": why,
         "Processes": (processes_table(collection, workload),),
         "Again": (_again(workload),),
     }

@@ -16,9 +16,9 @@ from schedlab.metrics import Metrics
 from schedlab.metrics.tables import duration, percent
 from schedlab.replay.nearness import FIGURES, error, figures, nearness
 from schedlab.report import charts
-from schedlab.report.explained import AFTER, WORDS
+from schedlab.report.explained import AFTER, waits_table
 from schedlab.report.markup import listing, literal
-from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Tone
+from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text, Tone
 from schedlab.report.wording import NOTHING, counted
 from schedlab.report.workload_tables import groups_table, metrics_table, workloads
 from schedlab.runs.collection import Collection, Kept
@@ -238,48 +238,9 @@ def _happened(found: WhatIf) -> Iterator[Block]:
 
 
 def _worst_waits(found: WhatIf) -> Iterator[Block]:
-    if not found.explained.longest:
-        return
-    rows: list[Row] = []
-    data: list[dict[str, object]] = []
-    for each in found.explained.longest:
-        wait, shares = each.wait, each.shares
-        words = "; ".join(f"{one.words} ({duration(one.duration_ns)})" for one in shares[:WORDS])
-        hidden = f"; {len(shares) - WORDS} more" if len(shares) > WORDS else ""
-        rows.append(
-            (
-                Cell(each.name),
-                Cell(AFTER[wait.kind]),
-                Cell(f"{wait.begin_ns / 1e6:,.3f}"),
-                Cell(duration(wait.duration_ns)),
-                Cell(words + hidden),
-            )
-        )
-        data += [
-            {
-                "process": each.name,
-                "kind": wait.kind,
-                "begin_ns": wait.begin_ns,
-                "wait_ns": wait.duration_ns,
-                "part": one.words,
-                "part_ns": one.duration_ns,
-            }
-            for one in shares
-        ]
-    yield Table(
-        name="worst-waits",
-        title="The worst waits",
-        columns=(
-            Column("process", align="left"),
-            Column("after", align="left"),
-            Column("at, ms"),
-            Column("waited"),
-            Column("went by with", align="left"),
-        ),
-        rows=tuple(rows),
-        data=pl.DataFrame(data),
-        caption="The parts of a wait add up to it exactly; the largest are told here, all in the data.",
-    )
+    longest = found.explained.longest
+    if longest:
+        yield waits_table("worst-waits", "The worst waits", [({}, each) for each in longest])
 
 
 def _delays(found: WhatIf) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,8 +155,14 @@ METRICS = (
 )
 
 
-def metrics_table(collection: Collection, workload: Workload) -> Table:
-    """The workload as a whole: a row for each policy and number of CPUs."""
+def metrics_table(
+    collection: Collection, workload: Workload, links: Mapping[tuple[int, str], str] | None = None
+) -> Table:
+    """The workload as a whole: a row for each policy and number of CPUs.
+
+    `links`: what a click on a number shows, by the place of the row and the column of the summary.
+    """
+    links = links or {}
     data = workload.rows_of(collection.summary)
     shown = [metric for metric in METRICS if _has_values(data, metric.column)]
     rows = [rows_of(data, [each]) if each.succeeded else None for each in workload.setups]
@@ -175,16 +181,24 @@ def metrics_table(collection: Collection, workload: Workload) -> Table:
         rows=tuple(
             (
                 *_who(each.setup),
-                *_metric_cells(each, [means[name][place] for name in units], units.values()),
+                *_metric_cells(
+                    each,
+                    [means[name][place] for name in units],
+                    units.values(),
+                    [links.get((place, name), "") for name in units],
+                ),
                 Cell(str(len(each.runs)), "muted"),
             )
             for place, each in enumerate(workload.setups)
         ),
         data=data,
-        caption=provenance(workload.setups),
+        caption=(_LINKED if links else "") + provenance(workload.setups),
         sections=workload.sections,
         keys=len(_WHO),
     )
+
+
+_LINKED = "A linked number leads to the wait that it is, in the run with the first seed. "
 
 
 def _has_values(data: pl.DataFrame, column: str) -> bool:
@@ -192,13 +206,17 @@ def _has_values(data: pl.DataFrame, column: str) -> bool:
 
 
 def _metric_cells(
-    each: Repeated, means: Sequence[Estimate | None], units: Iterable[Unit]
+    each: Repeated,
+    means: Sequence[Estimate | None],
+    units: Iterable[Unit],
+    links: Iterable[str],
 ) -> list[Cell]:
     if not each.succeeded:
         return failure_cells(each, max(len(means), 1))
-    return [Cell(with_interval(mean, unit)) for mean, unit in zip(means, units, strict=True)] or [
-        Cell("success")
-    ]
+    return [
+        Cell(with_interval(mean, unit), link=f"#{name}" if name else "")
+        for mean, unit, name in zip(means, units, links, strict=True)
+    ] or [Cell("success")]
 
 
 # --- groups
