@@ -82,7 +82,7 @@ def run_again(read: Read, place: Path, out: Path | None, as_json: bool) -> None:
     if place.is_file():
         _prove(read, place, out, as_json)
         return
-    planned = _planned(read, _runs_in(place))
+    planned = planned_runs(read, _runs_in(place))
     if not planned:
         raise WrongUsage(f"--again {place}: none of its runs can be carried out again")
     folder = _folder(place, out)
@@ -103,7 +103,7 @@ def _prove(read: Read, file: Path, out: Path | None, as_json: bool) -> None:
 
     with proof.opened(file) as artifact:
         traces = artifact.traces
-        planned = _planned(read, list(traces))
+        planned = planned_runs(read, list(traces))
         if len(planned) < len(traces):
             raise WrongUsage(f"--again {file}: a run in it cannot be carried out again")
         other = proof.other_sources(artifact)
@@ -141,7 +141,7 @@ def _runs_in(place: Path) -> list[Path]:
     return found
 
 
-def _planned(read: Read, folders: Sequence[Path]) -> dict[Path, Run]:
+def planned_runs(read: Read, folders: Sequence[Path]) -> dict[Path, Run]:
     """Returns the runs that folders keep, of those that can be carried out again."""
     return {folder: run for folder in folders if (run := _run_of(read, folder))}
 
@@ -170,8 +170,16 @@ def _run_of(read: Read, folder: Path) -> Run | None:
 
 
 def _carry_out(planned: Mapping[Path, Run], folder: Path, traces: Traces) -> list[Held]:
-    """Carries out the runs of folders in another one, and holds each against its folder. Runs of one name, such
-    as those of two files of one name, go into folders of their own."""
+    """Carries out the runs of folders in another one, and holds each against its folder."""
+    finished = carry_out(planned, folder, with_metrics=False)
+    return [_hold(kept, traces[kept], finished[kept]) for kept in planned]
+
+
+def carry_out(
+    planned: Mapping[Path, Run], folder: Path, with_metrics: bool = True
+) -> dict[Path, Finished]:
+    """Carries out the runs of folders in another one. Runs of one name, such as those of two files of one name, go
+    into folders of their own."""
     parts: list[dict[str, Path]] = []
     for kept, run in planned.items():
         part = next((part for part in parts if run.name not in part), None)
@@ -191,14 +199,16 @@ def _carry_out(planned: Mapping[Path, Run], folder: Path, traces: Traces) -> lis
     finished = {
         kept: done
         for plan, part in zip(plans, parts, strict=True)
-        for kept, done in _perform(plan, part)
+        for kept, done in _perform(plan, part, with_metrics)
     }
     for plan, part in zip(plans, parts, strict=True):
         note_looks(plan.folder, max(looks_at(kept.parent) for kept in part.values()))
-    return [_hold(kept, traces[kept], finished[kept]) for kept in planned]
+    return finished
 
 
-def _perform(plan: Plan, kept: Mapping[str, Path]) -> list[tuple[Path, Finished]]:
+def _perform(
+    plan: Plan, kept: Mapping[str, Path], with_metrics: bool
+) -> list[tuple[Path, Finished]]:
     """One machine after the other."""
     machines = dict.fromkeys(run.machine for run in plan.runs)
     parts = (
@@ -208,7 +218,7 @@ def _perform(plan: Plan, kept: Mapping[str, Path]) -> list[tuple[Path, Finished]
     return [
         (kept[each.run.name], each)
         for part in parts
-        for each in perform(part, part.runs[0].machine, with_metrics=False)
+        for each in perform(part, part.runs[0].machine, with_metrics=with_metrics)
     ]
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import filecmp
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -42,7 +41,6 @@ from schedlab.comparison.statistics import (
     sample_size,
 )
 from schedlab.errors import WrongUsage
-from schedlab.machines.folder import TRACE_FILE
 from schedlab.runs.collection import Collection, Kept, Repeated
 
 MATTERS = 0.01
@@ -274,8 +272,7 @@ def match(
 
 
 def _same_trace(before: Kept, after: Kept) -> bool:
-    first, second = before.folder / TRACE_FILE, after.folder / TRACE_FILE
-    return first.is_file() and second.is_file() and filecmp.cmp(first, second, shallow=False)
+    return before.trace_hash is not None and before.trace_hash == after.trace_hash
 
 
 def _rows(

@@ -127,8 +127,12 @@ _MADE_WITH: dict[str, Callable[[Kept], str]] = {
         :12
     ],
     "schedlab": lambda run: _commit(run.manifest),
-    "host": lambda run: str(run.manifest.get("host")),
+    "host": lambda run: str(run.manifest.get("host") or ""),
 }
+
+
+_NOT_KEPT = ("host",)
+"""What a baseline does not tell."""
 
 
 def _commit(manifest: Mapping[str, Any]) -> str:
@@ -146,5 +150,5 @@ def facts(before: Collection, after: Collection) -> Iterable[Fact]:
     for name, read in _MADE_WITH.items():
         told = [dict.fromkeys(read(run) for run in side) for side in (before, after)]
         values = [tuple(value for value in side if value) for side in told]
-        if any(values):
+        if all(values) if name in _NOT_KEPT else any(values):
             yield Fact(name, *values)

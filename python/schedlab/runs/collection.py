@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from schedlab.display.names import all_visible, visible, visible_frame
 from schedlab.errors import WrongUsage
 from schedlab.files.kept import read_object, read_tables
+from schedlab.files.whole import file_hash
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results
 from schedlab.runs.looks import looks_at
@@ -97,6 +98,12 @@ class Kept:
     @property
     def succeeded(self) -> bool:
         return results.succeeded(self.manifest)
+
+    @property
+    def trace_hash(self) -> str | None:
+        """Of its trace, or of the one that it had when it was kept without it; None: it had none."""
+        trace = self.folder / TRACE_FILE
+        return file_hash(trace) if trace.is_file() else self.manifest.get("trace_sha256")
 
     def metrics(self) -> Metrics:
         """All of them. Raises FileRefused if it was not measured, or a table is not whole."""

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab compare --keep` and `--gate`: a baseline in one file, and a change held against it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedlab.commands.options import echo_json
+from schedlab.display.terminal import results, say, tell
+from schedlab.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from schedlab.gate.baseline import Baseline, Instructions
+
+
+@contextmanager
+def side(place: Path) -> Iterator[Baseline]:
+    """Gives the runs of a folder or a baseline."""
+    from schedlab.gate.baseline import Baseline, opened
+    from schedlab.runs.collection import read
+
+    if place.is_file():
+        with opened(place) as baseline:
+            yield baseline
+    else:
+        yield Baseline(read([place]))
+
+
+def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
+    """Keeps what is compared of runs in one file."""
+    from schedlab.gate.baseline import check_place, write_baseline
+
+    check_place(place)
+    with side(runs) as own:
+        counted = _instructions({run.setup.policy for run in own.runs}) if with_instructions else {}
+        write_baseline(place, own.runs, counted)
+        count = len(own.runs)
+    tell(f"{count} runs are kept in {place}, {place.stat().st_size:,} bytes")
+
+
+def gated(
+    before: Path,
+    after: Path | None,
+    metrics: tuple[str, ...],
+    matters: float,
+    markdown: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compares, says what is worse, and exits with status 1 if anything is."""
+    from schedlab.comparison.compare import check_metrics, compare
+    from schedlab.comparison.listing import listing
+    from schedlab.gate.comment import markdown as as_markdown
+    from schedlab.gate.verdict import judge
+
+    check_metrics(metrics)
+    if after and out:
+        raise WrongUsage("--out: nothing is run where AFTER is named; leave one of them out")
+    if not after and not before.is_file():
+        raise WrongUsage(
+            f"--gate: AFTER is missing, and {before} is no baseline whose runs can be carried out again;"
+            " make one with --keep"
+        )
+    with ExitStack() as stack:
+        first = stack.enter_context(side(before))
+        if after is None:
+            after = out or Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
+            )
+            _carry_out_again(first, after)
+        second = stack.enter_context(side(after))
+        now = second.instructions or _instructions(set(first.instructions))
+        found = compare(first.runs, second.runs, metrics, matters)
+        gate = judge(found, first.instructions, now)
+        if markdown:
+            with markdown.open("a", encoding="utf-8") as file:
+                file.write(as_markdown(gate))
+        if as_json:
+            echo_json(gate.to_dict())
+        else:
+            for part in listing(found, False):
+                results().print(part, soft_wrap=isinstance(part, str))
+            for count in gate.worse_counts:
+                results().print(
+                    f"{count.policy}, {count.tasks} tasks: {count.before:,} → {count.after} instructions"
+                )
+            for reason in gate.unjudged():
+                say(f"schedlab: cannot be compared any more: {reason}")
+            results().print(f"Gate {gate.summary}")
+    if not gate.passes:
+        raise SystemExit(1)
+
+
+def _carry_out_again(baseline: Baseline, folder: Path) -> None:
+    """Carries out its runs, as the policies and the kernel are now."""
+    from schedlab.commands.again import carry_out, planned_runs
+    from schedlab.commands.run import request_of
+
+    planned = planned_runs(request_of, [run.folder for run in baseline.runs])
+    if not planned:
+        raise WrongUsage("--gate: none of the baseline's runs can be carried out again; name AFTER")
+    carry_out(planned, folder.absolute())
+
+
+def _instructions(policies: set[str]) -> Instructions:
+    """Counts those of one pick and one enqueue, exactly, on Spike."""
+    if not policies:
+        return {}
+    from schedlab.benchmarks.instructions import measure_policies
+    from schedlab.machines import kernel_machine
+    from schedlab.toolchain.build import POLICY_COST, build
+
+    build("policy-cost")
+    rows = measure_policies(kernel_machine("spike"), POLICY_COST)
+    return {
+        row.policy: {str(tasks): count for tasks, count in row.mean.items()}
+        for row in rows
+        if row.policy in policies
+    }

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab compare --keep` and `--gate`: what a baseline keeps, when a gate is closed, and what it says."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conftest import Command
+from kept_runs import MS, keep_figures
+from schedlab.comparison.compare import compare
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.gate.baseline import LISTING, check_place, opened, write_baseline
+from schedlab.gate.comment import markdown
+from schedlab.gate.verdict import Gate, judge
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.paths import ROOT
+from schedlab.runs.collection import read
+from schedlab.runs.results import MANIFEST
+
+BEFORE = [10.0, 20.0, 30.0, 15.0, 25.0]
+COUNTS = {"rr": {"8": 100, "4096": 200}}
+
+
+def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
+    """Runs with the seeds 1, 2 … and these turnarounds in ms."""
+    for number, turnaround in enumerate(turnarounds):
+        keep_figures(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
+    return folder
+
+
+def judged(before: Path, after: Path, now: dict[str, dict[str, int]] | None = None) -> Gate:
+    found = compare(read([before]), read([after]), ["turnaround"])
+    return judge(found, COUNTS, COUNTS if now is None else now)
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return seeds(tmp_path / "before", BEFORE)
+
+
+def kept(runs: Path, place: Path) -> Path:
+    write_baseline(place, read([runs]), COUNTS)
+    return place
+
+
+def test_a_baseline_stands_for_its_runs(before: Path, tmp_path: Path) -> None:
+    """Held against them nothing differs; and where a trace is the same, it is known by its hash."""
+    for run in before.iterdir():
+        (run / TRACE_FILE).write_bytes(run.name.encode())
+    with opened(kept(before, tmp_path / "a.baseline")) as baseline:
+        assert baseline.instructions == COUNTS
+        found = compare(baseline.runs, read([before]))
+        (match,) = found.matches
+        assert match.identical
+        assert [fact.name for fact in found.facts if fact.differs] == []
+        for run in before.iterdir():
+            (run / TRACE_FILE).write_bytes(b"other")
+        (match,) = compare(baseline.runs, read([before])).matches
+        assert not match.identical
+        assert {row.verdict for row in match.rows} == {"same"}
+        (direct,) = compare(read([before]), read([before])).matches
+        assert len(match.rows) > 5
+        again = seeds(tmp_path / "again", [each + 3 for each in BEFORE])
+        shown = [
+            compare(side, read([again])).matches[0].rows for side in (baseline.runs, read([before]))
+        ]
+        assert shown[0] == shown[1]
+    assert direct.before.runs
+
+
+def test_the_same_runs_make_the_same_file(before: Path, tmp_path: Path) -> None:
+    files = [kept(before, tmp_path / f"{name}.baseline").read_bytes() for name in "ab"]
+    assert files[0] == files[1]
+    with zipfile.ZipFile(tmp_path / "a.baseline") as packed:
+        assert b"here" not in packed.read(LISTING)  # the host
+
+
+def test_what_failed_is_no_baseline(before: Path, tmp_path: Path) -> None:
+    keep_figures(before, seed=9, status="panic")
+    with pytest.raises(WrongUsage, match="failed"):
+        kept(before, tmp_path / "a.baseline")
+    assert not (tmp_path / "a.baseline").exists()
+
+
+@pytest.mark.parametrize("name", ["a.json", "no/a.baseline", "there.baseline"])
+def test_where_a_baseline_is_not_written(name: str, tmp_path: Path) -> None:
+    (tmp_path / "there.baseline").touch()
+    with pytest.raises(WrongUsage, match="--keep"):
+        check_place(tmp_path / name)
+
+
+def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
+    place = tmp_path / "x.baseline"
+    for content in (b"", b"PK", b"{}"):
+        place.write_bytes(content)
+        with pytest.raises(FileRefused), opened(place):
+            pass
+    good = kept(before, tmp_path / "good.baseline")
+    with zipfile.ZipFile(good) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    listing = json.loads(parts[LISTING])
+    lost = {**listing["runs"][0], "files": {"workload.json": f"files/{'0' * 16}-workload.json"}}
+    out = {**listing["runs"][0], "files": {"workload.json": "../../x"}}
+    for changed, words in (
+        ({"format": 2}, "of format 2"),
+        ({"runs": [lost]}, "is listed, and is not in it"),
+        ({"runs": [out]}, "runs"),
+        ({"runs": 3}, "runs"),
+        ({"instructions": {"rr": {"8": "x"}}}, "instructions"),
+    ):
+        with zipfile.ZipFile(place, "w") as packed:
+            for name, part in {**parts, LISTING: json.dumps(listing | changed).encode()}.items():
+                packed.writestr(name, part)
+        with pytest.raises(FileRefused, match=words), opened(place):
+            pass
+
+
+def test_worse_by_more_than_chance_closes_the_gate(before: Path, tmp_path: Path) -> None:
+    gate = judged(
+        before, seeds(tmp_path / "after", [each * 1.2 + each % 7 / 100 for each in BEFORE])
+    )
+    assert not gate.passes
+    assert "1 worse" in gate.summary
+    said = markdown(gate)
+    assert said.startswith("### schedlab: not passed: 1 worse")
+    (line,) = (line for line in said.splitlines() if line.endswith("% worse"))
+    assert line.index("│") < line.index("●")
+    assert "+20." in line
+
+
+def test_better_and_chance_pass(before: Path, tmp_path: Path) -> None:
+    assert judged(before, seeds(tmp_path / "better", [each * 0.8 for each in BEFORE])).passes
+    mixed = [each + change for each, change in zip(BEFORE, (3, -3, 2, -2, 1), strict=True)]
+    assert judged(before, seeds(tmp_path / "mixed", mixed)).passes
+
+
+def fail(folder: Path) -> None:
+    (run,) = (each for each in folder.iterdir() if each.name.endswith("seed1"))
+    manifest = json.loads((run / MANIFEST).read_text())
+    changed = manifest | {"status": "panic", "message": "it died"}
+    (run / MANIFEST).write_text(json.dumps(changed))
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (fail, "seed 1: it died"),
+        (lambda folder: shutil.rmtree(next(folder.iterdir())), "seeds that only one side has"),
+    ],
+)
+def test_what_cannot_be_compared_closes_the_gate(
+    harm: Any, words: str, before: Path, tmp_path: Path
+) -> None:
+    """A policy that makes a run fail would pass otherwise."""
+    after = shutil.copytree(before, tmp_path / "after")
+    assert judged(before, after).passes
+    harm(after)
+    gate = judged(before, after)
+    assert not gate.passes
+    assert words in " ".join(gate.unjudged())
+    assert "Cannot be compared any more" in markdown(gate)
+
+
+def test_a_setup_that_is_gone_closes_the_gate(before: Path, tmp_path: Path) -> None:
+    after = shutil.copytree(before, tmp_path / "after")
+    seeds(before, BEFORE, cpus=2)
+    gate = judged(before, after)
+    assert not gate.passes
+    assert "was not run" in " ".join(gate.unjudged())
+
+
+def test_one_seed_is_no_gate(tmp_path: Path) -> None:
+    one, other = (seeds(tmp_path / name, [10.0]) for name in "ab")
+    with pytest.raises(WrongUsage, match="one seed tells nothing"):
+        judged(one, other)
+
+
+@pytest.mark.parametrize(
+    ("now", "passes"),
+    [
+        ({"rr": {"8": 100, "4096": 202}}, True),  # 1 % at most
+        ({"rr": {"8": 103, "4096": 200}}, False),
+        ({"rr": {"8": 90, "4096": 190}}, True),
+        ({}, False),
+    ],
+)
+def test_instructions_are_exact(now: dict[str, dict[str, int]], passes: bool, before: Path) -> None:
+    gate = judged(before, before, now)
+    assert gate.passes is passes
+    assert ("### schedlab: passed" in markdown(gate)) is passes
+    assert "Instructions of one pick" in markdown(gate)
+
+
+def test_the_runs_of_a_baseline_are_carried_out_again(schedlab: Command, tmp_path: Path) -> None:
+    """From the file alone, with its workload; and a wrong use of the options is told."""
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps({"tasks": {"a": {"loop": 3, "run": {"from": "1ms", "to": "9ms"}}}}))
+    runs, place = tmp_path / "runs", tmp_path / "b.baseline"
+    setup = (
+        "--machine",
+        "sim",
+        "--policy",
+        "rr",
+        "--cpus",
+        "1",
+        "--runs",
+        "2",
+        "--workload",
+        str(file),
+    )
+    assert schedlab("run", *setup, "--out", str(runs)).returncode == 0
+    assert schedlab("compare", str(runs), "--keep", str(place)).returncode == 0
+    shutil.rmtree(runs)
+    file.unlink()
+    comment = tmp_path / "comment.md"
+    done = schedlab("compare", str(place), "--gate", "--markdown", str(comment))
+    assert done.returncode == 0, done.stderr
+    assert "Gate passed: 0 worse, 0 better, 1 of 1 setups the same byte for byte" in done.stdout
+    assert comment.read_text().startswith("### schedlab: passed")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "AFTER is missing"),
+        (("--gate",), "is no baseline"),
+        (("--instructions",), "add --keep"),
+        (("--keep", "x.baseline", "--gate"), "leave out AFTER and --gate"),
+        (("--markdown", "x.md"), "it belongs to --gate"),
+    ],
+)
+def test_wrong_use_is_told(
+    options: tuple[str, ...], words: str, before: Path, schedlab: Command
+) -> None:
+    done = schedlab("compare", str(before), *options)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_policies_of_another_repository_are_put_among_ours(tmp_path: Path) -> None:
+    for name in ("tools", "policies"):
+        (tmp_path / name).mkdir()
+    script = str(shutil.copy(ROOT / "tools/gate.sh", tmp_path / "tools"))
+    (tmp_path / "schedlab").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "schedlab").chmod(0o755)
+    for name in ("b c.baseline", "mine.c"):
+        (tmp_path / name).touch()
+    asked = [script, "b c.baseline", "--matters", "2%", "mine.c"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "compare b c.baseline --gate --matters 2%\n"
+    assert (tmp_path / "policies" / "mine.c").exists()
+    for wrong in ([script], [script, "none.baseline"]):
+        assert subprocess.run(wrong, cwd=tmp_path, capture_output=True, check=False).returncode == 2
+
+
+def test_action_and_hook_call_what_is_there() -> None:
+    """They cannot be run here; their form is what GitHub and pre-commit ask for."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    (gate,) = (step for step in action["runs"]["steps"] if "run" in step)
+    assert {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]} <= set(gate["env"].values())
+    assert "/tools/gate.sh" in gate["run"]
+    subprocess.run(["bash", "-n", "-c", gate["run"]], check=True)
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert (ROOT / hook["entry"]).stat().st_mode & 0o111
+    assert hook["language"] == "script"
