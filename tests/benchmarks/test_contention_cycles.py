@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedlab.benchmarks import cycles
+from schedlab.benchmarks import cycles, peers
 from schedlab.benchmarks.contention import WORK, setups
 from schedlab.errors import MachineUnfit
 from schedlab.toolchain.policies import parse_choices
@@ -61,18 +61,6 @@ def test_what_the_console_tells() -> None:
     assert (told.work, told.policy, told.cpus) == (WORK[0], "rr:table-scan", 2)
 
 
-def test_an_installation_that_fails_is_told(
-    parts: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(name: str) -> Path:
-        raise subprocess.CalledProcessError(1, ["pip"], stderr="no network")
-
-    monkeypatch.setattr(cycles, "environment", fails)
-    monkeypatch.setattr(cycles, "image_of", lambda run, parts: b"")
-    with pytest.raises(MachineUnfit, match="does not run here: no network"):
-        cycles.contended_on_rvsim(run_of(), parts)
-
-
 @pytest.mark.parametrize(
     ("told", "words"),
     [
@@ -88,7 +76,7 @@ def test_what_goes_wrong_there_is_told(
 ) -> None:
     stand_in = tmp_path / "stand_in.py"
     stand_in.write_text(told)
-    monkeypatch.setattr(cycles, "environment", lambda name: Path(shutil.which("python3") or ""))
+    monkeypatch.setattr(peers, "environment", lambda name: Path(shutil.which("python3") or ""))
     monkeypatch.setattr(cycles, "_RUNNER", stand_in)
     monkeypatch.setattr(cycles, "image_of", lambda run, parts: b"")
     with pytest.raises(MachineUnfit, match=words):

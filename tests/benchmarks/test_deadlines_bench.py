@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.benchmarks import deadlines
+from schedlab.benchmarks import deadlines, peers
 from schedlab.errors import MachineUnfit
 
 
@@ -16,6 +16,6 @@ def test_an_installation_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     def fails(name: str) -> Path:
         raise subprocess.CalledProcessError(1, ["pip"], stderr="no network")
 
-    monkeypatch.setattr(deadlines, "environment", fails)
-    with pytest.raises(MachineUnfit, match="SimSo does not run here: no network"):
+    monkeypatch.setattr(peers, "environment", fails)
+    with pytest.raises(MachineUnfit, match="simso does not run here: no network"):
         deadlines.compare([1], ())

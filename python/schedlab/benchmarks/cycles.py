@@ -7,7 +7,6 @@ beside the kernel, and a few instructions that lead to it.
 
 from __future__ import annotations
 
-import json
 import struct
 import subprocess
 import tempfile
@@ -15,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from schedlab.benchmarks.contention import Contended
-from schedlab.benchmarks.peers import FOLDER, environment, last_line
+from schedlab.benchmarks.peers import FOLDER, answer_of
 from schedlab.errors import MachineUnfit
 from schedlab.machines.run import Run
 from schedlab.units import format_time
@@ -63,32 +62,12 @@ def contended_on_rvsim(run: Run, parts: Mapping[str, Path]) -> Contended:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         image = Path(folder) / "image.elf"
         image.write_bytes(image_of(run, parts))
-        told = _carried_out(image, run.cpus)
+        told = answer_of(PEER, _RUNNER, image, _STUB, run.cpus, _CYCLES, limit_s=_LIMIT_SECONDS)
     if told["status"] != 0:
         raise MachineUnfit(
             f"rvsim: {run.title}: status {told['status']}; it said:\n{told['console']}"
         )
-    return of_console(run, str(told["console"]), int(str(told["cycles"])))
-
-
-def _carried_out(image: Path, cpus: int) -> dict[str, object]:
-    try:
-        python = environment(PEER)
-        command = [str(word) for word in (python, _RUNNER, image, _STUB, cpus, _CYCLES)]
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_SECONDS,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        raise MachineUnfit(f"rvsim takes longer than {_LIMIT_SECONDS} s") from None
-    except subprocess.CalledProcessError as error:
-        raise MachineUnfit(f"rvsim does not run here: {last_line(error.stderr)}") from None
-    told: dict[str, object] = json.loads(done.stdout)
-    return told
+    return of_console(run, told["console"], told["cycles"])
 
 
 def of_console(run: Run, console: str, cycles: int) -> Contended:

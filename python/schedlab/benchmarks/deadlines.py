@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import metrics, trace
-from schedlab.benchmarks.peers import FOLDER, environment, last_line
+from schedlab.benchmarks.peers import FOLDER, answer_of
 from schedlab.benchmarks.simulator_speed import printed
-from schedlab.errors import MachineUnfit
 from schedlab.schedulability.earliest_deadline import overload
 from schedlab.schedulability.task_set import Reserved, utilisation, uunifast
 from schedlab.toolchain.build import SIMULATOR
@@ -27,6 +25,7 @@ _FIRST_NS = 100_000_000
 """When all tasks release their first jobs, at once."""
 _NEAR_NS = 2 * _UNIT_NS
 _RUNNER = FOLDER / "run_deadlines.py"
+_LIMIT_SECONDS = 3600
 
 Ends = Mapping[tuple[str, int], int]
 """When each job was done, by its task and its number from 0 on; ns after the first releases."""
@@ -98,19 +97,8 @@ def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
     asked = [
         {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
     ]
-    try:
-        done = subprocess.run(
-            [environment("simso"), _RUNNER],
-            input=json.dumps(asked),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except subprocess.CalledProcessError as error:
-        raise MachineUnfit(f"SimSo does not run here: {last_line(error.stderr)}") from None
-    return [
-        {(name, number): ns for name, number, ns in answer} for answer in json.loads(done.stdout)
-    ]
+    answers = answer_of("simso", _RUNNER, given=json.dumps(asked), limit_s=_LIMIT_SECONDS)
+    return [{(name, number): ns for name, number, ns in answer} for answer in answers]
 
 
 @dataclass(frozen=True)

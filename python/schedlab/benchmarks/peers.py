@@ -18,6 +18,7 @@ from typing import Any
 
 from schedlab import trace
 from schedlab.benchmarks.simulator_speed import printed
+from schedlab.errors import MachineUnfit
 from schedlab.host.interpreter import PYTHON
 from schedlab.metrics import compute
 from schedlab.paths import ROOT, in_caches
@@ -89,25 +90,33 @@ class Peer:
 def ask(name: str, cpus: int) -> Peer:
     """Installs one of PEERS, if need be, and runs it."""
     try:
-        python = environment(name)
-        done = subprocess.run(
-            [python, RUNNER, name, str(cpus)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_SECONDS,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        return Peer(name, cpus, failure=f"takes longer than {_LIMIT_SECONDS} s")
-    except subprocess.CalledProcessError as error:
-        return Peer(name, cpus, failure=f"does not run here: {last_line(error.stderr)}")
-    told = json.loads(done.stdout)
+        told = answer_of(name, RUNNER, name, cpus, limit_s=_LIMIT_SECONDS)
+    except MachineUnfit as error:
+        return Peer(name, cpus, failure=str(error).removeprefix(f"{name} "))
     speed = told["speed"]["decisions"] / told["speed"]["seconds"]
     return Peer(name, cpus, speed, tuple(told["tie"]), tuple(told["gap"]))
 
 
-def last_line(text: str | None) -> str:
+def answer_of(name: str, runner: Path, *words: object, given: str = "", limit_s: int) -> Any:
+    """What a peer answers, read from JSON: a program of bench/peers, in the peer's environment, with these words and
+    this input. Raises MachineUnfit if it cannot be installed, fails, or takes longer."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in (environment(name), runner, *words)],
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise MachineUnfit(f"{name} takes longer than {limit_s} s") from None
+    except subprocess.CalledProcessError as error:
+        raise MachineUnfit(f"{name} does not run here: {_last_line(error.stderr)}") from None
+    return json.loads(done.stdout)
+
+
+def _last_line(text: str | None) -> str:
     lines = (text or "").strip().splitlines()
     return lines[-1].strip() if lines else "it says nothing"
 
