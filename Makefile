@@ -258,6 +258,7 @@ $B/slow_lock.so: tests/bare/slow_lock.c Makefile
 include bench/policy_cost.mk
 include sim/sim.mk
 include sim/checked/checked.mk
+include explore/explore.mk
 include model/model.mk
 include linux/linux.mk
 include page/page.mk

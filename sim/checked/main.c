@@ -43,6 +43,11 @@ static int say(const struct simulator_setup *setup, const char *what, int status
     return status;
 }
 
+static bool is_queued(const struct task *task)
+{
+    return ((const struct process *)task)->place == PLACE_QUEUED;
+}
+
 /* Returns an exit status. */
 static int run(const struct simulator_setup *setup, struct progress *progress, uint64_t until)
 {
@@ -56,14 +61,22 @@ static int run(const struct simulator_setup *setup, struct progress *progress, u
     simulator_free_workload(&workload);
     if (!simulator)
         return say(setup, error.text, EXIT_WRONG_USAGE);
-    watch_simulator(simulator);
+    watch_machine(&(struct watched){
+        .now = &simulator->now,
+        .scheduler = &simulator->scheduler,
+        .queues = simulator->queues,
+        .tasks = simulator->processes,
+        .task_bytes = simulator->process_bytes,
+        .task_count = simulator->process_limit,
+        .is_queued = is_queued,
+    });
     uint64_t kills = watch_kills();
     bool good = simulator_run(simulator, until, &error) != SIMULATOR_FAILED;
     good = good || kills < watch_kills(); /* processes that others wait for are gone then */
     good = good && simulator_audit(simulator, &error);
     simulator_count(simulator, &counts);
     good = good && (kills < watch_kills() || simulator_drain(simulator, &error));
-    watch_simulator(NULL);
+    watch_machine(NULL);
     simulator_destroy(simulator);
     progress->setups++;
     progress->decisions += counts.decisions;

@@ -6,13 +6,13 @@
 #include <sanitizer/common_interface_defs.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "abi/machine_status.h"
-#include "sim/machine.h"
 #include "sim/program_counter.h"
 
 #define DECISIONS 10
@@ -26,7 +26,7 @@ struct decision {
     int32_t pid; /* 0: none */
 };
 
-static const struct simulator *watched;
+static const struct watched *watched;
 static const struct simulator_setup *setup;
 static struct watch_call in_force; /* name: null outside of hooks */
 static uint64_t calls;             /* of hooks, so far */
@@ -83,17 +83,11 @@ static const struct field queue_fields[] = {
 };
 
 static const struct field scheduler_fields[] = {
-    FIELD(scheduler, cpus),
-    FIELD(scheduler, queues),
-    FIELD(scheduler, tick_ns),
-    FIELD(scheduler, seed),
-    FIELD(scheduler, ending),
-    FIELD(scheduler, queue),
-    FIELD(scheduler, tunable),
-    FIELD(scheduler, state),
-    FIELD(scheduler, groups),
-    FIELD(scheduler, group),
-    {NULL, 0, 0},
+    FIELD(scheduler, cpus),    FIELD(scheduler, queues),
+    FIELD(scheduler, tick_ns), FIELD(scheduler, seed),
+    FIELD(scheduler, ending),  FIELD(scheduler, tunable),
+    FIELD(scheduler, state),   FIELD(scheduler, groups),
+    FIELD(scheduler, group),   {NULL, 0, 0},
 };
 
 /* As they were before the hook. */
@@ -109,7 +103,9 @@ static void say_decisions(void)
     fprintf(stderr, decisions_made ? "its last decisions:\n" : "it has made no decision yet\n");
     for (uint64_t i = first; i < decisions_made; i++) {
         const struct decision *decision = &decisions[i % DECISIONS];
-        fprintf(stderr, "  %10.3f ms  CPU %u: ", (double)decision->time / 1e6, decision->cpu);
+        if (!watched || watched->now)
+            fprintf(stderr, "  %10.3f ms", (double)decision->time / 1e6);
+        fprintf(stderr, "  CPU %u: ", decision->cpu);
         if (decision->pid)
             fprintf(stderr, "pid %d", decision->pid);
         else
@@ -128,8 +124,8 @@ static void say_circumstances(void)
     if (in_force.queue)
         fprintf(stderr, ", run queue of CPU %u with %u queued", in_force.queue->cpu,
                 in_force.queue->queued);
-    if (watched)
-        fprintf(stderr, ", at %.3f ms", (double)watched->now / 1e6);
+    if (watched && watched->now)
+        fprintf(stderr, ", at %.3f ms", (double)*watched->now / 1e6);
     if (setup)
         fprintf(stderr, ", CPUs: %u, policy %s%s%s", setup->cpus, setup->policy,
                 setup->tunables ? " " : "", setup->tunables ? setup->tunables : "");
@@ -137,7 +133,7 @@ static void say_circumstances(void)
     say_decisions();
 }
 
-static __attribute__((format(printf, 1, 2))) _Noreturn void broken(const char *format, ...)
+void watch_broken(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -185,7 +181,7 @@ static void on_timer(int number, siginfo_t *information, void *context)
 
 /* ---- before and after ---- */
 
-static void begin_timer(void)
+void watch_for_loops(void)
 {
     const struct itimerval every = {{0, 500000}, {0, 500000}};
     const struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_RESTART | SA_SIGINFO};
@@ -197,27 +193,49 @@ static void begin_timer(void)
 void watch_setup(const struct simulator_setup *next)
 {
     if (!setup)
-        begin_timer();
+        watch_for_loops();
     setup = next;
     decisions_made = 0;
 }
 
-static size_t bytes_of_queues(void)
+static const struct task *task_at(uint32_t place)
 {
-    return watched->scheduler.cpus * sizeof(*queues_before);
+    return (const struct task *)(const void *)(watched->tasks + place * watched->task_bytes);
 }
 
-void watch_simulator(const struct simulator *simulator)
+#define BYTES_AFTER_POINTERS (sizeof(struct scheduler) - offsetof(struct scheduler, groups))
+
+/* Of the queues of CPUs that there are. */
+static size_t bytes_of_pointers(void)
+{
+    return watched->scheduler->cpus * sizeof(watched->scheduler->queue[0]);
+}
+
+static size_t bytes_of_queues(void)
+{
+    return watched->scheduler->cpus * sizeof(*queues_before);
+}
+
+void watch_machine(const struct watched *machine)
 {
     free(queues_before);
     free(tasks_before);
     queues_before = NULL;
     tasks_before = NULL;
-    watched = simulator;
-    if (!simulator)
+    watched = machine;
+    if (!machine)
         return;
     queues_before = calloc(1, bytes_of_queues());
-    tasks_before = calloc(simulator->process_limit, sizeof(*tasks_before));
+    tasks_before = calloc(machine->task_count, sizeof(*tasks_before));
+}
+
+/* Of words. (The library's own copying asks AddressSanitizer about each.) */
+static __attribute__((no_builtin("memcpy"))) void copy(void *to, const void *from, size_t bytes)
+{
+    uint64_t *new = to;
+    const uint64_t *old = from;
+    for (size_t i = 0; i < bytes / sizeof(*new); i++)
+        new[i] = old[i];
 }
 
 void watch_begin(struct watch_call call)
@@ -226,10 +244,12 @@ void watch_begin(struct watch_call call)
     calls++;
     if (!watched)
         return;
-    scheduler_before = watched->scheduler;
-    memcpy(queues_before, watched->queues, bytes_of_queues());
-    for (uint32_t slot = 0; slot < watched->process_limit; slot++)
-        tasks_before[slot] = process_at(watched, slot)->task;
+    copy(&scheduler_before, watched->scheduler, offsetof(struct scheduler, queue));
+    copy(scheduler_before.queue, watched->scheduler->queue, bytes_of_pointers());
+    copy(&scheduler_before.groups, &watched->scheduler->groups, BYTES_AFTER_POINTERS);
+    copy(queues_before, watched->queues, bytes_of_queues());
+    for (uint32_t i = 0; i < watched->task_count; i++)
+        copy(&tasks_before[i], task_at(i), sizeof(tasks_before[i]));
 }
 
 /* Returns the first field that is not as it was, or null. */
@@ -251,34 +271,64 @@ static void check_fields(const char *what, const struct field *fields, const voi
     if (pid)
         snprintf(whose, sizeof(whose), " of pid %d", pid);
     if (field)
-        broken("%s() wrote to %s->%s%s, which is the host's", in_force.name, what, field, whose);
+        watch_broken("%s() wrote to %s->%s%s, which is the host's", in_force.name, what, field,
+                     whose);
+}
+
+/* Of words. */
+static bool is_same(const void *before, const void *after, size_t bytes)
+{
+    const uint64_t *old = before;
+    const uint64_t *new = after;
+    uint64_t difference = 0;
+    for (size_t i = 0; i < bytes / sizeof(*old); i++)
+        difference |= old[i] ^ new[i];
+    return difference == 0;
 }
 
 /* What the host has of a task lies before what the policy has, and behind it. */
 static bool task_is_as_before(const struct task *before, const struct task *after)
 {
-    const uint64_t *old = (const uint64_t *)(const void *)before;
-    const uint64_t *new = (const uint64_t *)(const void *)after;
-    uint64_t difference = 0;
-    for (size_t i = 0; i < sizeof(*before) / sizeof(*old); i++) {
-        if (i == offsetof(struct task, level) / sizeof(*old))
-            i = offsetof(struct task, state) / sizeof(*old);
-        difference |= old[i] ^ new[i];
-    }
-    return difference == 0;
+    return is_same(before, after, offsetof(struct task, level)) &&
+           is_same(&before->state, &after->state,
+                   sizeof(struct task) - offsetof(struct task, state));
+}
+
+static bool queue_is_as_before(const struct run_queue *before, const struct run_queue *after)
+{
+    return is_same(before, after, offsetof(struct run_queue, remark)) &&
+           before->state == after->state;
+}
+
+static bool scheduler_is_as_before(const struct scheduler *before, const struct scheduler *after)
+{
+    return is_same(before, after, offsetof(struct scheduler, queue)) &&
+           is_same(before->queue, after->queue, bytes_of_pointers()) &&
+           is_same(&before->groups, &after->groups, BYTES_AFTER_POINTERS);
+}
+
+static void check_scheduler(void)
+{
+    const struct scheduler *scheduler = watched->scheduler;
+    check_fields("scheduler", scheduler_fields, &scheduler_before, scheduler, 0);
+    if (memcmp(scheduler_before.queue, scheduler->queue, bytes_of_pointers()) != 0)
+        watch_broken("%s() wrote to scheduler->queue, which is the host's", in_force.name);
 }
 
 void watch_end(void)
 {
-    for (uint32_t i = 0; watched && i < watched->scheduler.cpus; i++)
-        check_fields("queue", queue_fields, &queues_before[i], &watched->queues[i], 0);
-    for (uint32_t slot = 0; watched && slot < watched->process_limit; slot++) {
-        const struct task *task = &process_at(watched, slot)->task;
-        if (!task_is_as_before(&tasks_before[slot], task))
-            check_fields("task", task_fields, &tasks_before[slot], task, tasks_before[slot].pid);
+    for (uint32_t i = 0; watched && i < watched->scheduler->cpus; i++) {
+        const struct run_queue *queue = &watched->queues[i];
+        if (!queue_is_as_before(&queues_before[i], queue))
+            check_fields("queue", queue_fields, &queues_before[i], queue, 0);
     }
-    if (watched)
-        check_fields("scheduler", scheduler_fields, &scheduler_before, &watched->scheduler, 0);
+    for (uint32_t i = 0; watched && i < watched->task_count; i++) {
+        const struct task *task = task_at(i);
+        if (!task_is_as_before(&tasks_before[i], task))
+            check_fields("task", task_fields, &tasks_before[i], task, tasks_before[i].pid);
+    }
+    if (watched && !scheduler_is_as_before(&scheduler_before, watched->scheduler))
+        check_scheduler();
     in_force.name = NULL;
 }
 
@@ -286,9 +336,8 @@ void watch_end(void)
 
 static bool is_task(const struct task *task)
 {
-    uint64_t from = (uint64_t)task - (uint64_t)watched->processes;
-    return from < (uint64_t)watched->process_limit * watched->process_bytes &&
-           from % watched->process_bytes == 0;
+    uint64_t from = (uint64_t)task - (uint64_t)watched->tasks;
+    return from < watched->task_count * watched->task_bytes && from % watched->task_bytes == 0;
 }
 
 void watch_taken(const struct task *task, bool required)
@@ -296,23 +345,23 @@ void watch_taken(const struct task *task, bool required)
     const struct run_queue *queue = in_force.queue;
     if (!watched)
         return;
-    uint32_t held = watched->scheduler.ending ? 0 : queue->held;
+    uint32_t held = watched->scheduler->ending ? 0 : queue->held;
     if (!task && required && queue->queued > held)
-        broken("%s() returned null while %u tasks are queued that may run", in_force.name,
-               queue->queued - held);
+        watch_broken("%s() returned null while %u tasks are queued that may run", in_force.name,
+                     queue->queued - held);
     if (task && !is_task(task))
-        broken("%s() returned an address that is no task's", in_force.name);
-    if (task && ((const struct process *)task)->place != PLACE_QUEUED)
-        broken("%s() returned pid %d, which is not queued", in_force.name, task->pid);
-    if (task && watched->scheduler.queues > 1 && task->cpu != queue->cpu)
-        broken("%s() returned pid %d, which is queued on CPU %u, from the queue of CPU %u",
-               in_force.name, task->pid, task->cpu, queue->cpu);
+        watch_broken("%s() returned an address that is no task's", in_force.name);
+    if (task && !watched->is_queued(task))
+        watch_broken("%s() returned pid %d, which is not queued", in_force.name, task->pid);
+    if (task && watched->scheduler->queues > 1 && task->cpu != queue->cpu)
+        watch_broken("%s() returned pid %d, which is queued on CPU %u, from the queue of CPU %u",
+                     in_force.name, task->pid, task->cpu, queue->cpu);
 }
 
 void watch_verdict(uint32_t verdict)
 {
     if (verdict > TICK_KILL)
-        broken("%s() returned the verdict %u, which does not exist", in_force.name, verdict);
+        watch_broken("%s() returned the verdict %u, which does not exist", in_force.name, verdict);
     kills += verdict == TICK_KILL;
 }
 
@@ -324,7 +373,7 @@ uint64_t watch_kills(void)
 void watch_slice(uint64_t slice)
 {
     if (slice == 0)
-        broken("%s() returned a slice of 0 ticks", in_force.name);
+        watch_broken("%s() returned a slice of 0 ticks", in_force.name);
 }
 
 void watch_cpu(uint32_t cpu, bool none_allowed)
@@ -332,18 +381,18 @@ void watch_cpu(uint32_t cpu, bool none_allowed)
     const struct task *task = in_force.task;
     if (!watched || (none_allowed && cpu == NO_CPU))
         return;
-    if (cpu < watched->scheduler.queues && task && !task_may_run_on(task, cpu))
-        broken("%s() named CPU %u, on which pid %d may not run: task_may_run_on() tells",
-               in_force.name, cpu, task->pid);
-    if (cpu < watched->scheduler.queues)
+    if (cpu < watched->scheduler->queues && task && !task_may_run_on(task, cpu))
+        watch_broken("%s() named CPU %u, on which pid %d may not run: task_may_run_on() tells",
+                     in_force.name, cpu, task->pid);
+    if (cpu < watched->scheduler->queues)
         return;
-    broken("%s() named CPU %u, of which there are %u", in_force.name, cpu,
-           watched->scheduler.queues);
+    watch_broken("%s() named CPU %u, of which there are %u", in_force.name, cpu,
+                 watched->scheduler->queues);
 }
 
 void watch_decision(uint32_t cpu, const struct task *task)
 {
     if (watched)
-        decisions[decisions_made++ % DECISIONS] =
-            (struct decision){watched->now, cpu, in_force.queue->queued, task ? task->pid : 0};
+        decisions[decisions_made++ % DECISIONS] = (struct decision){
+            watched->now ? *watched->now : 0, cpu, in_force.queue->queued, task ? task->pid : 0};
 }

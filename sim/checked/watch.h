@@ -11,6 +11,17 @@
  * MACHINE_BROKEN. So is what a sanitizer finds, and a hook that does not end.
  */
 
+/* A machine as far as a policy sees it. */
+struct watched {
+    const uint64_t *now; /* null: its times mean nothing to people */
+    const struct scheduler *scheduler;
+    const struct run_queue *queues;
+    const unsigned char *tasks; /* each begins with a struct task */
+    size_t task_bytes;          /* from one to the next */
+    uint32_t task_count;
+    bool (*is_queued)(const struct task *task);
+};
+
 struct watch_call {
     const struct policy *policy;
     const char *name; /* of the hook */
@@ -21,8 +32,10 @@ struct watch_call {
 
 /* What is about to be made and run. */
 void watch_setup(const struct simulator_setup *setup);
-/* The one simulator whose policy is watched; null: none is. Its first hooks are called before. */
-void watch_simulator(const struct simulator *simulator);
+/* From now on a hook that does not end is found, in this process. */
+void watch_for_loops(void);
+/* The one machine whose policy is watched; null: none is. Its first hooks are called before. */
+void watch_machine(const struct watched *machine);
 
 void watch_begin(struct watch_call call);
 void watch_end(void);
@@ -34,6 +47,8 @@ void watch_slice(uint64_t slice);
 void watch_cpu(uint32_t cpu, bool none_allowed);
 /* How often TICK_KILL was, in all setups: no mistake by itself. */
 uint64_t watch_kills(void);
+/* A rule was broken: says which, as printf does, with the circumstances, and ends the program. */
+__attribute__((format(printf, 1, 2))) _Noreturn void watch_broken(const char *format, ...);
 /* The CPU has picked. */
 void watch_decision(uint32_t cpu, const struct task *task);
 

@@ -96,6 +96,7 @@ COMMANDS = {
     "linux stop": unserved(""),
     "linux tunable": unserved("--control empty"),
     "explain": First("RUN", "waits, "),
+    "explore policy": First("rr --tasks 2", "however long", long=True),
     "lint": First("--version", "pytest"),
     "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),

@@ -80,7 +80,7 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
     tried: list[Path] = []
     monkeypatch.setattr(checked, "BUILD", tmp_path)
     monkeypatch.setattr(checked, "build", lambda *_, **__: None)
-    monkeypatch.setattr(checked, "check_variables", lambda _: None)
+    monkeypatch.setattr(checked, "check_variables", lambda *_: None)
     monkeypatch.setattr(checked, "run", tried.append)
     (tmp_path / "checked" / "again").mkdir(parents=True)
     for _ in range(2):

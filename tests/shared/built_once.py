@@ -9,6 +9,9 @@ from schedlab.toolchain import build
 
 
 @cache
-def build_once(*targets: str) -> None:
-    """Brings targets of the Makefile up to date, unless this process has: no test changes their sources."""
-    build.build(*targets)
+def build_once(*targets: str, **variables: str) -> None:
+    """Brings targets of the Makefile up to date, unless this process has: no test changes their sources.
+
+    `variables`: of the Makefile.
+    """
+    build.build(*targets, variables=variables)

@@ -32,6 +32,7 @@ COMMANDS: Any = Modules(
     "docs",
     "doctor",
     "explain",
+    "explore",
     "lint",
     "linux",
     "monitor",

@@ -83,7 +83,7 @@ def check(source: Path) -> Passed:
     if not source.is_file():
         raise WrongUsage(f"there is no policy {from_root(str(source))}")
     build("checked", variables={"CHECKED": os.path.relpath(source, ROOT)})
-    check_variables(source)
+    check_variables(source, _folder(source) / "policy.o")
     passed = run(source)
     (_folder(source) / "passed").write_text(_hash_of(source))
     return passed
@@ -92,14 +92,11 @@ def check(source: Path) -> Passed:
 def run(source: Path, tunables: str = "") -> Passed:
     """Tries what was built. `tunables`: instead of all values, these. Raises RuleBroken."""
     program = _folder(source) / "schedlab-sim"
-    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
-    if tool := symbolizer():
-        environment["ASAN_SYMBOLIZER_PATH"] = tool
     try:
         done = subprocess.run(
             [str(program), str(SCENARIO), *([tunables] if tunables else [])],
             cwd=ROOT,
-            env=environment,
+            env=sanitizer_environment(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -117,9 +114,17 @@ def run(source: Path, tunables: str = "") -> Passed:
     return Passed(int(counts["setups"]), int(counts["decisions"]), int(counts["kills"]))
 
 
-def check_variables(source: Path) -> None:
+def sanitizer_environment() -> dict[str, str]:
+    """Returns the environment of a program that is compiled with sanitizers."""
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
+    if tool := symbolizer():
+        environment["ASAN_SYMBOLIZER_PATH"] = tool
+    return environment
+
+
+def check_variables(source: Path, compiled: Path) -> None:
     """Raises RuleBroken if the policy keeps variables: kernel, simulator and Linux know nothing of them."""
-    lines = output(compiler().symbol_lister, str(_folder(source) / "policy.o")).splitlines()
+    lines = output(compiler().symbol_lister, str(compiled)).splitlines()
     names = [
         match[1].partition(".")[2] or match[1] for line in lines if (match := _VARIABLE.match(line))
     ]
@@ -142,7 +147,9 @@ def told(source: Path, program: Path, lines: list[str]) -> str:
         if rule
         else f"policy {source.stem}: its check failed"
     )
-    return f"{headline}:\n{indent(about or lines[-20:])}"
+    if not about:
+        about = [line for line in lines if not _RULE.match(line)][-20:]
+    return f"{headline}:\n{indent(about)}" if about else headline
 
 
 def _rule(source: Path, lines: list[str], hook: str) -> str:

@@ -14,7 +14,7 @@ from schedlab.errors import BuildFailed
 from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler
 
-_HOSTS = ("kernel/", "sim/", "policies/support/")
+_HOSTS = ("kernel/", "sim/", "explore/", "policies/support/")
 """Whose functions are no policy's."""
 
 

@@ -1,0 +1,1059 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The machine and its operations, compiled for one policy (POLICY), whose source comes before this
+ * one, under sanitizers. It works by the mechanism that all hosts share (policies/support/), and
+ * has each hook watched by sim/checked/.
+ */
+
+#include "explore/machine.h"
+
+#include "explore/image.h"
+
+#include <inttypes.h>
+#include <sanitizer/asan_interface.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "policies/registry.h"
+#include "policies/support/attributes.h"
+#include "policies/support/queueing.h"
+#include "policies/support/waits.h"
+#include "sim/checked/hooks.h"
+
+static const struct policy *const policy = &CHECKED_POLICY;
+
+#define ATTRIBUTE_KINDS 16
+#define VALUES_MOST     4 /* that an attribute is given */
+/* When the machine begins: some months after its boot. A policy has no other numbers of that size. */
+#define BEGIN_NS ((1ull << 54) / TICK_NS * TICK_NS)
+
+enum kind {
+    DO_NEW,   /* lowest free slot; by no task, or the one that runs on CPU b - 1 */
+    DO_WAKE,  /* task a */
+    DO_KILL,  /* task a, which does not run */
+    DO_MOVE,  /* queued task a, to CPU b */
+    DO_SET,   /* of task a: attribute and value b */
+    DO_PICK,  /* CPU a */
+    DO_STEAL, /* CPU a from queue b */
+    DO_PREEMPT,
+    DO_YIELD,
+    DO_BLOCK, /* CPU a's task, which waits for task b - 1, or for none */
+    DO_END,
+    DO_TICK,
+    DO_PASS,  /* half a tick */
+    DO_BEGIN, /* the policy begins anew, as when a tunable is set */
+};
+
+struct machine machine;
+static struct setup setup;
+static uint32_t named;      /* bits, by enum named: what the policy reads */
+static uint32_t attributes; /* bits, by enum attribute_kind: those that are changed */
+static struct policy_choice choice;
+static struct simulator_setup watched_setup; /* its words */
+static struct watched watched;
+static bool told;
+static uint32_t here; /* line of what is told */
+
+/* ---- draws ---- */
+
+/* What a draw modulo a number of tasks, or of tickets that are 1 or TICKETS_MAX each, in units of 1
+ * and of 64, may come to. */
+const uint64_t draw_values[] = {0, 1, 2, 3, 64, 128, 192, 64 * TICKETS_MAX};
+const uint32_t draw_values_count = sizeof(draw_values) / sizeof(draw_values[0]);
+static uint8_t draws[2];
+static uint32_t drawn;
+
+void draws_choose(const uint8_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < sizeof(draws); i++)
+        draws[i] = i < count ? values[i] : 0;
+    drawn = 0;
+}
+
+uint32_t draws_made(void)
+{
+    return drawn;
+}
+
+/* ---- what is told ---- */
+
+static __attribute__((format(printf, 1, 2))) void tell(const char *format, ...)
+{
+    va_list arguments;
+    if (!told)
+        return;
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+}
+
+void machine_tell(bool wanted)
+{
+    told = wanted;
+    here = 0;
+}
+
+uint64_t chosen_draw(void)
+{
+    uint8_t place = drawn < sizeof(draws) ? draws[drawn] : 0;
+    drawn++;
+    tell(" [draws %" PRIu64 "]", draw_values[place]);
+    return draw_values[place];
+}
+
+/* ---- what is there ---- */
+
+static bool names(enum named field)
+{
+    return named >> field & 1;
+}
+
+/* Does the policy know what time it is? */
+static bool has_time(void)
+{
+    const uint32_t times = 1u << NAMED_NOW | 1u << NAMED_RUN_TIME | 1u << NAMED_COUNTED |
+                           1u << NAMED_QUEUED_SINCE | 1u << NAMED_PICKED_SINCE;
+    return (named & times) != 0;
+}
+
+static struct member *member_of(const task_t *task)
+{
+    return &machine.tasks[(const struct member *)task - machine.tasks];
+}
+
+static struct member *running_on(uint32_t cpu)
+{
+    return machine.current[cpu] ? &machine.tasks[machine.current[cpu] - 1] : NULL;
+}
+
+static uint32_t queue_number(uint32_t cpu)
+{
+    return machine.scheduler.queues == 1 ? 0 : cpu;
+}
+
+static struct run_queue *queue_of(uint32_t cpu)
+{
+    struct run_queue *queue = &machine.queues[queue_number(cpu)];
+    queue->now = machine.now;
+    return queue;
+}
+
+static bool waits_in(const struct member *member, const run_queue_t *queue)
+{
+    return member->place == PLACE_QUEUED && queue_number(member->task.cpu) == queue->cpu;
+}
+
+static bool is_queued(const struct task *task)
+{
+    return member_of(task)->place == PLACE_QUEUED;
+}
+
+/* ---- what the shared mechanism asks for ---- */
+
+MECHANISM_FUNCTION bool task_is_known(const task_t *task)
+{
+    return member_of(task)->known;
+}
+
+MECHANISM_FUNCTION void task_set_known(task_t *task)
+{
+    member_of(task)->known = 1;
+}
+
+MECHANISM_FUNCTION bool task_is_queued(const task_t *task)
+{
+    return is_queued(task);
+}
+
+MECHANISM_FUNCTION void task_set_queued(task_t *task, bool queued)
+{
+    member_of(task)->place = queued ? PLACE_QUEUED : PLACE_BLOCKED;
+}
+
+MECHANISM_FUNCTION uint32_t task_state_bytes(const scheduler_t *scheduler)
+{
+    (void)scheduler;
+    return (POLICY.task_bytes ? POLICY.task_bytes + 7 : POLICY_TASK_BYTES) / 8 * 8;
+}
+
+MECHANISM_FUNCTION void note_flaw(const run_queue_t *queue, const task_t *task,
+                                  enum queue_flaw flaw)
+{
+    static const char *const texts[] = {
+        [FLAW_LOST] = FLAW_LOST_TEXT,   [FLAW_HELD] = FLAW_HELD_TEXT,
+        [FLAW_GIVEN] = FLAW_GIVEN_TEXT, [FLAW_COUNT] = FLAW_COUNT_TEXT,
+        [FLAW_CPU] = FLAW_CPU_TEXT,     [FLAW_VERDICT] = FLAW_VERDICT_TEXT,
+        [FLAW_PLACE] = FLAW_PLACE_TEXT,
+    };
+    const char *text = texts[flaw];
+    bool rule = strncmp(text, BROKE_A_RULE, strlen(BROKE_A_RULE)) == 0;
+    (void)queue;
+    (void)task;
+    watch_broken("%s", text + (rule ? strlen(BROKE_A_RULE) : 0));
+}
+
+/* ---- what the policy promises ---- */
+
+/* What a policy promises, in explore/laws/NAME.h or NAME.law.h, as `law`. */
+struct law {
+    /* A rule that is broken ends in watch_broken(). The picked task, which is in the queue no more,
+     * has the rank that it had. */
+    void (*of_pick)(const run_queue_t *queue, const struct member *picked);
+    void (*of_tick)(const run_queue_t *queue, const struct member *member,
+                    enum tick_verdict verdict);
+    bool ranks; /* `rank` and `ticks` of members are counted */
+    bool counts_ticks;
+    /* What is assumed of the policy, so that states are one that differ in nothing else: all goes
+     * on as before if all times are moved by a multiple of so many nanoseconds; and if a task's
+     * run_time and words of its state, of which the function returns one after the other, then
+     * null, are lessened by the same. */
+    uint64_t (*period)(const scheduler_t *scheduler);
+    uint64_t *(*run_time_word)(const struct member *member, uint32_t number);
+};
+
+#ifdef LAW
+#include LAW
+#else
+static const struct law law = {0};
+#endif
+
+static void rank_as_last(struct member *member, const run_queue_t *queue, bool first)
+{
+    if (!law.ranks)
+        return;
+    member->rank = first ? 0 : queue->queued;
+    for (uint32_t i = 0; first && i < setup.tasks; i++)
+        machine.tasks[i].rank += &machine.tasks[i] != member && waits_in(&machine.tasks[i], queue);
+}
+
+static void rank_no_more(struct member *member, const run_queue_t *queue)
+{
+    for (uint32_t i = 0; law.ranks && i < setup.tasks; i++) {
+        struct member *other = &machine.tasks[i];
+        other->rank -= waits_in(other, queue) && other->rank > member->rank;
+    }
+    member->rank = 0;
+}
+
+/* Of levels, whatever the policy: the best one is served first, unless it may not run now. */
+static void levels_in(const run_queue_t *queue, uint64_t *levels)
+{
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        const struct member *member = &machine.tasks[i];
+        levels[i] = waits_in(member, queue)
+                        ? policy_level(&POLICY, &machine.scheduler, &member->task, machine.now)
+                        : 0;
+    }
+}
+
+static void check_levels(const run_queue_t *queue, const struct member *picked,
+                         const uint64_t *levels)
+{
+    uint64_t level = levels[picked - machine.tasks];
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        const struct member *other = &machine.tasks[i];
+        bool better =
+            POLICY.level_order == LEVELS_LOWEST_FIRST ? levels[i] < level : levels[i] > level;
+        if (waits_in(other, queue) && better)
+            watch_broken("pick() returned pid %d of level %" PRIu64
+                         " while pid %d of level %" PRIu64 " waits in the queue",
+                         picked->task.pid, level, other->task.pid, levels[i]);
+    }
+}
+
+/* ---- into the policy's hands, and out of them ---- */
+
+static void add(struct member *member, enum enqueue_reason reason, const struct member *parent)
+{
+    static const char *const reasons[] = {"NEW",     "WOKEN", "EXPIRED", "PREEMPTED",
+                                          "YIELDED", "MOVED", "ADOPTED"};
+    struct run_queue *queue = queue_of(member->task.cpu);
+    if (!member->known) {
+        reason = task_introduce(policy, &machine.scheduler, &member->task, reason,
+                                parent ? &parent->task : NULL);
+    }
+    tell(" enqueue(task %d, %s) on queue %u;", member->task.pid, reasons[reason], queue->cpu);
+    rank_as_last(member, queue, reason == ENQUEUE_PREEMPTED);
+    if (reason != ENQUEUE_PREEMPTED)
+        member->ticks = 0;
+    run_queue_add(policy, queue, &member->task, reason);
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        const struct member *running = running_on(cpu);
+        if (queue_number(cpu) == queue->cpu && running && running->known)
+            policy_preempts(policy, queue, &member->task, &running->task);
+    }
+}
+
+static void take_out(struct member *member)
+{
+    struct run_queue *queue = queue_of(member->task.cpu);
+    tell(" dequeue(task %d) from queue %u;", member->task.pid, queue->cpu);
+    run_queue_remove(policy, queue, &member->task);
+    rank_no_more(member, queue);
+}
+
+static struct member *pick(uint32_t cpu)
+{
+    uint64_t levels[TASKS_MOST] = {0};
+    struct run_queue *queue = queue_of(cpu);
+    const uint32_t held = queue->held;
+    if (POLICY.level_order != LEVELS_NONE)
+        levels_in(queue, levels);
+    task_t *task = run_queue_pick_for(policy, queue, cpu);
+    tell(" pick() of queue %u gives ", queue->cpu);
+    if (!task) {
+        tell("none;");
+        return NULL;
+    }
+    tell("task %d;", task->pid);
+    struct member *member = member_of(task);
+    if (law.of_pick)
+        law.of_pick(queue, member);
+    if (POLICY.level_order != LEVELS_NONE && held == 0)
+        check_levels(queue, member, levels);
+    rank_no_more(member, queue);
+    return member;
+}
+
+/* The task that runs on the CPU leaves it. */
+static struct member *leave(uint32_t cpu, enum stop_reason reason)
+{
+    static const char *const reasons[] = {"RUNNABLE", "BLOCKED", "ENDED"};
+    struct member *member = running_on(cpu);
+    struct run_queue *queue = queue_of(cpu);
+    task_count_run_time(&member->task, machine.now);
+    machine.current[cpu] = 0;
+    machine.turn_end[cpu] = 0;
+    member->place = PLACE_BLOCKED;
+    tell(" stopped(task %d, %s);", member->task.pid, reasons[reason]);
+    run_queue_leave(policy, queue, &member->task, reason);
+    queue->current = NULL;
+    return member;
+}
+
+static void end(struct member *member)
+{
+    if (member->known)
+        policy_exit_task(policy, &machine.scheduler, &member->task);
+    drop_waiters(&member->task);
+    tell(" task_exit(task %d);", member->task.pid);
+    member->place = PLACE_FREE;
+}
+
+/* Other tasks wait for the owner than before. */
+MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32_t cpu)
+{
+    struct member *member = member_of(owner);
+    struct run_queue *queue = queue_of(owner->cpu);
+    (void)scheduler;
+    (void)cpu;
+    if (!run_queue_waiters_changed(policy, queue, owner))
+        return;
+    tell(" waiters_changed(task %d);", owner->pid);
+    if (member->place == PLACE_QUEUED) {
+        take_out(member);
+        add(member, ENQUEUE_MOVED, NULL);
+    }
+}
+
+static void wait_for(struct member *member, struct member *owner)
+{
+    if (machine.scheduler.follows_waits)
+        wait_for_task(&machine.scheduler, &member->task, owner ? &owner->task : NULL, 0);
+}
+
+/* Where place() says. */
+static void make_runnable(struct member *member, enum enqueue_reason reason,
+                          const struct member *parent)
+{
+    uint32_t from = member->task.cpu;
+    uint32_t cpu = policy_place(policy, &machine.scheduler, &member->task, reason);
+    member->task.cpu = cpu;
+    if (reason == ENQUEUE_WOKEN && queue_number(from) != queue_number(cpu))
+        run_queue_forget(policy, queue_of(from), &member->task);
+    add(member, reason, parent);
+}
+
+/* ---- time ---- */
+
+static void obey(uint32_t cpu, enum tick_verdict verdict)
+{
+    if (verdict == TICK_PREEMPT)
+        add(leave(cpu, STOP_RUNNABLE), ENQUEUE_EXPIRED, NULL);
+    else if (verdict == TICK_KILL)
+        end(leave(cpu, STOP_ENDED));
+}
+
+/* What the policy wants to be called for, now. */
+static void policy_times(uint32_t cpu)
+{
+    struct run_queue *queue = queue_of(cpu);
+    for (uint32_t calls = 0; queue->alarm && queue->alarm <= machine.now; calls++) {
+        tell(" alarm() of queue %u;", queue->cpu);
+        if (calls > queue->queued)
+            watch_broken("alarm() of a queue was called %u times at one time", calls);
+        run_queue_alarm(policy, queue);
+    }
+    struct member *member = running_on(cpu);
+    if (!member || !machine.turn_end[cpu] || machine.turn_end[cpu] > machine.now)
+        return;
+    task_count_run_time(&member->task, machine.now);
+    tell(" turn_over(task %d) on CPU %u;", member->task.pid, cpu);
+    enum tick_verdict verdict = run_queue_turn_over(policy, queue, &member->task);
+    machine.turn_end[cpu] = queue->turn_end;
+    obey(cpu, verdict);
+}
+
+static uint64_t next_policy_time(void)
+{
+    uint64_t next = UINT64_MAX;
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        uint64_t turn_end = machine.turn_end[cpu];
+        uint64_t alarm = machine.queues[queue_number(cpu)].alarm;
+        next = turn_end && turn_end < next ? turn_end : next;
+        next = alarm && alarm < next ? alarm : next;
+    }
+    return next;
+}
+
+static void pass_until(uint64_t until)
+{
+    uint64_t next;
+    while ((next = next_policy_time()) < until) {
+        machine.now = next > machine.now ? next : machine.now;
+        for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++)
+            policy_times(cpu);
+    }
+    machine.now = until;
+}
+
+static void tick_on(uint32_t cpu)
+{
+    policy_times(cpu);
+    struct member *member = running_on(cpu);
+    if (!member)
+        return;
+    struct run_queue *queue = queue_of(cpu);
+    task_count_run_time(&member->task, machine.now);
+    enum tick_verdict verdict = run_queue_tick(policy, queue, &member->task);
+    tell(" tick(task %d) says %s;", member->task.pid,
+         verdict == TICK_CONTINUE  ? "CONTINUE"
+         : verdict == TICK_PREEMPT ? "PREEMPT"
+                                   : "KILL");
+    if (queue->turn_end)
+        machine.turn_end[cpu] = queue->turn_end;
+    if (member->known) {
+        member->ticks += law.counts_ticks;
+        if (law.of_tick)
+            law.of_tick(queue, member, verdict);
+    }
+    policy_push(policy, &machine.scheduler, cpu);
+    policy_balance(policy, &machine.scheduler, cpu, false);
+    obey(cpu, verdict);
+}
+
+/* ---- operations ---- */
+
+static operation_t operation_of(enum kind kind, uint32_t a, uint32_t b)
+{
+    return (operation_t)(kind << 12 | a << 8 | b);
+}
+
+static enum kind kind_of(operation_t operation)
+{
+    return operation >> 12;
+}
+
+static uint32_t first_of(operation_t operation)
+{
+    return operation >> 8 & 15;
+}
+
+static uint32_t second_of(operation_t operation)
+{
+    return operation & 255;
+}
+
+operation_t machine_translated(operation_t operation, const uint8_t *places)
+{
+    const uint32_t a = first_of(operation);
+    const uint32_t b = second_of(operation);
+    switch (kind_of(operation)) {
+    case DO_NEW:
+    case DO_WAKE:
+    case DO_KILL:
+    case DO_MOVE:
+    case DO_SET:
+        return operation_of(kind_of(operation), places[a], b);
+    case DO_BLOCK:
+        return b > 0 ? operation_of(DO_BLOCK, a, places[b - 1] + 1u) : operation;
+    default:
+        return operation;
+    }
+}
+
+bool machine_has_tasks_alike(void)
+{
+    return !names(NAMED_PID) && !names(NAMED_SLOT);
+}
+
+/* The values that an attribute is given: the ends of its range and what it is at first, and of
+ * times one that fits into some ticks. Gives their number. */
+static uint32_t values_of(uint32_t kind, int64_t *values)
+{
+    struct task first = {0};
+    int64_t usual = 0;
+    uint32_t count = 0;
+    if (kind == ATTRIBUTE_TASKGROUP) {
+        values[0] = 0;
+        values[1] = 1;
+        return 2;
+    }
+    SET_FIRST_ATTRIBUTES(&first);
+    usual = attribute_of(&first, kind);
+    values[count++] = usual;
+    if (attribute_lowest(kind) != usual)
+        values[count++] = attribute_lowest(kind);
+    if (attribute_highest(kind) == TASK_TIME_MAX)
+        values[count++] = (int64_t)TICK_NS * (kind == ATTRIBUTE_PERIOD     ? 4
+                                              : kind == ATTRIBUTE_DEADLINE ? 2
+                                                                           : 1);
+    values[count++] = attribute_highest(kind);
+    return count;
+}
+
+static uint32_t list_sets(uint32_t task, operation_t *operations)
+{
+    int64_t values[VALUES_MOST];
+    uint32_t count = 0;
+    for (uint32_t kind = 0; kind < ATTRIBUTE_KINDS; kind++) {
+        uint32_t all = attributes >> kind & 1 ? values_of(kind, values) : 0;
+        for (uint32_t i = 0; i < all; i++) {
+            if (attribute_of(&machine.tasks[task].task, kind) != values[i])
+                operations[count++] = operation_of(DO_SET, task, kind * VALUES_MOST + i);
+        }
+    }
+    return count;
+}
+
+static uint32_t list_task(uint32_t task, operation_t *operations)
+{
+    const struct member *member = &machine.tasks[task];
+    uint32_t count = 0;
+    if (member->place == PLACE_FREE)
+        return 0;
+    if (member->place == PLACE_BLOCKED)
+        operations[count++] = operation_of(DO_WAKE, task, 0);
+    if (member->place != PLACE_RUNNING)
+        operations[count++] = operation_of(DO_KILL, task, 0);
+    for (uint32_t cpu = 0; cpu < machine.scheduler.queues; cpu++) {
+        if (member->place == PLACE_QUEUED && queue_number(member->task.cpu) != cpu)
+            operations[count++] = operation_of(DO_MOVE, task, cpu);
+    }
+    return count + list_sets(task, operations + count);
+}
+
+static uint32_t list_idle(uint32_t cpu, operation_t *operations)
+{
+    uint32_t count = 0;
+    if (machine.queues[queue_number(cpu)].queued > 0)
+        operations[count++] = operation_of(DO_PICK, cpu, 0);
+    return count;
+}
+
+static uint32_t list_busy(uint32_t cpu, operation_t *operations)
+{
+    const struct member *member = running_on(cpu);
+    uint32_t count = 0;
+    operations[count++] = operation_of(DO_PREEMPT, cpu, 0);
+    operations[count++] = operation_of(DO_YIELD, cpu, 0);
+    operations[count++] = operation_of(DO_END, cpu, 0);
+    operations[count++] = operation_of(DO_BLOCK, cpu, 0);
+    for (uint32_t i = 0; machine.scheduler.follows_waits && i < setup.tasks; i++) {
+        if (machine.tasks[i].place != PLACE_FREE && &machine.tasks[i] != member)
+            operations[count++] = operation_of(DO_BLOCK, cpu, i + 1);
+    }
+    return count;
+}
+
+static uint32_t list_new(operation_t *operations)
+{
+    uint32_t count = 0;
+    uint32_t slot = 0;
+    while (slot < setup.tasks && machine.tasks[slot].place != PLACE_FREE)
+        slot++;
+    if (slot == setup.tasks)
+        return 0;
+    operations[count++] = operation_of(DO_NEW, slot, 0);
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        if (running_on(cpu) && (POLICY.task_init || attributes))
+            operations[count++] = operation_of(DO_NEW, slot, cpu + 1);
+    }
+    return count;
+}
+
+uint32_t machine_operations(operation_t *operations)
+{
+    uint32_t count = list_new(operations);
+    uint32_t busy = 0;
+    uint32_t living = 0;
+    for (uint32_t task = 0; task < setup.tasks; task++) {
+        living += machine.tasks[task].place != PLACE_FREE;
+        count += list_task(task, operations + count);
+    }
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        busy += running_on(cpu) != NULL;
+        count += running_on(cpu) ? list_busy(cpu, operations + count)
+                                 : list_idle(cpu, operations + count);
+        for (uint32_t from = 0; from < machine.scheduler.queues; from++) {
+            if (machine.scheduler.queues > 1 && from != cpu && machine.queues[from].queued > 0)
+                operations[count++] = operation_of(DO_STEAL, cpu, from);
+        }
+    }
+    if (busy > 0 || (living > 0 && has_time()))
+        operations[count++] = operation_of(DO_TICK, 0, 0);
+    if (living > 0 && has_time() && machine.now % TICK_NS == 0)
+        operations[count++] = operation_of(DO_PASS, 0, 0);
+    if (living > 0)
+        operations[count++] = operation_of(DO_BEGIN, 0, 0);
+    return count;
+}
+
+static void do_new(uint32_t slot, const struct member *parent)
+{
+    struct member *member = &machine.tasks[slot];
+    struct task *task = &member->task;
+    tell("task %u is forked", slot + 1);
+    if (parent)
+        tell(" by task %d", parent->task.pid);
+    tell(":");
+    member->place = PLACE_BLOCKED;
+    machine_close();
+    task->pid = (int32_t)slot + 1;
+    task->slot = slot;
+    task->cpu = parent ? parent->task.cpu : 0;
+    SET_FIRST_ATTRIBUTES(task);
+    if (parent)
+        INHERIT_ATTRIBUTES(task, &parent->task);
+    make_runnable(member, ENQUEUE_NEW, parent);
+}
+
+static void do_kill(struct member *member)
+{
+    tell("task %d is killed while it is %s:", member->task.pid,
+         member->place == PLACE_QUEUED ? "queued" : "blocked");
+    wait_for(member, NULL);
+    if (member->place == PLACE_QUEUED)
+        take_out(member);
+    else
+        run_queue_forget(policy, queue_of(member->task.cpu), &member->task);
+    end(member);
+}
+
+static void do_move(struct member *member, uint32_t cpu)
+{
+    tell("task %d is moved to CPU %u:", member->task.pid, cpu);
+    take_out(member);
+    member->task.cpu = cpu;
+    add(member, ENQUEUE_MOVED, NULL);
+}
+
+static void do_set(struct member *member, uint32_t kind, uint32_t place)
+{
+#define ATTRIBUTE_NAME(kind, field, ...) [ATTRIBUTE_##kind] = #field,
+    static const char *const texts[] = {ATTRIBUTES(ATTRIBUTE_NAME)};
+    int64_t values[VALUES_MOST];
+    bool queued = member->place == PLACE_QUEUED;
+    bool runs = member->place == PLACE_RUNNING;
+    values_of(kind, values);
+    tell("task %d gets %s %" PRId64 ":", member->task.pid, texts[kind], values[place]);
+    if (queued)
+        take_out(member);
+    STORE_ATTRIBUTE(&member->task, kind, values[place]);
+    run_queue_changed(policy, queue_of(member->task.cpu), &member->task);
+    if (queued)
+        add(member, ENQUEUE_MOVED, NULL);
+    if (runs)
+        add(leave(member->task.cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
+    tell_owners(&machine.scheduler, member->task.waits_for, 0);
+}
+
+static void do_pick(uint32_t cpu)
+{
+    tell("CPU %u picks:", cpu);
+    struct member *member = pick(cpu);
+    if (!member)
+        return;
+    struct run_queue *queue = queue_of(cpu);
+    member->place = PLACE_RUNNING;
+    member->task.cpu = cpu;
+    machine.current[cpu] = (uint64_t)(member - machine.tasks) + 1;
+    machine.turn_end[cpu] = queue->turn_end;
+    run_queue_enter(queue, &member->task);
+    queue->current = machine.scheduler.queues == machine.scheduler.cpus ? &member->task : NULL;
+}
+
+static void do_steal(uint32_t cpu, uint32_t from)
+{
+    struct run_queue *queue = queue_of(from);
+    tell("CPU %u takes a task from queue %u:", cpu, from);
+    task_t *task = run_queue_steal_for(policy, queue, cpu);
+    if (!task) {
+        tell(" steal() gives none;");
+        return;
+    }
+    tell(" steal() gives task %d;", task->pid);
+    rank_no_more(member_of(task), queue);
+    task->cpu = cpu;
+    add(member_of(task), ENQUEUE_MOVED, NULL);
+}
+
+static void do_block(uint32_t cpu, struct member *owner)
+{
+    struct member *member = running_on(cpu);
+    tell("task %d blocks", member->task.pid);
+    if (owner)
+        tell(" and waits for task %d", owner->task.pid);
+    tell(":");
+    leave(cpu, STOP_BLOCKED);
+    wait_for(member, owner);
+}
+
+static void do_tick(void)
+{
+    tell("a tick:");
+    if (has_time())
+        pass_until((machine.now / TICK_NS + 1) * TICK_NS);
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++)
+        tick_on(cpu);
+}
+
+static void begin_policy(void)
+{
+    struct scheduler *scheduler = &machine.scheduler;
+    memset(machine.scheduler_state.words, 0, sizeof(machine.scheduler_state.words));
+    for (uint32_t i = 0; i < setup.tasks; i++)
+        drop_waiters(&machine.tasks[i].task);
+    policy_init_scheduler(policy, scheduler);
+    scheduler->queues = policy_run_queues(policy, scheduler);
+    for (uint32_t i = 0; i < scheduler->cpus; i++) {
+        machine.queues[i].now = machine.now;
+        run_queue_begin(policy, scheduler, &machine.queues[i], i);
+        machine.turn_end[i] = 0;
+    }
+    for (uint32_t i = 0; i < scheduler->cpus; i++)
+        machine.queues[queue_number(i)].running += running_on(i) != NULL;
+}
+
+/* All tasks that are queued, in the order in which they would run. Gives their number. */
+static uint32_t drain(struct member **tasks)
+{
+    struct member *member;
+    uint32_t count = 0;
+    machine.scheduler.ending = true;
+    for (uint32_t i = 0; i < machine.scheduler.queues; i++) {
+        while ((member = pick(i)))
+            tasks[count++] = member;
+    }
+    machine.scheduler.ending = false;
+    return count;
+}
+
+static void do_begin(void)
+{
+    struct member *queued[TASKS_MOST];
+    tell("the policy begins anew:");
+    uint32_t count = drain(queued);
+    machine_open();
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        struct member *member = &machine.tasks[i];
+        member->known = 0;
+        memset(machine.task_state[i].words, 0, machine_task_bytes());
+        member->task.next = member->task.previous = NULL;
+        member->task.level = member->task.lent = 0;
+        member->ticks = 0;
+    }
+    machine_close();
+    begin_policy();
+    for (uint32_t i = 0; i < count; i++)
+        add(queued[i], ENQUEUE_ADOPTED, NULL);
+}
+
+/* Words that lie so near to the time are times. */
+#define NEAR (1ull << 41)
+
+/* What the law says is a matter of differences is made the least that it can be. */
+static void make_relative(void)
+{
+    uint64_t period = law.period && has_time() ? law.period(&machine.scheduler) : 0;
+    uint64_t later = period ? (machine.now - BEGIN_NS) / period * period : 0;
+    if (later)
+        image_shift(BEGIN_NS - NEAR, BEGIN_NS + NEAR, later);
+    for (uint32_t i = 0; law.run_time_word && i < setup.tasks; i++) {
+        struct member *member = &machine.tasks[i];
+        uint64_t *word;
+        uint64_t least = member->known ? member->task.run_time : 0;
+        for (uint32_t j = 0; least && (word = law.run_time_word(member, j)); j++)
+            least = *word < least ? *word : least;
+        for (uint32_t j = 0; least && (word = law.run_time_word(member, j)); j++)
+            *word -= least;
+        member->task.run_time -= least;
+    }
+}
+
+/* What no policy reads, or this one does not, is made the same in all states. */
+static void make_plain(void)
+{
+    for (uint32_t i = 0; i < machine.scheduler.cpus; i++) {
+        machine.queues[i].now = 0;
+        machine.queues[i].remark = 0;
+        machine.queues[i].turn_end = 0;
+        memset(&machine.queues[i].said, 0, sizeof(machine.queues[i].said));
+    }
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        struct member *member = &machine.tasks[i];
+        struct task *task = &member->task;
+        void *state = task->state;
+        if (member->place == PLACE_FREE) {
+            memset(member, 0, sizeof(*member));
+            memset(machine.task_state[i].words, 0, machine_task_bytes());
+            task->state = state;
+            task->pid = (int32_t)i + 1;
+            task->slot = i;
+        }
+        member->ticks = law.counts_ticks ? member->ticks : 0;
+        task->run_time = names(NAMED_RUN_TIME) ? task->run_time : 0;
+        task->counted = names(NAMED_COUNTED) || names(NAMED_RUN_TIME) ? task->counted : 0;
+        task->queued_since = names(NAMED_QUEUED_SINCE) ? task->queued_since : 0;
+        task->picked_since = names(NAMED_PICKED_SINCE) ? task->picked_since : 0;
+        task->selections = names(NAMED_SELECTIONS) ? task->selections : 0;
+    }
+    make_relative();
+}
+
+static void act(operation_t operation)
+{
+    const uint32_t a = first_of(operation);
+    const uint32_t b = second_of(operation);
+    struct member *task = a < setup.tasks ? &machine.tasks[a] : NULL;
+    switch (kind_of(operation)) {
+    case DO_NEW:
+        do_new(a, b > 0 ? running_on(b - 1) : NULL);
+        break;
+    case DO_WAKE:
+        tell("task %d wakes:", task->task.pid);
+        wait_for(task, NULL);
+        make_runnable(task, ENQUEUE_WOKEN, NULL);
+        break;
+    case DO_KILL:
+        do_kill(task);
+        break;
+    case DO_MOVE:
+        do_move(task, b);
+        break;
+    case DO_SET:
+        do_set(task, b / VALUES_MOST, b % VALUES_MOST);
+        break;
+    case DO_PICK:
+        do_pick(a);
+        break;
+    case DO_STEAL:
+        do_steal(a, b);
+        break;
+    case DO_PREEMPT:
+        tell("task %d is preempted:", running_on(a)->task.pid);
+        add(leave(a, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
+        break;
+    case DO_YIELD:
+        tell("task %d yields:", running_on(a)->task.pid);
+        add(leave(a, STOP_RUNNABLE), ENQUEUE_YIELDED, NULL);
+        break;
+    case DO_BLOCK:
+        do_block(a, b > 0 ? &machine.tasks[b - 1] : NULL);
+        break;
+    case DO_END:
+        tell("task %d ends:", running_on(a)->task.pid);
+        end(leave(a, STOP_ENDED));
+        break;
+    case DO_TICK:
+        do_tick();
+        break;
+    case DO_PASS:
+        tell("half a tick passes:");
+        pass_until(machine.now + TICK_NS / 2);
+        break;
+    case DO_BEGIN:
+        do_begin();
+        break;
+    }
+}
+
+void machine_do(operation_t operation)
+{
+    machine_close();
+    if (told)
+        printf("%3u. ", ++here);
+    act(operation);
+    tell("\n");
+    for (uint32_t i = 0; i < machine.scheduler.queues; i++) {
+        if (machine.queues[i].held > machine.queues[i].queued)
+            watch_broken("%u tasks of queue %u are held, of %u that are queued",
+                         machine.queues[i].held, i, machine.queues[i].queued);
+    }
+    machine_open();
+    make_plain();
+}
+
+void machine_drain(void)
+{
+    struct member *queued[TASKS_MOST];
+    machine_close();
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        const struct member *member = &machine.tasks[i];
+        if (member->place != PLACE_FREE && member->known)
+            policy->time_slice(&machine.scheduler, &member->task);
+    }
+    tell("     then all that are queued are taken out:");
+    drain(queued);
+    tell("\n");
+    machine_open();
+}
+
+uint32_t machine_task_bytes(void)
+{
+    return task_state_bytes(&machine.scheduler);
+}
+
+/* ---- begin ---- */
+
+static bool closed[TASKS_MOST];
+
+static void set_closed(uint32_t task, bool wanted)
+{
+    if (closed[task] == wanted)
+        return;
+    closed[task] = wanted;
+    if (wanted)
+        ASAN_POISON_MEMORY_REGION(machine.task_state[task].words, machine_task_bytes());
+    else
+        ASAN_UNPOISON_MEMORY_REGION(machine.task_state[task].words, machine_task_bytes());
+}
+
+void machine_open(void)
+{
+    for (uint32_t i = 0; i < setup.tasks; i++)
+        set_closed(i, false);
+}
+
+void machine_close(void)
+{
+    for (uint32_t i = 0; i < setup.tasks; i++)
+        set_closed(i, machine.tasks[i].place == PLACE_FREE);
+}
+
+static void close_gaps(void)
+{
+    const uint32_t bytes = machine_task_bytes();
+    for (uint32_t i = 0; i < TASKS_MOST; i++)
+        ASAN_POISON_MEMORY_REGION((char *)machine.task_state[i].words + bytes,
+                                  sizeof(machine.task_state[i]) - bytes);
+    for (uint32_t i = 0; i < QUEUES_MOST; i++)
+        ASAN_POISON_MEMORY_REGION(machine.queue_state[i].gap, GAP);
+    ASAN_POISON_MEMORY_REGION(machine.scheduler_state.gap, GAP);
+}
+
+static bool set_tunables(const char *text)
+{
+    while (text && *text) {
+        size_t length = strcspn(text, ",");
+        uint32_t index;
+        int64_t value;
+        enum policy_error error = tunable_parse(choice.policy, text, length, &index, &value);
+        if (error != POLICY_OK) {
+            fprintf(stderr, "%.*s: %s\n", (int)length, text, policy_error_text(error));
+            return false;
+        }
+        tunable_set(&machine.scheduler, choice.policy, index, value);
+        text += length + (text[length] == ',');
+    }
+    return true;
+}
+
+static void begin_structures(void)
+{
+    struct scheduler *scheduler = &machine.scheduler;
+    machine.now = has_time() ? BEGIN_NS : 0;
+    scheduler->cpus = setup.queues;
+    scheduler->tick_ns = TICK_NS;
+    scheduler->seed = 1;
+    scheduler->state = machine.scheduler_state.words;
+    if (attributes >> ATTRIBUTE_TASKGROUP & 1) {
+        scheduler->groups = 2;
+        for (uint32_t i = 0; i < 2; i++)
+            scheduler->group[i] = (struct share_group){.weight = GROUP_WEIGHT_DEFAULT,
+                                                       .period = GROUP_PERIOD_DEFAULT};
+    }
+    for (uint32_t i = 0; i < setup.queues; i++) {
+        machine.queues[i].state = machine.queue_state[i].words;
+        scheduler->queue[i] = &machine.queues[i];
+    }
+    for (uint32_t i = 0; i < setup.tasks; i++)
+        machine.tasks[i].task.state = machine.task_state[i].words;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += length) {
+        bool begins = at == list || at[-1] == ',';
+        if (begins && (at[length] == ',' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+/* The fields that are called `group` in a task, and so on. */
+static void read_words(const char *words)
+{
+    static const char *const texts[NAMED_COUNT] = {
+        "now", "run_time", "counted", "queued_since", "picked_since", "selections", "pid", "slot",
+    };
+    for (uint32_t i = 0; i < NAMED_COUNT; i++)
+        named |= (uint32_t)has_word(words, texts[i]) << i;
+#define READ_ATTRIBUTE(kind, field, ...)                                                           \
+    attributes |= (uint32_t)has_word(words, #field) << ATTRIBUTE_##kind;
+    ATTRIBUTES(READ_ATTRIBUTE)
+}
+
+bool machine_begin(const struct setup *wanted)
+{
+    setup = *wanted;
+    read_words(setup.words);
+    enum policy_error error = policy_choose(setup.policy, strlen(setup.policy), &choice);
+    if (error != POLICY_OK) {
+        fprintf(stderr, "%s: %s\n", setup.policy, policy_error_text(error));
+        return false;
+    }
+    watched_setup = (struct simulator_setup){
+        .policy = setup.policy, .tunables = setup.tunables, .cpus = setup.queues};
+    watch_setup(&watched_setup);
+    begin_structures();
+    policy_set_defaults(&machine.scheduler, &choice);
+    if (!set_tunables(setup.tunables))
+        return false;
+    watched = (struct watched){
+        .scheduler = &machine.scheduler,
+        .queues = machine.queues,
+        .tasks = (const unsigned char *)machine.tasks,
+        .task_bytes = sizeof(machine.tasks[0]),
+        .task_count = setup.tasks,
+        .is_queued = is_queued,
+    };
+    close_gaps();
+    begin_policy();
+    watch_machine(&watched);
+    make_plain();
+    return true;
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+#
+# make explorer EXPLORED=FILE.c   build/explore/NAME/schedlab-explore: walks every sequence of
+#                                operations on this one policy, under sanitizers
+#
+# Included by the Makefile, after sim/checked/checked.mk. A policy's law is explore/laws/NAME.h, or a file
+# NAME.law.h beside FILE.c.
+
+EXPLORED_NAME := $(basename $(notdir $(EXPLORED)))
+EXPLORED_IN   := $B/explore/$(EXPLORED_NAME)
+LAW           := $(firstword $(wildcard $(EXPLORED:.c=.law.h) explore/laws/$(EXPLORED_NAME).h))
+EXPLORE_C     := $(filter-out -g,$(HOST_C)) -gline-tables-only
+EXPLORE_SAFE  := -fno-omit-frame-pointer -fstrict-flex-arrays=3 -fsanitize=address,undefined -fno-sanitize-recover=all
+EXPLORE_PARTS := $(addprefix $B/explore/,main.o search.o image.o watch.o)
+
+.PHONY: explorer
+explorer: $(EXPLORED_IN)/schedlab-explore $(EXPLORED_IN)/policy.o
+
+# What copies and compares states is no part of what is tried.
+$B/explore/%.o: explore/%.c Makefile explore/explore.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(EXPLORE_C) -c $< -o $@
+
+$B/explore/watch.o: sim/checked/watch.c Makefile explore/explore.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(EXPLORE_C) -c $< -o $@
+
+$(EXPLORED_IN)/engine.o: $(EXPLORED) $(LAW) explore/engine.c Makefile explore/explore.mk
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(EXPLORE_C) $(EXPLORE_SAFE) -Ipolicies -DCHECKED -DPOLICY=policy_$(call engine_of,$(EXPLORED_NAME)) \
+	    $(if $(LAW),-DLAW='"$(LAW)"') -include explore/draws.h -include $< -c explore/engine.c -o $@
+
+$(EXPLORED_IN)/policy.o: $(EXPLORED) $(wildcard policies/*.h)
+	@mkdir -p $(@D)
+	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -Ipolicies -ffreestanding -fno-pie -O0 -c $< -o $@
+
+$(EXPLORED_IN)/policy_table.c: tools/make_policy_table.sh
+	@mkdir -p $(@D)
+	@sh $< $(notdir $(EXPLORED)) > $@
+
+$(EXPLORED_IN)/schedlab-explore: $(EXPLORED_IN)/engine.o $(EXPLORED_IN)/policy_table.c $(EXPLORE_PARTS) \
+                                 $B/sim-safe/registry.o
+	@echo "  $@"
+	@$(CLANG) $(filter-out -MMD -MP,$(EXPLORE_C)) $(EXPLORE_SAFE) -rdynamic $^ -o $@
+

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXPLORE_EXACT_SLICES_H
+#define EXPLORE_EXACT_SLICES_H
+
+/* A turn has as many ticks as the slice says, and a preempted task goes on with its own. */
+static void slices_are_exact(const run_queue_t *queue, const struct member *member,
+                             enum tick_verdict verdict)
+{
+    uint64_t slice = policy->time_slice(queue->scheduler, &member->task);
+    if ((verdict == TICK_PREEMPT) != (member->ticks >= slice))
+        watch_broken("tick() ended the turn of pid %d after %" PRIu64 " of %" PRIu64 " ticks",
+                     member->task.pid, member->ticks, slice);
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXPLORE_FIRST_COME_H
+#define EXPLORE_FIRST_COME_H
+
+/* Of those of a level, the task that came first is next. */
+static void first_come_first_served(const run_queue_t *queue, const struct member *picked)
+{
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        const struct member *other = &machine.tasks[i];
+        if (waits_in(other, queue) && other->task.level == picked->task.level &&
+            other->rank < picked->rank)
+            watch_broken("pick() returned pid %d, though pid %d came first", picked->task.pid,
+                         other->task.pid);
+    }
+}
+
+#endif

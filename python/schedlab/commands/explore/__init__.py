@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab explore`: what holds in all cases, by search; a module for each of its commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from schedlab.commands.lazy import Modules
+
+COMMANDS: Any = Modules(__name__, "policy")
+
+
+@click.group(commands=COMMANDS)
+def explore() -> None:
+    """Search for a case that breaks a rule, in all cases that there are."""

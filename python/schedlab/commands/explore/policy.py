@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab explore policy`: every sequence of operations on a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.options import SETTING, Parsed, as_object, echo_json, json_option
+from schedlab.display.terminal import messages, say, tell
+from schedlab.errors import MachineUnfit, RuleBroken
+from schedlab.machines.explored import QUEUES_MOST, TASKS_MOST, Explored, Level, Limits, explore
+from schedlab.toolchain.policies import PolicyChoice, parse_choices
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+
+def read_policies(text: str) -> tuple[PolicyChoice | Path, ...]:
+    """A C file, or policies by name."""
+    return (Path(text),) if text.endswith(".c") else parse_choices(text)
+
+
+POLICIES = Parsed("POLICY", read_policies)
+
+
+class Wanted:
+    """What the command line asks for."""
+
+    def __init__(
+        self,
+        choices: tuple[PolicyChoice | Path, ...],
+        minutes: float,
+        memory: int,
+        settings: tuple[tuple[str, int], ...],
+        as_json: bool,
+        **most: int,
+    ) -> None:
+        self.choices = choices
+        self.limits = Limits(seconds=round(minutes * 60), memory_mib=memory, **most)
+        self.tunables = ",".join(f"{name}={value}" for name, value in settings)
+        self.as_json = as_json
+
+
+@click.command()
+@click.argument("choices", metavar="POLICY[,POLICY]...|FILE.c", type=POLICIES)
+@click.option(
+    "--tasks",
+    default=4,
+    show_default=True,
+    type=click.IntRange(1, TASKS_MOST),
+    help="That may live at once.",
+)
+@click.option(
+    "--queues", default=2, show_default=True, type=click.IntRange(1, QUEUES_MOST), help="And CPUs."
+)
+@click.option(
+    "--depth",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(1, 4000),
+    help="Most operations in a sequence.",
+)
+@click.option(
+    "--minutes",
+    default=10.0,
+    show_default=True,
+    type=click.FloatRange(0.01, 10_000),
+    help="To search, for each policy.",
+)
+@click.option(
+    "--memory",
+    default=2048,
+    show_default=True,
+    type=click.IntRange(64, 1 << 20),
+    help="For states, MiB.",
+)
+@click.option(
+    "--workers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(1, 16),
+    help="Processes that share the work.",
+)
+@click.option(
+    "--set", "settings", multiple=True, type=SETTING, help="Set a tunable. May be repeated."
+)
+@json_option
+@as_object(Wanted)
+def policy(wanted: Wanted) -> None:
+    """Try every sequence of operations on a policy: tasks that are new, woken, picked, preempted, moved, blocked or
+    ended, yield and tick, change attributes, and time that passes.
+
+    States that are equal count once, and the search goes on until there is no other state, or until a limit. Of what
+    breaks a rule, the shortest sequence is told (exit status 1). docs/explore.md says what is tried, and what is not.
+    """
+    from schedlab.machines.checked import can_check
+
+    if not can_check():
+        raise MachineUnfit(
+            "the library of AddressSanitizer is missing: install libclang-rt of clang's version"
+        )
+    broken = [error for choice in wanted.choices if (error := _explore(choice, wanted))]
+    for error in broken:
+        say(f"schedlab: {error}")
+    if broken:
+        raise SystemExit(1)
+
+
+def _explore(choice: PolicyChoice | Path, wanted: Wanted) -> RuleBroken | None:
+    from schedlab.machines.explored import named, source_of
+
+    source, name = (
+        (choice, named(choice)) if isinstance(choice, Path) else (source_of(choice), str(choice))
+    )
+    with messages().status(f"{name}: building") as status:
+
+        def show(level: Level) -> None:
+            _show(status, name, level)
+
+        try:
+            explored = explore(source, name, wanted.tunables, wanted.limits, show)
+        except RuleBroken as error:
+            return error
+    if wanted.as_json:
+        echo_json({"policy": name, **asdict(wanted.limits), **asdict(explored)})
+    else:
+        tell("\n".join(_told(name, wanted.limits, explored)))
+    return None
+
+
+def _show(status: Status, name: str, level: Level) -> None:
+    status.update(
+        f"{name}: {level.depth} operations, {level.states:,} states, {level.seconds:.0f} s"
+    )
+
+
+def _told(name: str, limits: Limits, explored: Explored) -> Iterator[str]:
+    complete = explored.end == "complete"
+    length = ", however long" if complete else f" of {explored.depth}"
+    why = {"time": "; the time was over", "memory": "; the memory was full"}.get(explored.end, "")
+    yield (
+        f"{name}: no rule broken by any sequence of operations{length}: tasks {limits.tasks}, queues {limits.queues},"
+        f" states {explored.states:,}, operations done {explored.transitions:,}, {explored.seconds:.1f} s{why}"
+    )
+    if explored.words:
+        yield f"  it reads of its host: {', '.join(explored.words)}"

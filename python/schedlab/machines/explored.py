@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""A policy under every sequence of operations (explore/): none breaks a rule, or the shortest that does."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import BuildFailed, RuleBroken, SchedlabError, WrongUsage
+from schedlab.host.tied import tied
+from schedlab.machines.checked import check_variables, sanitizer_environment, sources_of, told
+from schedlab.machines.outcome import BROKEN_RULE, indent
+from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import build
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.tools import compiler
+
+TASKS_MOST = 8
+QUEUES_MOST = 4
+
+_HOST_FIELDS = ("run_time", "counted", "queued_since", "picked_since", "selections", "pid", "slot")
+_ATTRIBUTES = (
+    *("priority", "tickets", "weight", "nice", "slice", "runtime", "deadline", "period"),
+    "group",
+)
+_OF_TIME = {"run_time_now": ("now", "run_time", "counted")}
+"""What functions of policy.h read."""
+_MISSING = re.compile(
+    r"^(\S+?):\d+:\d+: error: (?:no member named '(\w+)' in|call to undeclared function '(\w+)')",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """depth: operations in a sequence. memory_mib: for states."""
+
+    tasks: int = 4
+    queues: int = 2
+    depth: int = 1000
+    seconds: int = 600
+    memory_mib: int = 2048
+    workers: int = 1
+
+
+@dataclass(frozen=True)
+class Level:
+    """All sequences of `depth` operations lead to `states` states."""
+
+    depth: int
+    states: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What was tried, without breaking a rule.
+
+    end: "complete" if no sequence leads to another state, however long; else the limit that was reached: "depth",
+    "time" or "memory". words: what the policy reads of its host. transitions: operations that were done.
+    """
+
+    end: str
+    depth: int
+    states: int
+    transitions: int
+    seconds: float
+    words: tuple[str, ...]
+
+
+def source_of(choice: PolicyChoice) -> Path:
+    """Returns the file that holds a policy, or the preset that is chosen."""
+    sources = sources_of(choice)
+    holds = re.compile(rf'\{{"{re.escape(choice.preset)}",')
+    return next((each for each in sources[1:] if holds.search(each.read_text())), sources[0])
+
+
+def named(source: Path) -> str:
+    """Returns the name of the policy that a file of its own defines. Raises WrongUsage."""
+    if not source.is_file():
+        raise WrongUsage(f"there is no file {source}")
+    match = re.search(r'\.name = "([^"]+)"', source.read_text(errors="replace"))
+    if not match:
+        raise WrongUsage(f"{source}: it defines no policy: POLICY_DEFINITION with a .name")
+    return match[1]
+
+
+def words_of(source: Path) -> tuple[str, ...]:
+    """Returns what a policy reads of its host: attributes of tasks that it goes by, and whether it knows of time.
+
+    The compiler tells: in the header that it is given, these fields have other names. Raises BuildFailed.
+    """
+    header = (ROOT / "policies" / "policy.h").read_text()
+    for name in (*_HOST_FIELDS, *_ATTRIBUTES):
+        header = _renamed(header, "task", name)
+    header = _renamed(header, "run_queue", "now")
+    for function in _OF_TIME:
+        header = header.replace(f"{function}(const", f"{function}_(const")
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        changed = Path(folder) / "policy.h"
+        changed.write_text(header)
+        command = [
+            compiler().clang,
+            "-std=c17",
+            "-fsyntax-only",
+            "-ferror-limit=0",
+            "-Ipolicies",
+            "-I.",
+        ]
+        done = subprocess.run(
+            [*command, "-include", str(changed), str(source)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    missing = {
+        member or function
+        for file, member, function in _MISSING.findall(done.stderr)
+        if file != str(changed)
+    }
+    read = {word for name in missing for word in _OF_TIME.get(name, (name,))}
+    return tuple(word for word in ("now", *_HOST_FIELDS, *_ATTRIBUTES) if word in read)
+
+
+def explore(
+    source: Path,
+    policy: str,
+    tunables: str = "",
+    limits: Limits = Limits(),
+    on_level: Callable[[Level], None] = lambda level: None,
+) -> Explored:
+    """Walks every sequence of operations. `policy`: "name" or "name:preset", which the source holds.
+
+    Raises RuleBroken with the shortest sequence that breaks a rule.
+    """
+    source = source.resolve()
+    if not source.is_file():
+        raise WrongUsage(f"there is no policy {source}")
+    words = words_of(source)
+    build("explorer", variables={"EXPLORED": os.path.relpath(source, ROOT)})
+    check_variables(source, _folder(source) / "policy.o")
+    return run(source, words, policy, tunables, limits, on_level)
+
+
+def run(
+    source: Path,
+    words: tuple[str, ...],
+    policy: str,
+    tunables: str = "",
+    limits: Limits = Limits(),
+    on_level: Callable[[Level], None] = lambda level: None,
+) -> Explored:
+    """As explore(), with the program that it has built. `words`: what words_of() returned."""
+    command = [str(_program(source)), policy, tunables, *_numbers(limits), ",".join(words)]
+    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        with subprocess.Popen(
+            [*tied(), *command],
+            cwd=ROOT,
+            env=sanitizer_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
+            errors="replace",
+        ) as program:
+            assert program.stdout
+            lines = list(_hear(program.stdout, on_level))
+        complaints.seek(0)
+        said = complaints.read().splitlines()
+    if program.returncode == BROKEN_RULE:
+        raise RuleBroken(_counterexample(source, lines, said))
+    if program.returncode == WrongUsage.exit_status:
+        raise WrongUsage(" ".join(said))
+    match = _END.match(lines[-1]) if lines else None
+    if program.returncode or not match:
+        raise SchedlabError("the search failed: " + " ".join(said[-3:]))
+    return Explored(match[1], int(match[2]), int(match[3]), int(match[4]), _seconds(lines), words)
+
+
+def _folder(source: Path) -> Path:
+    return BUILD / "explore" / source.stem
+
+
+def _program(source: Path) -> Path:
+    return _folder(source) / "schedlab-explore"
+
+
+_LEVEL = re.compile(r"level (\d+) states (\d+) seconds ([\d.]+)")
+_END = re.compile(r"end (\w+) depth (\d+) states (\d+) transitions (\d+)")
+_OPERATION = re.compile(r" *\d+\. | {5}then ")
+
+
+def _renamed(header: str, struct: str, field: str) -> str:
+    begin = header.index(f"struct {struct} {{")
+    end = header.index("\n};", begin)
+    body, count = re.subn(rf"\b{field};", f"{field}_;", header[begin:end])
+    if count != 1:
+        raise BuildFailed(f"policies/policy.h: struct {struct} has no field {field}")
+    return header[:begin] + body + header[end:]
+
+
+def _numbers(limits: Limits) -> Iterator[str]:
+    yield from map(str, (limits.tasks, limits.queues, limits.depth, limits.seconds))
+    yield from map(str, (limits.memory_mib, limits.workers))
+
+
+def _hear(stdout: Iterator[str], on_level: Callable[[Level], None]) -> Iterator[str]:
+    for line in stdout:
+        if match := _LEVEL.match(line):
+            on_level(Level(int(match[1]), int(match[2]), float(match[3])))
+        yield line.rstrip("\n")
+
+
+def _seconds(lines: list[str]) -> float:
+    return max((float(match[3]) for line in lines if (match := _LEVEL.match(line))), default=0.0)
+
+
+def _counterexample(source: Path, lines: list[str], said: list[str]) -> str:
+    """Returns the rule, the operations that lead there, and the circumstances."""
+    steps = [line for line in lines if _OPERATION.match(line)]
+    headline, _, circumstances = told(source, _program(source), said).partition("\n")
+    count = sum(1 for step in steps if not step.startswith("     then"))
+    told_steps = [f"no shorter sequence of operations breaks a rule than {count}:", *steps]
+    return "\n".join(filter(None, (f"{headline.rstrip(':')}:", indent(told_steps), circumstances)))

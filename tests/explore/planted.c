@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * Two lists, of which the first is served before the second, with one of the mistakes that its
+ * tunable chooses. Each shows only after certain operations; tests/explore/test_planted.py says
+ * after how many, and after which. A task is at the second level once its turn was over.
+ */
+
+#include "policies/policy.h"
+#include "policies/task_list.h"
+
+enum { PLANTED_MISTAKE };
+
+enum mistake {
+    MISTAKE_NONE,
+    MISTAKE_TWICE,     /* dequeue() leaves the task in its list */
+    MISTAKE_MOVE,      /* a task that is moved is put into no list */
+    MISTAKE_COUNT,     /* a task that is killed while it is queued counts twice */
+    MISTAKE_OVERFLOW,  /* tickets times a number */
+    MISTAKE_ORDER,     /* a preempted task is put behind others: the law says before them */
+    MISTAKE_INVERSION, /* the second level is served first if it was not for a while */
+    MISTAKE_BEYOND,    /* a table has a place too few */
+    MISTAKE_STATE,     /* what lies behind a task's state is read */
+    MISTAKE_ENDED,     /* the task that ran last is looked at, though it may have ended */
+    MISTAKE_ADOPTED,   /* a switch of policies is forgotten */
+    MISTAKE_HOST,      /* the host's count is changed */
+    MISTAKE_HELD,      /* a task that yields alone is held, and no alarm is set */
+};
+
+static const struct tunable planted_tunables[] = {
+    [PLANTED_MISTAKE] = {"mistake", "its number in enum mistake", 0, 0, 20},
+};
+
+struct planted_task {
+    uint32_t ticks;
+    uint32_t level;
+};
+
+struct planted_queue {
+    struct task_list lists[2];
+    uint64_t count;
+    uint64_t passed_over; /* times that the second list was, since it was served */
+    task_t *last;
+    uint64_t picks[2];
+};
+
+typedef struct planted_task SHARED_MEMORY planted_task_t;
+typedef struct planted_queue SHARED_MEMORY planted_queue_t;
+
+POLICY_FUNCTION bool planted_makes(const run_queue_t *queue, enum mistake mistake)
+{
+    return queue->scheduler->tunable[PLANTED_MISTAKE] == mistake;
+}
+
+POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    planted_queue_t *state = STATE_OF(queue, struct planted_queue);
+    planted_task_t *own = STATE_OF(task, struct planted_task);
+    bool first = reason == ENQUEUE_PREEMPTED;
+    if (reason == ENQUEUE_EXPIRED)
+        own->level = 1;
+    if (reason == ENQUEUE_WOKEN)
+        own->level = 0;
+    if (!first)
+        own->ticks = 0;
+    task->level = own->level;
+    if (planted_makes(queue, MISTAKE_OVERFLOW))
+        task->level = (uint64_t)(int64_t)((int32_t)task->tickets * 3000) > 0 ? own->level : 2;
+    if (planted_makes(queue, MISTAKE_ORDER))
+        first = false;
+    if (planted_makes(queue, MISTAKE_MOVE) && reason == ENQUEUE_MOVED)
+        return;
+    if (planted_makes(queue, MISTAKE_ADOPTED) && reason == ENQUEUE_ADOPTED && own->level == 0)
+        return;
+    if (planted_makes(queue, MISTAKE_HELD) && reason == ENQUEUE_YIELDED && queue->queued == 0)
+        queue->held++;
+    task_list_t *list = &state->lists[own->level];
+    task_list_insert_before(list, task, first ? list->first : NULL);
+    state->count++;
+}
+
+POLICY_FUNCTION void planted_dequeue(run_queue_t *queue, task_t *task)
+{
+    planted_queue_t *state = STATE_OF(queue, struct planted_queue);
+    if (planted_makes(queue, MISTAKE_TWICE) && state->count > 1)
+        return;
+    task_list_remove(&state->lists[STATE_OF(task, struct planted_task)->level], task);
+    state->count -= planted_makes(queue, MISTAKE_COUNT) && state->count > 1 ? 2 : 1;
+}
+
+POLICY_FUNCTION task_t *planted_pick(run_queue_t *queue, uint32_t cpu)
+{
+    planted_queue_t *state = STATE_OF(queue, struct planted_queue);
+    (void)cpu;
+    if (state->count == 0 || (queue->held > 0 && !queue->scheduler->ending))
+        return NULL;
+    uint32_t level = !state->lists[0].first;
+    if (level == 0 && state->lists[1].first && state->passed_over < 2)
+        state->passed_over++;
+    if (state->passed_over == 2 && planted_makes(queue, MISTAKE_INVERSION))
+        level = 1;
+    if (level == 1)
+        state->passed_over = 0;
+    task_t *task = task_list_take_first(&state->lists[level]);
+    state->count--;
+    if (planted_makes(queue, MISTAKE_ENDED) && state->last && state->last != task &&
+        STATE_OF(state->last, struct planted_task)->ticks > 1000)
+        return NULL;
+    state->last = task;
+    return task;
+}
+
+POLICY_FUNCTION enum tick_verdict planted_tick(run_queue_t *queue, task_t *task)
+{
+    planted_task_t *own = STATE_OF(task, struct planted_task);
+    planted_queue_t *state = STATE_OF(queue, struct planted_queue);
+    own->ticks++;
+    if (planted_makes(queue, MISTAKE_BEYOND))
+        state->picks[state->count] = own->ticks;
+    if (planted_makes(queue, MISTAKE_STATE) && own->level == 1 && (&own->ticks)[2] == 1)
+        return TICK_KILL;
+    if (planted_makes(queue, MISTAKE_HOST) && own->level == 1)
+        queue->running++;
+    return own->ticks >= 2 ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION void planted_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    planted_queue_t *state = STATE_OF(queue, struct planted_queue);
+    if (state->last == task && reason == STOP_ENDED && !planted_makes(queue, MISTAKE_ENDED))
+        state->last = NULL;
+}
+
+POLICY_FUNCTION uint64_t planted_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)scheduler, (void)task;
+    return 2;
+}
+
+POLICY_DEFINITION policy_planted = {
+    .name = "planted",
+    .meaning = "two levels, with a mistake",
+    .source = "a test",
+    .order = "The task that came first is next, of those whose turn was not over since they woke.",
+    .levels = "0: since it woke last, its turn was not over",
+    .level_order = LEVELS_LOWEST_FIRST,
+    .tunables = planted_tunables,
+    .tunable_count = sizeof(planted_tunables) / sizeof(planted_tunables[0]),
+    .task_bytes = sizeof(struct planted_task),
+    .enqueue = planted_enqueue,
+    .dequeue = planted_dequeue,
+    .pick = planted_pick,
+    .tick = planted_tick,
+    .stopped = planted_stopped,
+    .time_slice = planted_time_slice,
+};

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""A mistake is found by the search, with a shortest sequence of operations that shows it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from built_once import build_once
+from schedlab.errors import RuleBroken
+from schedlab.machines import explored
+from schedlab.machines.explored import Limits
+from schedlab.paths import ROOT
+
+SOURCE = ROOT / "tests" / "explore" / "planted.c"
+WORDS = ("tickets",)
+
+FOUND = {
+    "twice": (
+        4,
+        "pick() returned pid 3, which is not queued",
+        "task 3 is killed while it is queued",
+    ),
+    "move": (2, "pick() returned null while 1 tasks are queued", "task 1 is moved to CPU 1"),
+    "count": (
+        4,
+        "pick() returned null while 1 tasks are queued",
+        "task 3 is killed while it is queued",
+    ),
+    "overflow": (
+        2,
+        "enqueue(): signed integer overflow: 1000000 * 3000",
+        "task 1 gets tickets 1000000",
+    ),
+    "order": (5, "pick() returned pid 3, though pid 1 came first", ""),
+    "inversion": (7, "pick() returned pid 1 of level 1 while pid 2 of level 0 waits", "a tick"),
+    "beyond": (6, "tick(): index 2 out of bounds", "a tick"),
+    "state": (6, "tick() reads or writes behind its state", "a tick"),
+    "ended": (4, "pick() reads or writes behind its state", "task 1 is killed while it is queued"),
+    "adopted": (2, "pick() returned null while 1 tasks are queued", "the policy begins anew"),
+    "host": (6, "tick() wrote to queue->running, which is the host's", "a tick"),
+    "held": (4, "1 tasks of queue 0 are held, of 0 that are queued", "task 1 is killed"),
+}
+"""Operations of the shortest sequence, the rule, and the last operation."""
+
+
+def mistakes() -> dict[str, int]:
+    names = re.findall(r"^    MISTAKE_([A-Z_]+),", SOURCE.read_text(), re.MULTILINE)
+    return {name.lower(): number for number, name in enumerate(names)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _built() -> None:
+    build_once("explorer", EXPLORED=str(SOURCE.relative_to(ROOT)))
+
+
+def explore(mistake: str, depth: int, workers: int = 1) -> explored.Explored:
+    limits = Limits(tasks=3, depth=depth, memory_mib=64, workers=workers)
+    return explored.run(SOURCE, WORDS, "planted", f"mistake={mistakes()[mistake]}", limits)
+
+
+@pytest.mark.parametrize("mistake", FOUND)
+def test_the_shortest_sequence_is_told(mistake: str) -> None:
+    count, rule, last = FOUND[mistake]
+    with pytest.raises(RuleBroken) as error:
+        explore(mistake, count)
+    headline, shortest, *lines = str(error.value).splitlines()
+    steps = [line for line in lines if re.match(r" +\d+\. ", line)]
+    assert headline.startswith(f"policy planted broke a rule: {rule}")
+    assert shortest == f"    no shorter sequence of operations breaks a rule than {count}:"
+    assert len(steps) == count
+    assert steps[-1].split(". ", 1)[1].startswith(last)
+
+
+def test_two_processes_tell_the_same_sequence_as_one() -> None:
+    told = set()
+    for workers in (1, 2, 3):
+        with pytest.raises(RuleBroken) as error:
+            explore("inversion", 10, workers)
+        told.add(str(error.value))
+    assert len(told) == 1
+
+
+def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -> None:
+    assert explore("inversion", FOUND["inversion"][0] - 1).end == "depth"
+    sound = explore("none", 6)
+    assert (sound.end, sound.depth) == ("depth", 6)
+    assert sound.states == explore("none", 6, workers=2).states
+
+
+def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None:
+    """Words in comments and a policy's own fields do not count; what a function of policy.h reads does."""
+    assert explored.words_of(SOURCE) == WORDS
+    changed = tmp_path / "planted.c"
+    text = SOURCE.read_text().replace(
+        "own->ticks++;", "own->ticks += run_time_now(queue, task) > 9;"
+    )
+    changed.write_text(text.replace("#include", "/* task->nice, queue->now */\n#include", 1))
+    assert explored.words_of(changed) == ("now", "run_time", "counted", "tickets")
