@@ -226,17 +226,21 @@ HOST_TESTS := $(patsubst tests/host/%.c,$B/host-tests/%,$(wildcard tests/host/*_
 
 host-tests: $(HOST_TESTS)
 
+# To optimise takes longer than most of them run for; these run for longer.
+HOST_TESTS_THAT_RUN_LONG := device_tree_test executable_test file_system_crash_test memory_test policy_mlfq_test \
+                            policy_stride_test
+
 $B/host-tests/%: tests/host/%.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer -fsanitize=address,undefined \
-	    -fno-sanitize-recover=all $< -o $@
+	@$(CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 $(if $(filter $*,$(HOST_TESTS_THAT_RUN_LONG)),-O1,-O0) \
+	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
 
 # Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
 $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
                      policies/studies/*.[ch] policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O1 -fno-omit-frame-pointer \
+	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O0 -fno-omit-frame-pointer \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
 # A kernel of one purpose, with the real one's first instructions; and what QEMU is tried under.

@@ -515,13 +515,15 @@ def test_metrics_anew_from_the_traces(schedlab: Command, kept: Path, tmp_path: P
 @of_real_runs
 @pytest.mark.spike
 def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "a" / "one")
-    copy_run(kept / "mixed" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
+    """Of runs that failed, which have no pictures."""
+    copy_run(kept / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "one")
+    copy_run(kept / "hopeless" / "rr-1cpu-seed1", tmp_path / "a" / "b" / "two", seed=2)
     arguments = (str(tmp_path / "a" / "one"), str(tmp_path / "a" / "b"), "--format", "markdown")
     done = schedlab("report", *arguments)
-    assert done.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 0 failed\n", done.stderr
+    assert done.stdout == f"{tmp_path}/a/report/report.md: 2 runs, 2 failed\n", done.stderr
     again = schedlab("report", *arguments)
     assert again.returncode == 0, "a report is replaced, and is no run"
+    assert again.stdout == done.stdout
 
 
 def test_where_there_is_no_terminal_progress_is_told_in_lines(

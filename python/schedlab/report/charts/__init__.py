@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Charts of runs (docs/charts.md): each an Altair chart, the data behind it, and words."""
 
+from altair.utils.schemapi import disable_debug_mode
+
 from schedlab.report.charts.causes import causes
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.ecdf import ecdf
@@ -19,6 +21,9 @@ from schedlab.report.charts.theme import (
     page_config,
     paper_config,
 )
+
+# Altair holds each part of a chart against its schema when the part is made. Chart.plain does so once, with the whole.
+disable_debug_mode()
 
 __all__ = [
     "causes",
