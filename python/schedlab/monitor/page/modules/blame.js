@@ -99,7 +99,9 @@ export class Blame {
             const done = await this.panel.asks("look", { system: this.state.id, time_ns: begin });
             if (done === false) return;
             focusPanel("policy", this.state.id);
-            document.querySelector(`#policy-${this.state.id} .what-if select:enabled`)?.focus();
+            const choice = document.querySelector(`#policy-${this.state.id} .what-if select:enabled`);
+            choice?.focus({ preventScroll: true });
+            choice?.closest(".panel-body").scrollTo(0, choice.offsetTop);
         };
         const words = "Show its beginning, and what if from there?";
         return button("branch", "Stand at the moment at which this wait began: the policy panel takes another policy from there on", go, words);
