@@ -18,6 +18,7 @@
 
 #include "policies/registry.h"
 #include "policies/support/attributes.h"
+#include "policies/support/preemption.h"
 #include "policies/support/queueing.h"
 #include "policies/support/waits.h"
 #include "sim/checked/hooks.h"
@@ -26,7 +27,8 @@ static const struct policy *const policy = &CHECKED_POLICY;
 
 #define ATTRIBUTE_KINDS 16
 #define VALUES_MOST     4 /* that an attribute is given */
-/* When the machine begins: some months after its boot. A policy has no other numbers of that size. */
+/* When the machine begins: some months after its boot. A policy has no other numbers of that size.
+ */
 #define BEGIN_NS ((1ull << 54) / TICK_NS * TICK_NS)
 
 enum kind {
@@ -317,6 +319,38 @@ static struct member *pick(uint32_t cpu)
     return member;
 }
 
+/* Returns whether the CPU has a task now. */
+static bool enter_picked(uint32_t cpu)
+{
+    struct member *member = pick(cpu);
+    if (!member)
+        return false;
+    struct run_queue *queue = queue_of(cpu);
+    member->place = PLACE_RUNNING;
+    member->task.cpu = cpu;
+    machine.current[cpu] = (uint64_t)(member - machine.tasks) + 1;
+    machine.turn_end[cpu] = queue->turn_end;
+    run_queue_enter(queue, &member->task);
+    queue->current = machine.scheduler.queues == machine.scheduler.cpus ? &member->task : NULL;
+    return true;
+}
+
+/* Returns the task that was moved to the CPU's queue, or null if there was none. */
+static struct member *steal(uint32_t cpu, uint32_t from)
+{
+    struct run_queue *queue = queue_of(from);
+    task_t *task = run_queue_steal_for(policy, queue, cpu);
+    if (!task) {
+        tell(" steal() from queue %u gives none;", from);
+        return NULL;
+    }
+    tell(" steal() from queue %u gives task %d;", from, task->pid);
+    rank_no_more(member_of(task), queue);
+    task->cpu = cpu;
+    add(member_of(task), ENQUEUE_MOVED, NULL);
+    return member_of(task);
+}
+
 /* The task that runs on the CPU leaves it. */
 static struct member *leave(uint32_t cpu, enum stop_reason reason)
 {
@@ -332,6 +366,8 @@ static struct member *leave(uint32_t cpu, enum stop_reason reason)
     queue->current = NULL;
     return member;
 }
+
+#include "explore/acting.h"
 
 static void end(struct member *member)
 {
@@ -355,6 +391,10 @@ MECHANISM_FUNCTION void tell_owner(scheduler_t *scheduler, task_t *owner, uint32
     if (member->place == PLACE_QUEUED) {
         take_out(member);
         add(member, ENQUEUE_MOVED, NULL);
+        if (setup.acting)
+            announce(member);
+    } else if (member->place == PLACE_RUNNING && setup.acting) {
+        called[owner->cpu] = true;
     }
 }
 
@@ -374,13 +414,17 @@ static void make_runnable(struct member *member, enum enqueue_reason reason,
     if (reason == ENQUEUE_WOKEN && queue_number(from) != queue_number(cpu))
         run_queue_forget(policy, queue_of(from), &member->task);
     add(member, reason, parent);
+    if (setup.acting)
+        announce(member);
 }
 
 /* ---- time ---- */
 
 static void obey(uint32_t cpu, enum tick_verdict verdict)
 {
-    if (verdict == TICK_PREEMPT)
+    if (verdict == TICK_PREEMPT && setup.acting)
+        called[cpu] = expired[cpu] = true;
+    else if (verdict == TICK_PREEMPT)
         add(leave(cpu, STOP_RUNNABLE), ENQUEUE_EXPIRED, NULL);
     else if (verdict == TICK_KILL)
         end(leave(cpu, STOP_ENDED));
@@ -394,7 +438,9 @@ static void policy_times(uint32_t cpu)
         tell(" alarm() of queue %u;", queue->cpu);
         if (calls > queue->queued)
             watch_broken("alarm() of a queue was called %u times at one time", calls);
-        run_queue_alarm(policy, queue);
+        task_t *task = run_queue_alarm(policy, queue);
+        if (task && setup.acting)
+            announce(member_of(task));
     }
     struct member *member = running_on(cpu);
     if (!member || !machine.turn_end[cpu] || machine.turn_end[cpu] > machine.now)
@@ -425,6 +471,7 @@ static void pass_until(uint64_t until)
         machine.now = next > machine.now ? next : machine.now;
         for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++)
             policy_times(cpu);
+        settle(machine.scheduler.cpus);
     }
     machine.now = until;
 }
@@ -433,8 +480,10 @@ static void tick_on(uint32_t cpu)
 {
     policy_times(cpu);
     struct member *member = running_on(cpu);
-    if (!member)
+    if (!member) {
+        called[cpu] = setup.acting;
         return;
+    }
     struct run_queue *queue = queue_of(cpu);
     task_count_run_time(&member->task, machine.now);
     enum tick_verdict verdict = run_queue_tick(policy, queue, &member->task);
@@ -449,8 +498,13 @@ static void tick_on(uint32_t cpu)
         if (law.of_tick)
             law.of_tick(queue, member, verdict);
     }
-    policy_push(policy, &machine.scheduler, cpu);
-    policy_balance(policy, &machine.scheduler, cpu, false);
+    if (setup.acting) {
+        push(cpu);
+        pull(cpu, false);
+    } else {
+        policy_push(policy, &machine.scheduler, cpu);
+        policy_balance(policy, &machine.scheduler, cpu, false);
+    }
     obey(cpu, verdict);
 }
 
@@ -594,6 +648,36 @@ static uint32_t list_new(operation_t *operations)
     return count;
 }
 
+/* What a task of a workload does by itself, and what happens to it in any case. */
+static bool is_act_of_workload(operation_t operation)
+{
+    switch (kind_of(operation)) {
+    case DO_NEW:
+        return second_of(operation) == 0;
+    case DO_BLOCK:
+        return second_of(operation) == 0;
+    case DO_SET:
+        return machine.tasks[first_of(operation)].place == PLACE_RUNNING;
+    case DO_WAKE:
+    case DO_YIELD:
+    case DO_END:
+    case DO_TICK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static uint32_t acts_of(operation_t *operations, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_act_of_workload(operations[i]))
+            operations[kept++] = operations[i];
+    }
+    return kept;
+}
+
 uint32_t machine_operations(operation_t *operations)
 {
     uint32_t count = list_new(operations);
@@ -618,7 +702,7 @@ uint32_t machine_operations(operation_t *operations)
         operations[count++] = operation_of(DO_PASS, 0, 0);
     if (living > 0)
         operations[count++] = operation_of(DO_BEGIN, 0, 0);
-    return count;
+    return setup.acting ? acts_of(operations, count) : count;
 }
 
 static void do_new(uint32_t slot, const struct member *parent)
@@ -675,7 +759,9 @@ static void do_set(struct member *member, uint32_t kind, uint32_t place)
     run_queue_changed(policy, queue_of(member->task.cpu), &member->task);
     if (queued)
         add(member, ENQUEUE_MOVED, NULL);
-    if (runs)
+    if (runs && setup.acting)
+        called[member->task.cpu] = true;
+    else if (runs)
         add(leave(member->task.cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
     tell_owners(&machine.scheduler, member->task.waits_for, 0);
 }
@@ -683,31 +769,13 @@ static void do_set(struct member *member, uint32_t kind, uint32_t place)
 static void do_pick(uint32_t cpu)
 {
     tell("CPU %u picks:", cpu);
-    struct member *member = pick(cpu);
-    if (!member)
-        return;
-    struct run_queue *queue = queue_of(cpu);
-    member->place = PLACE_RUNNING;
-    member->task.cpu = cpu;
-    machine.current[cpu] = (uint64_t)(member - machine.tasks) + 1;
-    machine.turn_end[cpu] = queue->turn_end;
-    run_queue_enter(queue, &member->task);
-    queue->current = machine.scheduler.queues == machine.scheduler.cpus ? &member->task : NULL;
+    enter_picked(cpu);
 }
 
 static void do_steal(uint32_t cpu, uint32_t from)
 {
-    struct run_queue *queue = queue_of(from);
     tell("CPU %u takes a task from queue %u:", cpu, from);
-    task_t *task = run_queue_steal_for(policy, queue, cpu);
-    if (!task) {
-        tell(" steal() gives none;");
-        return;
-    }
-    tell(" steal() gives task %d;", task->pid);
-    rank_no_more(member_of(task), queue);
-    task->cpu = cpu;
-    add(member_of(task), ENQUEUE_MOVED, NULL);
+    steal(cpu, from);
 }
 
 static void do_block(uint32_t cpu, struct member *owner)
@@ -726,8 +794,10 @@ static void do_tick(void)
     tell("a tick:");
     if (has_time())
         pass_until((machine.now / TICK_NS + 1) * TICK_NS);
-    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++)
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
         tick_on(cpu);
+        settle(cpu + 1);
+    }
 }
 
 static void begin_policy(void)
@@ -833,6 +903,14 @@ static void make_plain(void)
     make_relative();
 }
 
+/* The CPU whose task gives it up by the operation, or NO_CPU. */
+static uint32_t cpu_given_up(operation_t operation)
+{
+    bool gives_up = kind_of(operation) == DO_YIELD || kind_of(operation) == DO_BLOCK ||
+                    kind_of(operation) == DO_END;
+    return gives_up ? first_of(operation) : NO_CPU;
+}
+
 static void act(operation_t operation)
 {
     const uint32_t a = first_of(operation);
@@ -890,12 +968,37 @@ static void act(operation_t operation)
     }
 }
 
+/* For programs: an act of a workload, its task, and what of it. */
+static void tell_act(operation_t operation)
+{
+    static const char *const acts[] = {
+        [DO_NEW] = "new",     [DO_WAKE] = "wake", [DO_SET] = "set",   [DO_YIELD] = "yield",
+        [DO_BLOCK] = "block", [DO_END] = "end",   [DO_TICK] = "tick",
+    };
+    uint32_t a = first_of(operation);
+    uint32_t b = second_of(operation);
+    const struct member *member =
+        cpu_given_up(operation) != NO_CPU ? running_on(a) : &machine.tasks[a];
+    int64_t values[VALUES_MOST] = {0};
+    bool sets = kind_of(operation) == DO_SET;
+    if (sets)
+        values_of(b / VALUES_MOST, values);
+    tell("act %s %d %u %" PRId64 "\n", acts[kind_of(operation)], (int)(member - machine.tasks),
+         sets ? b / VALUES_MOST : 0, sets ? values[b % VALUES_MOST] : 0);
+}
+
 void machine_do(operation_t operation)
 {
     machine_close();
+    if (told && setup.acting)
+        tell_act(operation);
     if (told)
         printf("%3u. ", ++here);
     act(operation);
+    if (setup.acting && cpu_given_up(operation) != NO_CPU)
+        pick_for_itself(cpu_given_up(operation));
+    if (setup.acting)
+        settle(machine.scheduler.cpus);
     tell("\n");
     for (uint32_t i = 0; i < machine.scheduler.queues; i++) {
         if (machine.queues[i].held > machine.queues[i].queued)
@@ -909,6 +1012,8 @@ void machine_do(operation_t operation)
 void machine_drain(void)
 {
     struct member *queued[TASKS_MOST];
+    if (setup.acting)
+        return;
     machine_close();
     for (uint32_t i = 0; i < setup.tasks; i++) {
         const struct member *member = &machine.tasks[i];

@@ -71,6 +71,7 @@ struct setup {
     const char *tunables; /* "name=value,name=value"; null: none */
     uint32_t tasks;
     uint32_t queues;
+    bool acting; /* CPUs act by themselves, as where a workload runs: acting.h */
     /* The words of the policy's source, of those that are names of what the host has:
      * "now,pid,nice". Attributes that are not among them are not changed, and other things stay 0.
      */

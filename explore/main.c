@@ -34,7 +34,7 @@ static uint32_t number(const char *text)
 
 int main(int count, char **arguments)
 {
-    if (count != 10) {
+    if (count != 11) {
         fputs(usage, stderr);
         return EXIT_WRONG_USAGE;
     }
@@ -44,6 +44,7 @@ int main(int count, char **arguments)
         .tasks = number(arguments[3]),
         .queues = number(arguments[4]),
         .words = arguments[9],
+        .acting = strcmp(arguments[10], "acting") == 0,
     };
     struct search_limits limits = {
         .depth = number(arguments[5]),

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/machine_status.h"
@@ -83,6 +84,20 @@ static int run(const struct simulator_setup *setup, struct progress *progress, u
     return good ? 0 : say(setup, error.text, MACHINE_BROKEN);
 }
 
+static const struct simulator_costs costs = {
+    .scheduler = 300,
+    .context_switch = 120,
+    .tick = 700,
+    .wakeup = 500,
+    .interrupt = 150,
+    .call = 300,
+    .sleep = 500,
+    .pipe = 500,
+    .fork = 6000,
+    .exit = 2000,
+    .reap = 800,
+}; /* about those of the kernel */
+
 static int run_on_cpus(const char *policy, const char *tunables, struct progress *progress,
                        uint64_t until)
 {
@@ -93,17 +108,7 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
         .processes = PROCESSES,
         .tick_ns = TICK_NS,
         .seed = 1,
-        .costs = {.scheduler = 300,
-                  .context_switch = 120,
-                  .tick = 700,
-                  .wakeup = 500,
-                  .interrupt = 150,
-                  .call = 300,
-                  .sleep = 500,
-                  .pipe = 500,
-                  .fork = 6000,
-                  .exit = 2000,
-                  .reap = 800}, /* about those of the kernel */
+        .costs = costs,
     };
     int status = 0;
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]) && status == 0; i++) {
@@ -112,6 +117,21 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
         status = run(&setup, progress, until);
     }
     return status;
+}
+
+/* One setup, on which only computing takes time. */
+static int run_alone(char **arguments, struct progress *progress)
+{
+    struct simulator_setup setup = {
+        .policy = arguments[2],
+        .tunables = arguments[3],
+        .processes = PROCESSES,
+        .cpus = (uint32_t)strtoul(arguments[4], NULL, 10),
+        .tick_ns = strtoull(arguments[5], NULL, 10),
+        .seed = 1,
+        .costs = simulator_costs_none,
+    };
+    return run(&setup, progress, UINT64_MAX / 4);
 }
 
 static int run_presets(const struct policy *policy, struct progress *progress)
@@ -139,19 +159,27 @@ static int run_tunables(const struct policy *policy, struct progress *progress)
     return status;
 }
 
+/* All setups, or those with these tunables. */
+static int run_all(const struct policy *policy, const char *tunables, struct progress *progress)
+{
+    int status = run_on_cpus(policy->name, tunables, progress, WHOLE_NS);
+    if (status == 0 && !tunables)
+        status = run_presets(policy, progress);
+    if (status == 0 && !tunables)
+        status = run_tunables(policy, progress);
+    return status;
+}
+
 int main(int argument_count, char **arguments)
 {
-    const struct policy *policy = policies[0];
-    if (argument_count < 2 || argument_count > 3) {
-        fprintf(stderr, "usage: schedlab-sim WORKLOAD [TUNABLE=VALUE,...]\n");
+    if (argument_count < 2 || (argument_count > 3 && argument_count != 6)) {
+        fprintf(stderr, "usage: schedlab-sim WORKLOAD [TUNABLE=VALUE,...]\n"
+                        "       schedlab-sim WORKLOAD POLICY TUNABLE=VALUE,... CPUS TICK_NS\n");
         return EXIT_WRONG_USAGE;
     }
     struct progress progress = {.workload = arguments[1]};
-    int status = run_on_cpus(policy->name, arguments[2], &progress, WHOLE_NS);
-    if (status == 0 && !arguments[2])
-        status = run_presets(policy, &progress);
-    if (status == 0 && !arguments[2])
-        status = run_tunables(policy, &progress);
+    int status = argument_count == 6 ? run_alone(arguments, &progress)
+                                     : run_all(policies[0], arguments[2], &progress);
     if (status == 0)
         printf("setups %u\ndecisions %" PRIu64 "\nkills %" PRIu64 "\n", progress.setups,
                progress.decisions, watch_kills());

@@ -93,6 +93,7 @@ def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -
 def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None:
     """Words in comments and a policy's own fields do not count; what a function of policy.h reads does."""
     assert explored.words_of(SOURCE) == WORDS
+    assert explored.words_of(ROOT / "policies" / "rr.c") == ("slot",)
     changed = tmp_path / "planted.c"
     text = SOURCE.read_text().replace(
         "own->ticks++;", "own->ticks += run_time_now(queue, task) > 9;"

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,10 +92,28 @@ def check(source: Path) -> Passed:
 
 def run(source: Path, tunables: str = "") -> Passed:
     """Tries what was built. `tunables`: instead of all values, these. Raises RuleBroken."""
+    return _run(source, [str(SCENARIO), *([tunables] if tunables else [])])
+
+
+def run_workload(
+    source: Path, policy: str, tunables: str, workload: str, cpus: int, tick_ns: int
+) -> Passed:
+    """Builds the checked simulator, and runs one workload in it, on a machine on which only computing takes time.
+
+    `workload`: in the simulator's own form. Raises RuleBroken.
+    """
+    build("checked", variables={"CHECKED": os.path.relpath(source, ROOT)})
+    with tempfile.NamedTemporaryFile("w", prefix="schedlab-", suffix=".txt") as file:
+        file.write(workload)
+        file.flush()
+        return _run(source, [file.name, policy, tunables, str(cpus), str(tick_ns)])
+
+
+def _run(source: Path, arguments: list[str]) -> Passed:
     program = _folder(source) / "schedlab-sim"
     try:
         done = subprocess.run(
-            [str(program), str(SCENARIO), *([tunables] if tunables else [])],
+            [str(program), *arguments],
             cwd=ROOT,
             env=sanitizer_environment(),
             stdin=subprocess.DEVNULL,

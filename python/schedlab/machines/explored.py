@@ -13,12 +13,21 @@ from pathlib import Path
 
 from schedlab.errors import BuildFailed, RuleBroken, SchedlabError, WrongUsage
 from schedlab.host.tied import tied
-from schedlab.machines.checked import check_variables, sanitizer_environment, sources_of, told
+from schedlab.machines.acted_out import TICK_US, acts_of, workload_of
+from schedlab.machines.checked import (
+    check_variables,
+    run_workload,
+    sanitizer_environment,
+    sources_of,
+    told,
+)
 from schedlab.machines.outcome import BROKEN_RULE, indent
 from schedlab.paths import BUILD, ROOT
 from schedlab.toolchain.build import build
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.toolchain.tools import compiler
+from schedlab.workload.text import text_of
+from schedlab.workload.workload_files import read
 
 TASKS_MOST = 8
 QUEUES_MOST = 4
@@ -30,6 +39,8 @@ _ATTRIBUTES = (
 )
 _OF_TIME = {"run_time_now": ("now", "run_time", "counted")}
 """What functions of policy.h read."""
+_BEYOND = {("placement.h", "now")}
+"""What is read only with more queues than are explored: from 16 on, to balance at some ticks alone."""
 _MISSING = re.compile(
     r"^(\S+?):\d+:\d+: error: (?:no member named '(\w+)' in|call to undeclared function '(\w+)')",
     re.MULTILINE,
@@ -123,7 +134,7 @@ def words_of(source: Path) -> tuple[str, ...]:
     missing = {
         member or function
         for file, member, function in _MISSING.findall(done.stderr)
-        if file != str(changed)
+        if file != str(changed) and (Path(file).name, member) not in _BEYOND
     }
     read = {word for name in missing for word in _OF_TIME.get(name, (name,))}
     return tuple(word for word in ("now", *_HOST_FIELDS, *_ATTRIBUTES) if word in read)
@@ -158,7 +169,56 @@ def run(
     on_level: Callable[[Level], None] = lambda level: None,
 ) -> Explored:
     """As explore(), with the program that it has built. `words`: what words_of() returned."""
-    command = [str(_program(source)), policy, tunables, *_numbers(limits), ",".join(words)]
+    status, lines, said = _walk(source, words, policy, tunables, limits, "anytime", on_level)
+    if status == BROKEN_RULE:
+        raise RuleBroken(_counterexample(source, lines, said))
+    match = _END.match(lines[-1]) if lines else None
+    if status or not match:
+        raise SchedlabError("the search failed: " + " ".join(said[-3:]))
+    return Explored(match[1], int(match[2]), int(match[3]), int(match[4]), _seconds(lines), words)
+
+
+def workload_that_breaks(
+    source: Path,
+    words: tuple[str, ...],
+    policy: str,
+    tunables: str = "",
+    limits: Limits = Limits(),
+    on_level: Callable[[Level], None] = lambda level: None,
+) -> str | None:
+    """Returns a workload file, as a text, under which the policy breaks a rule in the simulator; None if none is found.
+
+    Here CPUs act by themselves, and only what tasks do is searched through. The tick is TICK_US long.
+    """
+    status, lines, _ = _walk(source, words, policy, tunables, limits, "acting", on_level)
+    if status != BROKEN_RULE:
+        return None
+    named = f"{policy}{' ' if tunables else ''}{tunables}"
+    workload = workload_of(
+        acts_of(lines), f"Under {named} on {limits.queues} CPUs a rule is broken."
+    )
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        path = Path(folder) / "workload.json"
+        path.write_text(workload)
+        text = text_of(read(path), 1, TICK_US * 1000, limits.queues)
+    try:
+        run_workload(source, policy, tunables, text, limits.queues, TICK_US * 1000)
+    except RuleBroken:
+        return workload
+    return None
+
+
+def _walk(
+    source: Path,
+    words: tuple[str, ...],
+    policy: str,
+    tunables: str,
+    limits: Limits,
+    kind: str,
+    on_level: Callable[[Level], None],
+) -> tuple[int, list[str], list[str]]:
+    """Returns the exit status, and what was said on standard output and on standard error."""
+    command = [str(_program(source)), policy, tunables, *_numbers(limits), ",".join(words), kind]
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         with subprocess.Popen(
             [*tied(), *command],
@@ -174,14 +234,9 @@ def run(
             lines = list(_hear(program.stdout, on_level))
         complaints.seek(0)
         said = complaints.read().splitlines()
-    if program.returncode == BROKEN_RULE:
-        raise RuleBroken(_counterexample(source, lines, said))
     if program.returncode == WrongUsage.exit_status:
         raise WrongUsage(" ".join(said))
-    match = _END.match(lines[-1]) if lines else None
-    if program.returncode or not match:
-        raise SchedlabError("the search failed: " + " ".join(said[-3:]))
-    return Explored(match[1], int(match[2]), int(match[3]), int(match[4]), _seconds(lines), words)
+    return program.returncode, lines, said
 
 
 def _folder(source: Path) -> Path:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +14,18 @@ import click
 from schedlab.commands.options import SETTING, Parsed, as_object, echo_json, json_option
 from schedlab.display.terminal import messages, say, tell
 from schedlab.errors import MachineUnfit, RuleBroken
-from schedlab.machines.explored import QUEUES_MOST, TASKS_MOST, Explored, Level, Limits, explore
+from schedlab.files.whole import written
+from schedlab.machines.acted_out import TICK_US
+from schedlab.machines.explored import (
+    QUEUES_MOST,
+    TASKS_MOST,
+    Explored,
+    Level,
+    Limits,
+    explore,
+    words_of,
+    workload_that_breaks,
+)
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
 
 if TYPE_CHECKING:
@@ -37,12 +49,14 @@ class Wanted:
         minutes: float,
         memory: int,
         settings: tuple[tuple[str, int], ...],
+        workload: Path | None,
         as_json: bool,
         **most: int,
     ) -> None:
         self.choices = choices
         self.limits = Limits(seconds=round(minutes * 60), memory_mib=memory, **most)
         self.tunables = ",".join(f"{name}={value}" for name, value in settings)
+        self.workload = workload
         self.as_json = as_json
 
 
@@ -89,6 +103,12 @@ class Wanted:
 @click.option(
     "--set", "settings", multiple=True, type=SETTING, help="Set a tunable. May be repeated."
 )
+@click.option(
+    "--workload",
+    "workload",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="If a rule is broken, search for a workload that shows it when it is run, and write it here.",
+)
 @json_option
 @as_object(Wanted)
 def policy(wanted: Wanted) -> None:
@@ -125,12 +145,28 @@ def _explore(choice: PolicyChoice | Path, wanted: Wanted) -> RuleBroken | None:
         try:
             explored = explore(source, name, wanted.tunables, wanted.limits, show)
         except RuleBroken as error:
-            return error
+            played = _played(source, name, wanted, show) if wanted.workload else ""
+            return RuleBroken(f"{error}{played}")
     if wanted.as_json:
         echo_json({"policy": name, **asdict(wanted.limits), **asdict(explored)})
     else:
         tell("\n".join(_told(name, wanted.limits, explored)))
     return None
+
+
+def _played(source: Path, name: str, wanted: Wanted, show: Callable[[Level], None]) -> str:
+    """Writes the workload, and returns what is to be said of it."""
+    assert wanted.workload
+    limits = wanted.limits
+    found = workload_that_breaks(source, words_of(source), name, wanted.tunables, limits, show)
+    if not found:
+        return "\n    no workload shows that: none was found that breaks a rule when it is run"
+    with written(wanted.workload) as place:
+        place.write_text(found)
+    words = [f"--policy {name}", *(f"--set {each}" for each in wanted.tunables.split(",") if each)]
+    words += ["--machine sim --costs none --unchecked", f"--tick {TICK_US // 1000}ms"]
+    words += [f"--cpus {limits.queues}", f"--workload {quote(str(wanted.workload))}"]
+    return f"\n    this shows it:\n      ./schedlab run {' '.join(words)}"
 
 
 def _show(status: Status, name: str, level: Level) -> None:

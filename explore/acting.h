@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXPLORE_ACTING_H
+#define EXPLORE_ACTING_H
+
+/*
+ * CPUs that act by themselves, as those of a machine on which workloads run do: an idle CPU that is
+ * called picks at once, and takes a task from another queue if it has none
+ * (docs/policy-interface.md, "What happens first"). What is left to choose is what the tasks do. A
+ * part of engine.c.
+ */
+
+/* Between two operations all are false. */
+static bool called[QUEUES_MOST]; /* to pick again */
+static bool expired[QUEUES_MOST];
+
+MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu)
+{
+    const struct member *running = running_on(cpu);
+    (void)scheduler;
+    return running ? &running->task : NULL;
+}
+
+MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
+{
+    (void)task;
+    return false;
+}
+
+MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu)
+{
+    (void)scheduler;
+    if (running_on(cpu) || called[cpu])
+        return false;
+    called[cpu] = true;
+    return true;
+}
+
+MECHANISM_FUNCTION uint32_t claim_lowest_idle_cpu(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)task;
+    for (uint32_t cpu = 0; cpu < scheduler->cpus; cpu++) {
+        if (claim_idle_cpu(scheduler, cpu))
+            return cpu;
+    }
+    return NO_CPU;
+}
+
+static void announce(struct member *member)
+{
+    uint32_t cpu = find_cpu_to_call(policy, queue_of(member->task.cpu), &member->task);
+    if (cpu != NO_CPU)
+        called[cpu] = true;
+}
+
+/* Returns whether a task came to the CPU's queue. */
+static bool pull(uint32_t cpu, bool idle)
+{
+    uint32_t from = policy_balance(policy, &machine.scheduler, cpu, idle);
+    struct member *member = from == NO_CPU ? NULL : steal(cpu, from);
+    if (member && !idle)
+        announce(member);
+    return member;
+}
+
+static void push(uint32_t cpu)
+{
+    uint32_t to = policy_push(policy, &machine.scheduler, cpu);
+    struct member *member = to == NO_CPU ? NULL : steal(to, cpu);
+    if (member)
+        announce(member);
+}
+
+static void pick_for_itself(uint32_t cpu)
+{
+    called[cpu] = false;
+    expired[cpu] = false;
+    tell(" CPU %u:", cpu);
+    while (!enter_picked(cpu) && pull(cpu, true))
+        ;
+}
+
+/* Those of the first CPUs that were called pick again, in their order. */
+static void settle(uint32_t cpus)
+{
+    for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+        if (!called[cpu])
+            continue;
+        if (running_on(cpu))
+            add(leave(cpu, STOP_RUNNABLE), expired[cpu] ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED,
+                NULL);
+        pick_for_itself(cpu);
+    }
+}
+
+#endif

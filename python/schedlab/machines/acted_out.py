@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What tasks do in a sequence of operations, as a workload file that `./schedlab run` plays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+TICK_US = 10_000
+_AFTER_TICKS = 40
+"""Ticks after the last act, in which what was lost has time to be missed."""
+_KEYS = {
+    1: "priority",
+    2: "tickets",
+    3: "weight",
+    4: "nice",
+    5: "slice",
+    6: "dl-runtime",
+    7: "dl-deadline",
+    8: "dl-period",
+    9: "taskgroup",
+}
+"""By ATTRIBUTE_… of abi/trace_format.h; what workload files call them."""
+_OF_TIME = {5, 6, 7, 8}
+
+
+@dataclass(frozen=True)
+class Act:
+    """act: "new", "wake", "set", "yield", "block", "end" or "tick"; of a task by its number, which another one has
+    after its end."""
+
+    act: str
+    task: int = 0
+    attribute: int = 0
+    value: int = 0
+
+
+@dataclass
+class _Task:
+    """begun: when it comes, in microseconds. events: by phases."""
+
+    begun: int
+    events: list[dict[str, Any]] = field(default_factory=list)
+    asleep: bool = False
+    ended: bool = False
+
+
+def acts_of(lines: list[str]) -> list[Act]:
+    """Reads what explore/engine.c says of each act."""
+    words = [line.split()[1:] for line in lines if line.startswith("act ")]
+    return [
+        Act(act, int(task), int(attribute), int(value)) for act, task, attribute, value in words
+    ]
+
+
+def workload_of(acts: list[Act], description: str) -> str:
+    """Returns a workload file. Each act has a microsecond of its own, after the ticks that come before it."""
+    tasks: list[_Task] = []
+    now: dict[int, _Task] = {}
+    ticks, since = 0, 0
+    for act in acts:
+        if act.act == "tick":
+            ticks, since = ticks + 1, 0
+            continue
+        since += 1
+        time = ticks * TICK_US + since
+        if act.act == "new":
+            now[act.task] = _Task(time)
+            tasks.append(now[act.task])
+        else:
+            _do(now[act.task], act, time)
+    end = (ticks + _AFTER_TICKS) * TICK_US
+    file = {
+        "description": description,
+        "global": {"duration": end / 1e6},
+        "tasks": {f"task{number}": _written(task, end) for number, task in enumerate(tasks, 1)},
+    }
+    return json.dumps(file, indent=4) + "\n"
+
+
+def _until(time: int) -> dict[str, str]:
+    return {"until": f"{time}us"}
+
+
+def _do(task: _Task, act: Act, time: int) -> None:
+    if act.act == "wake":
+        task.events.append({"sleep": _until(time)})
+        task.asleep = False
+        return
+    task.events.append({"run": _until(time)})
+    if act.act == "yield":
+        task.events[-1]["yield"] = ""
+    elif act.act == "set":
+        group = "/" if act.value == 0 else "/other"
+        value: Any = f"{act.value}ns" if act.attribute in _OF_TIME else act.value
+        task.events.append({_KEYS[act.attribute]: group if act.attribute == 9 else value})
+    task.asleep = act.act == "block"
+    task.ended = act.act == "end"
+
+
+def _written(task: _Task, end: int) -> dict[str, Any]:
+    last = {"sleep": _until(end)} if task.asleep else {"run": _until(end)}
+    events = [*task.events, *([] if task.ended else [last])]
+    return {"delay": task.begun, "loop": 1, "phases": dict(_phases(events))}
+
+
+def _phases(events: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A phase's attributes are from then on, so they go into the next one."""
+    attributes: dict[str, Any] = {}
+    number = 0
+    for event in events:
+        if not event.keys() & {"run", "sleep"}:
+            attributes |= event
+            continue
+        number += 1
+        yield f"phase{number}", {**attributes, **event}
+        attributes = {}

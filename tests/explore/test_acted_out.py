@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""A mistake is shown by a workload that breaks the same rule when it is run, where there is one."""
+
+from __future__ import annotations
+
+import json
+
+from built_once import build_once
+from schedlab.machines import explored
+from schedlab.machines.acted_out import Act, acts_of, workload_of
+from schedlab.machines.explored import Limits
+from test_planted import SOURCE, WORDS, mistakes
+
+LIMITS = Limits(tasks=3, depth=8, memory_mib=64)
+
+
+def breaking(mistake: str) -> str | None:
+    build_once("explorer", EXPLORED="tests/explore/planted.c")
+    settings = f"mistake={mistakes()[mistake]}"
+    return explored.workload_that_breaks(SOURCE, WORDS, "planted", settings, LIMITS)
+
+
+def test_a_task_that_is_lost_at_a_move_is_lost_in_a_run() -> None:
+    """A third task waits, until the second CPU is idle and takes it."""
+    workload = breaking("move")
+    assert workload
+    tasks = json.loads(workload)["tasks"]
+    assert [task["delay"] for task in tasks.values()] == [1, 2, 3]
+    assert tasks["task2"]["phases"] == {"phase1": {"run": {"until": "4us"}}}
+
+
+def test_where_no_run_shows_the_mistake_there_is_no_workload() -> None:
+    """The simulator knows of no levels; and a sound policy breaks nothing."""
+    assert breaking("inversion") is None
+    assert breaking("none") is None
+
+
+def test_acts_become_phases_at_their_times() -> None:
+    lines = ["act new 0 0 0", "act tick 0 0 0", "act set 0 2 1000000", "act yield 0 0 0"]
+    lines += [
+        "act block 0 0 0",
+        "act tick 0 0 0",
+        "act wake 0 0 0",
+        "  1. task 1 is forked",
+        "act end 0 0 0",
+    ]
+    acts = [*acts_of(lines), Act("new", 0), Act("set", 0, 6, 10_000_000), Act("block", 0)]
+    first, second = json.loads(workload_of(acts, "a test"))["tasks"].values()
+    assert [list(phase.items()) for phase in first["phases"].values()] == [
+        [("run", {"until": "10001us"})],
+        [("tickets", 1_000_000), ("run", {"until": "10002us"}), ("yield", "")],
+        [("run", {"until": "10003us"})],
+        [("sleep", {"until": "20001us"})],
+        [("run", {"until": "20002us"})],
+    ]
+    assert (first["delay"], second["delay"]) == (1, 20_003)
+    run, blocked, rest = second["phases"].values()
+    assert run == {"run": {"until": "20004us"}}
+    assert blocked == {"dl-runtime": "10000000ns", "run": {"until": "20005us"}}
+    assert list(rest) == ["sleep"]
