@@ -263,6 +263,7 @@ include bench/policy_cost.mk
 include sim/sim.mk
 include sim/checked/checked.mk
 include explore/explore.mk
+include sim/apart/apart.mk
 include model/model.mk
 include linux/linux.mk
 include page/page.mk

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from schedlab.commands.cli import cli
 from schedlab.commands.guided import guide
 
-FIRST_PAGE = 15
+FIRST_PAGE = 16
 
 
 def commands_below(command: click.Command, *names: str) -> Iterator[tuple[str, ...]]:

@@ -12,7 +12,6 @@ from schedlab import trace
 from schedlab.agreement import known, variants
 from schedlab.agreement.cells import Cell, Key, cells
 from schedlab.agreement.known import Judged, Known, Reason, judged
-from schedlab.agreement.parting import parting
 from schedlab.agreement.plan import draws, setting
 from schedlab.agreement.text import row, summary
 from schedlab.agreement.variants import Range
@@ -22,6 +21,7 @@ from schedlab.report.agreement import page
 from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
 from schedlab.runs import collection
+from schedlab.trace.parting import parting
 from schedlab.workload import costs as profiles
 from simulator_command import simulate
 
@@ -274,15 +274,15 @@ def test_runs_part_where_one_machine_picks_another(tmp_path: Path) -> None:
         )
         traces.append(trace.read(path))
     assert parting(traces[0], traces[0]) is None
-    found = parting(*traces)
+    found = parting(traces[0], traces[1])
     assert found is not None
     # One, two, one; then it has ended after 2.5 ms, or goes on until 3 ms, when two is next.
     assert found.cpu == 0
-    assert found.kernel is not None and found.simulator is not None
-    assert found.time_ns == min(found.kernel.time_ns, found.simulator.time_ns)
-    assert {found.kernel.group, found.simulator.group} <= {"root", "one", "two"}
-    assert found.kernel.pid != found.simulator.pid
-    assert "switches alike, CPU 0 turns to" in str(found)
+    assert found.one is not None and found.other is not None
+    assert found.time_ns == min(found.one.time_ns, found.other.time_ns)
+    assert {found.one.group, found.other.group} <= {"root", "one", "two"}
+    assert found.one.pid != found.other.pid
+    assert "switches alike, CPU 0 turns to" in found.told("on the kernel", "in the simulator")
 
 
 # --- what is printed

@@ -33,6 +33,7 @@ COMMANDS: Any = Modules(
     "doctor",
     "explain",
     "explore",
+    "grade",
     "lint",
     "linux",
     "monitor",

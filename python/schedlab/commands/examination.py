@@ -52,6 +52,7 @@ def examine() -> list[Finding]:
     findings = [python(), *cache_of_many(), *libraries(), *compilers()]
     findings.append(program("make", "builds everything", "make"))
     findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
+    findings.append(sandbox())
     findings += [spike(), qemu(), *linux_guest(), git(), browser(), *recorders()]
     return name_packages(findings)
 
@@ -162,6 +163,18 @@ def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
             name, purpose, "unfit", path=path, advice=f"it does not run: reinstall {package}"
         )
     return Finding(name, purpose, "ok", version, path, origin or "PATH")
+
+
+def sandbox() -> Finding:
+    """What `grade` compiles submissions in. Without it all else works."""
+    from schedlab.grading.sandbox import lacking
+
+    found = program("bwrap", "compiles what `grade` is given", "bubblewrap")
+    why = lacking()
+    if not why:
+        return found
+    advice = found.advice or why
+    return replace(found, status="absent" if found.status == "missing" else "unfit", advice=advice)
 
 
 def install(package: str) -> str:

@@ -76,6 +76,11 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
         raise WrongUsage(f"--with {error}") from None
 
 
+def from_node(node: Node, sha256: str) -> WorkloadFile:
+    """Returns the workload that stands within another file, of this hash. Raises JsonError."""
+    return _Reader(node, sha256, ()).file()
+
+
 def description(path: Path) -> str:
     """Returns the first sentence that a workload file says of itself, or "" if it says nothing.
 

@@ -10,7 +10,7 @@ from schedlab_simulator.errors import (
     SimulatorError,
     WorkloadRefused,
 )
-from schedlab_simulator.library import Attribute, Counts, Place, Status
+from schedlab_simulator.library import Attribute, Counts, Place, Status, using
 from schedlab_simulator.simulator import Simulator
 from schedlab_simulator.workload import Workload, step_kind, step_type
 
@@ -30,4 +30,5 @@ __all__ = [
     "WorkloadRefused",
     "step_kind",
     "step_type",
+    "using",
 ]

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import IntEnum
 from functools import cache
-from os import PathLike
+from os import PathLike, fspath
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -14,6 +17,8 @@ from cffi import FFIError
 
 from schedlab_simulator import declarations
 from schedlab_simulator.errors import LibraryUnusable
+
+FilePath = str | PathLike[str]
 
 
 class Status(IntEnum):
@@ -155,17 +160,28 @@ class Library:
 
 
 def library() -> Library:
-    """Returns the library of this package; raises errors.LibraryUnusable if there is none."""
+    """Returns the library of this package, or that of using(); raises errors.LibraryUnusable if there is none."""
     with _OPENING:
-        return opened()
+        return opened(_chosen.get())
 
 
 @cache
-def opened() -> Library:
+def opened(path: str) -> Library:
     """Opens what library() returns. One thread at a time may call it."""
-    return Library(declarations.find())
+    return Library(path or declarations.find())
 
 
+@contextmanager
+def using(path: FilePath) -> Iterator[None]:
+    """Within the block, of this thread, library() is another one: with a policy of one's own, say."""
+    before = _chosen.set(fspath(path))
+    try:
+        yield
+    finally:
+        _chosen.reset(before)
+
+
+_chosen: ContextVar[str] = ContextVar("library", default="")
 _OPENING = Lock()
 """Threads that opened the library at once would each have types of their own, and refuse the
 others'."""

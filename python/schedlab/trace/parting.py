@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where two runs of the same work begin to differ: the first process that only one of them picks.
 
-Both machines number processes in the order of their forks, so that PIDs mean the same. For each
+Machines number processes in the order of their forks, so that PIDs mean the same. For each
 CPU, the processes that it switched to are compared one by one, from the window's begin on; what
 idles in between is left out. The earliest difference over all CPUs is where the runs part: what
 comes later may follow from it.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace import Trace
 from schedlab.trace.format import Kind, MarkKind, mark_text
+from schedlab.trace.model import Trace
 
 Integers = npt.NDArray[np.int64]
 
@@ -28,59 +28,70 @@ class Pick:
     pid: int
     group: str
 
+    def __str__(self) -> str:
+        return f"{self.group or 'process'} ({self.pid}) at {self.time_ns / 1e6:.3f} ms"
+
 
 @dataclass(frozen=True)
 class Parting:
-    """The first difference. None: that machine's CPU picks no process any more."""
+    """The first difference. None: that run's CPU picks no process any more."""
 
     cpu: int
-    kernel: Pick | None
-    simulator: Pick | None
+    one: Pick | None
+    other: Pick | None
     same: int
     """Switches that this CPU made alike before."""
 
     @property
     def time_ns(self) -> int:
         """The earlier of the two."""
-        return min(pick.time_ns for pick in (self.kernel, self.simulator) if pick)
+        return min(pick.time_ns for pick in (self.one, self.other) if pick)
 
-    def __str__(self) -> str:
+    def told(self, one: str, other: str) -> str:
+        """What differs, in words; `one` and `other` say where: "on the kernel"."""
         return (
-            f"after {self.same} switches alike, CPU {self.cpu} turns to {_told(self.kernel)} on the"
-            f" kernel, to {_told(self.simulator)} in the simulator"
+            f"after {self.same} switches alike, CPU {self.cpu} turns to {_told(self.one)} {one}, to"
+            f" {_told(self.other)} {other}"
         )
 
 
 def _told(pick: Pick | None) -> str:
-    if pick is None:
-        return "none"
-    return f"{pick.group or 'process'} ({pick.pid}) at {pick.time_ns / 1e6:.3f} ms"
+    return str(pick) if pick else "none"
 
 
-def parting(kernel: Trace, simulator: Trace) -> Parting | None:
-    """Returns where the two part, or None if all CPUs switched to the same processes in the same order."""
+def parting(one: Trace, other: Trace, timed: bool = False) -> Parting | None:
+    """Returns where the two part, or None if all CPUs switched to the same processes in the same order; `timed`: and
+    at the same times, as one machine does if it is given the same decisions."""
     found = [
         each
-        for cpu in range(kernel.header.cpus)
-        if (each := _on_cpu(cpu, _picks(kernel, cpu), _picks(simulator, cpu))) is not None
+        for cpu in range(one.header.cpus)
+        if (each := _on_cpu(cpu, picks(one, cpu), picks(other, cpu), timed)) is not None
     ]
     return min(found, key=lambda each: each.time_ns, default=None)
 
 
-def _on_cpu(cpu: int, kernel: list[Pick], simulator: list[Pick]) -> Parting | None:
-    length = min(len(kernel), len(simulator))
-    same = next((i for i in range(length) if kernel[i].pid != simulator[i].pid), length)
-    if same == len(kernel) == len(simulator):
+def _on_cpu(cpu: int, one: list[Pick], other: list[Pick], timed: bool) -> Parting | None:
+    length = min(len(one), len(other))
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next(
+        (
+            i
+            for i, (left, right) in pairs
+            if left.pid != right.pid or (timed and left.time_ns != right.time_ns)
+        ),
+        length,
+    )
+    if same == len(one) == len(other):
         return None
     return Parting(
         cpu,
-        kernel[same] if same < len(kernel) else None,
-        simulator[same] if same < len(simulator) else None,
+        one[same] if same < len(one) else None,
+        other[same] if same < len(other) else None,
         same,
     )
 
 
-def _picks(trace: Trace, cpu: int) -> list[Pick]:
+def picks(trace: Trace, cpu: int) -> list[Pick]:
     """Each pick from the window's begin to its end, except those of the process that idles."""
     begin, end, groups = _window(trace)
     kinds, times = trace.column("kind"), trace.column("time_ns")

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Round-robin: tasks stand in a line, and each has a turn of `slice` ticks.
+ *
+ * As it stands, a task keeps its CPU until it blocks or ends: first come, first served. Two hooks are
+ * to change.
+ */
+
+#include "policy.h"
+#include "task_list.h"
+
+enum { TURNS_SLICE };
+
+static const struct tunable turns_tunables[] = {
+    [TURNS_SLICE] = {"slice", "ticks of a turn", 1, 1, 1000},
+};
+
+struct turns_task {
+    uint32_t ticks; /* of its turn, used */
+};
+
+struct turns_queue {
+    struct task_list line;
+};
+
+POLICY_FUNCTION void turns_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    /* To do: a task that lost its CPU to another one goes on with its turn, before all others; each
+     * other one begins a turn. */
+    (void)reason;
+    task_list_append(&STATE_OF(queue, struct turns_queue)->line, task);
+}
+
+POLICY_FUNCTION void turns_dequeue(run_queue_t *queue, task_t *task)
+{
+    task_list_remove(&STATE_OF(queue, struct turns_queue)->line, task);
+}
+
+POLICY_FUNCTION task_t *turns_pick(run_queue_t *queue, uint32_t cpu)
+{
+    (void)cpu;
+    return task_list_take_first(&STATE_OF(queue, struct turns_queue)->line);
+}
+
+POLICY_FUNCTION enum tick_verdict turns_tick(run_queue_t *queue, task_t *task)
+{
+    /* To do: is the turn over? Then the verdict is TICK_PREEMPT. */
+    (void)queue;
+    (void)task;
+    return TICK_CONTINUE;
+}
+
+POLICY_FUNCTION uint64_t turns_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)task;
+    return (uint64_t)scheduler->tunable[TURNS_SLICE];
+}
+
+POLICY_DEFINITION policy_turns = {
+    .name = "turns",
+    .meaning = "round-robin: one slice each, first come, first served",
+    .source = "Kleinrock 1964",
+    .order = "The task that came first is next.",
+    .tunables = turns_tunables,
+    .tunable_count = sizeof(turns_tunables) / sizeof(turns_tunables[0]),
+    .task_bytes = sizeof(struct turns_task),
+    .enqueue = turns_enqueue,
+    .dequeue = turns_dequeue,
+    .pick = turns_pick,
+    .tick = turns_tick,
+    .time_slice = turns_time_slice,
+};

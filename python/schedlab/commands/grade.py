@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab grade`: what a policy is worth by a lab's tests, with the evidence for each point that is lost."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.commands.options import as_object, echo_json, json_option
+from schedlab.display.names import json_text
+from schedlab.display.terminal import messages, new_table, print_whole, tell
+from schedlab.errors import WrongUsage
+from schedlab.files.whole import written
+
+if TYPE_CHECKING:
+    from schedlab.grading.lab import Lab
+    from schedlab.grading.verdict import TestVerdict, Verdict
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's parameters."""
+
+    lab: str
+    submission: Path
+    out: Path | None
+    gradescope: Path | None
+    classroom: Path | None
+    trust: bool
+    as_json: bool
+
+
+@click.command()
+@click.argument("lab", metavar="LAB")
+@click.argument("submission", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Keep runs that lost points in this folder.  [default: a new one in runs/]",
+)
+@click.option(
+    "--gradescope",
+    type=click.Path(path_type=Path),
+    help="Also write the verdict to this file as Gradescope reads it: results.json.",
+)
+@click.option(
+    "--classroom",
+    type=click.Path(path_type=Path),
+    help="Also write it as the reporter of GitHub Classroom takes it.",
+)
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Compile submissions outside of a sandbox: for those that you would compile yourself.",
+)
+@json_option
+@as_object(Options)
+def grade(options: Options) -> None:
+    """Grade a policy by the tests of a LAB, with the evidence for each point that is lost.
+
+    LAB is a folder, or the name of a lab that is ready (labs/). SUBMISSION is one C file. It is compiled in a
+    sandbox, by bubblewrap, and runs in a WebAssembly machine of its own: decisions are all that the simulator takes
+    from it. The same submission has the same verdict, on every machine and under any load. The exit status is 0 if no
+    point is lost, and 1 if some are. docs/grading.md says more.
+    """
+    from schedlab.grading.grading import grader
+    from schedlab.grading.lab import find_lab
+    from schedlab.grading.verdict import classroom, gradescope
+
+    lab = find_lab(options.lab)
+    keep = _place(options, lab)
+    with grader(lab, options.trust) as ready, messages().status("") as status:
+
+        def told(test: str) -> None:
+            status.update(f"{options.submission.name}: {test}")
+
+        verdict = ready.grade(options.submission, keep, told)
+    if options.gradescope:
+        _write(options.gradescope, json_text(gradescope(verdict), indent=2) + "\n")
+    if options.classroom:
+        _write(options.classroom, classroom(verdict) + "\n")
+    if options.as_json:
+        echo_json(verdict.to_dict())
+    else:
+        show(verdict, keep)
+    if verdict.points < verdict.most:
+        raise SystemExit(1)
+
+
+def _place(options: Options, lab: Lab) -> Path:
+    from schedlab.files.placing import check_file, check_folder
+    from schedlab.paths import new_runs_folder
+
+    for option, place in (("--gradescope", options.gradescope), ("--classroom", options.classroom)):
+        if place:
+            check_file(option, place, ours=True)
+    if options.out is None:
+        return new_runs_folder("grade")
+    for test in lab.tests:
+        check_folder("--out", options.out / test.name)
+    return options.out
+
+
+def _write(place: Path, text: str) -> None:
+    try:
+        with written(place) as new:
+            new.write_text(text)
+    except OSError as error:
+        raise WrongUsage(f"{place} cannot be written: {error.strerror}") from None
+
+
+def show(verdict: Verdict, keep: Path) -> None:
+    """Prints points, and why some are lost."""
+    from schedlab.grading.verdict import shown
+
+    tell(
+        f"{verdict.lab}: {shown(verdict.points)} of {shown(verdict.most)} points for {verdict.submission}"
+    )
+    if verdict.refused:
+        tell(f"\nIt does not compile:\n{_set_in(verdict.refused)}")
+        return
+    table = new_table("", "test", ">points", ">of", "what it is about")
+    for test in verdict.tests:
+        name = f"{test.name} (hidden)" if test.hidden else test.name
+        table.add_row(name, shown(test.points), shown(test.most), test.says)
+    print_whole(table)
+    for test in verdict.tests:
+        if test.lost:
+            show_lost(test, keep / test.name)
+
+
+def show_lost(test: TestVerdict, folder: Path) -> None:
+    """Prints what a test's points were lost for, and how to look at it."""
+    from schedlab.grading.verdict import shown
+
+    tell(f"{test.name}:")
+    if test.broken:
+        tell(_set_in(f"no points: {test.broken}") + "\n")
+        return
+    for each in test.scored:
+        if each.points < each.most:
+            tell(_set_in(f"{shown(each.points)} of {shown(each.most)}: {each.title}\n{each.why}"))
+            if each.picture:
+                tell("\n" + _set_in(_set_in(each.picture)))
+            tell("")
+    if folder.is_dir():
+        tell(_set_in(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")
+
+
+def _set_in(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())

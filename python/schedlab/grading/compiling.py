@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""A submission becomes a WebAssembly module, or the compiler's words say why not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.grading.lab import Lab
+from schedlab.grading.sandbox import OUT, WORK, Sandbox
+from schedlab.paths import ROOT
+from schedlab.toolchain.tools import compiler
+
+SOURCE_MAX = 1 << 20
+"""Bytes of a submission."""
+MODULE_MAX = 4 << 20
+MEMORY = 16 << 20
+"""Bytes of memory that a policy's machine has."""
+SUBMISSION = "submission.c"
+_ALWAYS = ("policy.h", "placement.h")
+KERNEL_FLAGS = (
+    "--target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax -mcmodel=medany"
+    " -fno-omit-frame-pointer"
+)
+"""As those of the Makefile."""
+_LINES = 12
+_VARIABLE = re.compile(r"^[0-9a-f]+ [BbDdCS] (\w+)", re.MULTILINE)
+_PLACE = re.compile(rf"\S*{SUBMISSION}\b")
+_FLAGS = (
+    "-std=c17 -O2 -gline-tables-only -ffreestanding -Wall -Wextra -Werror -fno-gnu-inline-asm"
+    " -ffile-prefix-map={work}/= -I{work} -I{work}/policies"
+)
+_MODULE = (
+    "--target=wasm32-unknown-unknown -fsanitize=undefined -fno-sanitize=function"
+    " -fsanitize-minimal-runtime -fno-sanitize-recover=all"
+)
+
+
+class NotCompiled(Exception):
+    """There is no policy in the submission; the text says why."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A policy, as a module for schedlab.grading.apart."""
+
+    source: Path
+    module: bytes
+    kernel_object: bytes
+    """The same for a kernel: schedlab.grading.kernel."""
+
+
+def sources_of(lab: Lab) -> dict[str, Path]:
+    """What a submission may include, by its place: nothing else is there when it is compiled."""
+    policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *lab.headers)}
+    apart = {
+        f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
+    }
+    return {**policies, **apart}
+
+
+def compile_policy(lab: Lab, source: Path, trusted: bool) -> Compiled:
+    """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's words."""
+    if source.stat().st_size > SOURCE_MAX:
+        raise NotCompiled(f"it has more than {SOURCE_MAX:,} bytes")
+    with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+        out = Path(folder)
+        files = {**sources_of(lab), SUBMISSION: source}
+        done = Sandbox(out, files, trusted).run(_script(lab))
+        if done.status:
+            raise NotCompiled(
+                _words(done.said, lab, source) or f"the compiler ended with {done.status}"
+            )
+        if names := _VARIABLE.findall(done.said):
+            raise NotCompiled(
+                f"it keeps variables of its own: {', '.join(dict.fromkeys(names))}. What it remembers belongs into the"
+                " state of a task, a queue or the scheduler (STATE_OF)"
+            )
+        return Compiled(source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
+
+
+def _made(file: Path) -> bytes:
+    if file.stat().st_size > MODULE_MAX:
+        raise NotCompiled(f"what is compiled of it has more than {MODULE_MAX:,} bytes")
+    return file.read_bytes()
+
+
+def _script(lab: Lab) -> str:
+    tools = compiler()
+    clang, lister = shlex.quote(tools.clang), shlex.quote(tools.symbol_lister)
+    flags = _FLAGS.format(work=WORK)
+    link = f"-Wl,--no-entry -Wl,--stack-first -Wl,-z,stack-size=65536 -Wl,--max-memory={MEMORY}"
+    return " && ".join(
+        (
+            f"{clang} {_MODULE} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/policy.o",
+            f"{clang} {_MODULE} {flags} -DPOLICY={lab.symbol} -c {WORK}/sim/apart/module.c -o {OUT}/module.o",
+            f"{clang} --target=wasm32-unknown-unknown -nostdlib {link} {OUT}/policy.o {OUT}/module.o"
+            f" -o {OUT}/policy.wasm",
+            f"{clang} {KERNEL_FLAGS} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/kernel.o",
+            f"{lister} {OUT}/kernel.o",
+        )
+    )
+
+
+def _words(said: str, lab: Lab, source: Path) -> str:
+    """The compiler's first words, with the submission's name as its author knows it."""
+    if f"undefined symbol: {lab.symbol}" in said:
+        return f"it defines no {lab.symbol}: its last lines are to begin with POLICY_DEFINITION {lab.symbol} = {{"
+    if "Stack dump:" in said:
+        return "the compiler broke down on it: it may need more memory than there is"
+    lines = [_PLACE.sub(lambda _: source.name, line) for line in said.splitlines() if line.strip()]
+    return "\n".join(lines[:_LINES])

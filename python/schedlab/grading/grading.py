@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""One submission against a lab: compiled, tried in each test, judged; and what is kept of it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from schedlab import __version__
+from schedlab.display.names import slug
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.files import placing
+from schedlab.files.whole import file_hash
+from schedlab.grading import apart, kernel
+from schedlab.grading.compiling import Compiled, NotCompiled, compile_policy
+from schedlab.grading.judging import Judged, judge
+from schedlab.grading.lab import Expectation, Lab, LabTest
+from schedlab.grading.sandbox import need_sandbox
+from schedlab.grading.seen import Seen
+from schedlab.grading.verdict import Scored, TestVerdict, Verdict
+from schedlab.machines import SIMULATOR
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.runs import results
+from schedlab.workload.text import text_of
+
+
+@dataclass(frozen=True)
+class Grader:
+    """A lab that is ready to grade: the runs of its solution are there."""
+
+    lab: Lab
+    trusted: bool
+    _references: Path
+
+    def right(self, test: LabTest) -> Seen:
+        """The solution's run of a test."""
+        return Seen(self._references / f"{test.name}.bin")
+
+    def grade(
+        self, source: Path, keep: Path | None = None, told: Callable[[str], None] | None = None
+    ) -> Verdict:
+        """`keep`: a folder for the runs of tests that lost points. `told` hears the name of each test before it is
+        tried."""
+        if not source.is_file():
+            raise WrongUsage(f"{source} is no file: a submission is one C file")
+        tests: list[TestVerdict] = []
+        refused = ""
+        try:
+            policy = compile_policy(self.lab, source, self.trusted)
+        except NotCompiled as error:
+            refused = str(error)
+            tests = [_nothing(test, "it does not compile") for test in self.lab.tests]
+        else:
+            for test in self.lab.tests:
+                if told:
+                    told(test.name)
+                tests.append(self._tried(test, policy, keep))
+        return Verdict(
+            self.lab.title, self.lab.sha256, source.name, file_hash(source), tuple(tests), refused
+        )
+
+    def _tried(self, test: LabTest, policy: Compiled, keep: Path | None) -> TestVerdict:
+        with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+            path = Path(folder) / TRACE_FILE
+            try:
+                apart.run(self.lab, test, policy, path)
+            except apart.Broken as error:
+                return _nothing(test, str(error))
+            seen, right = Seen(path), self.right(test)
+            judged = [self._judged(test, each, seen, right, policy) for each in test.expectations]
+            scored = tuple(map(_scored, test.expectations, judged))
+            verdict = TestVerdict(test.name, test.says, test.hidden, scored)
+            if keep and verdict.lost:
+                _keep(self.lab, test, seen, keep / test.name)
+            return verdict
+
+    def _judged(
+        self, test: LabTest, expected: Expectation, seen: Seen, right: Seen, policy: Compiled
+    ) -> Judged:
+        if expected.kind == "kernel":
+            return kernel.judge(self.lab, test, expected, policy, self.trusted)
+        return judge(test, expected, seen, right)
+
+
+@contextmanager
+def grader(lab: Lab, trusted: bool) -> Iterator[Grader]:
+    """Makes a lab ready. Raises MachineUnfit if there can be no sandbox here, and FileRefused if the lab's own solution
+    cannot be run."""
+    if not trusted:
+        need_sandbox()
+    apart.need_library()
+    if any(each.kind == "kernel" for test in lab.tests for each in test.expectations):
+        kernel.need_kernel()
+    with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+        references = Path(folder)
+        try:
+            solution = compile_policy(lab, lab.solution, trusted)
+            for test in lab.tests:
+                apart.run(lab, test, solution, references / f"{test.name}.bin")
+        except (NotCompiled, apart.Broken) as error:
+            raise FileRefused(f"{lab.solution}: the lab's own solution fails: {error}") from None
+        yield Grader(lab, trusted, references)
+
+
+def _scored(expected: Expectation, judged: Judged) -> Scored:
+    return Scored(
+        expected.title, judged.points, expected.points, judged.why, judged.picture, judged.at_ns
+    )
+
+
+def _nothing(test: LabTest, why: str) -> TestVerdict:
+    scored = tuple(Scored(each.title, Fraction(0), each.points, why) for each in test.expectations)
+    return TestVerdict(test.name, test.says, test.hidden, scored, why)
+
+
+def _keep(lab: Lab, test: LabTest, seen: Seen, place: Path) -> None:
+    """Makes a run's folder of it, which the monitor plays, and explain explains."""
+    placing.remove(place)
+    with results.new_folder(place) as folder:
+        shutil.copy(seen.path, folder / TRACE_FILE)
+        seen.metrics.write(folder / results.METRICS)
+        text = text_of(test.workload, test.seed, test.tick_ns, test.cpus)
+        (folder / WORKLOAD_TEXT).write_text(text)
+        manifest = {
+            "format": results.FORMAT,
+            "schedlab": __version__,
+            "label": f"{slug(lab.title)}-{test.name}",
+            "workload": test.name,
+            "workload_sha256": lab.sha256,
+            "costs": test.costs,
+            "policy": lab.policy,
+            "tunables": dict(test.settings),
+            "cpus": test.cpus,
+            "seed": test.seed,
+            "tick_ns": test.tick_ns,
+            "limit_ns": test.limit_ns,
+            "memory_mib": 0,
+            "boot_arguments": "",
+            "machine": SIMULATOR,
+            "machine_version": __version__,
+            "machine_origin": "built from sim/, with the policy in a machine of its own",
+            "repeatable": True,
+            "status": "success",
+            "message": "",
+        }
+        results.write_json(folder / results.MANIFEST, manifest)

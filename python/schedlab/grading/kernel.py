@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The same policy in our kernel, on our driver of Spike, in the sandbox.
+
+A policy is kernel code there, and could write any trace. So nothing is measured in it: it is to show the decisions that
+the policy made in the simulator, where it can write none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from schedlab import trace
+from schedlab.errors import MachineUnfit
+from schedlab.grading import apart
+from schedlab.grading.compiling import KERNEL_FLAGS, Compiled
+from schedlab.grading.judging import Judged
+from schedlab.grading.lab import Expectation, Lab, LabTest
+from schedlab.grading.sandbox import OUT, WORK, Done, Sandbox
+from schedlab.grading.seen import Seen
+from schedlab.machines.kernel import Boot
+from schedlab.machines.outcome import outcome_of
+from schedlab.machines.run import Run
+from schedlab.machines.spike import Spike, need_device_tree_compiler
+from schedlab.machines.spike_install import LIBRARY, installed_spike
+from schedlab.paths import BUILD, ROOT
+from schedlab.toolchain.build import IMAGE, PARTS, build
+from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.tools import compiler
+from schedlab.trace.errors import TraceError
+from schedlab.trace.parting import parting
+from schedlab.workload.loading import make_disk
+from schedlab.workload.text import text_of
+
+KERNEL = BUILD / "apart" / "kernel.o"
+MEMORY_MIB = 64
+_NOT_LINKED = 90
+_TRACE = "trace.bin"
+_HEADERS = ("policy.h", "registry.h")
+
+
+def need_kernel() -> None:
+    """Builds what kernels of submissions are made of. Raises MachineUnfit where there is no driver of Spike."""
+    build(*(os.path.relpath(place, ROOT) for place in (KERNEL, IMAGE, *PARTS.values())))
+    need_device_tree_compiler()
+    if not Spike().release().turn:
+        raise MachineUnfit(
+            "the lab has tests on our kernel, which run on schedlab's own driver of Spike alone: another Spike lets a"
+            " submission open this host's files. Leave SCHEDLAB_SPIKE unset (docs/spike.md)"
+        )
+
+
+def judge(
+    lab: Lab, test: LabTest, expected: Expectation, policy: Compiled, trusted: bool
+) -> Judged:
+    """All points if the kernel runs the test's workload to its end, in the order in which the simulator does."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+        place = Path(folder)
+        simulated = place / "simulated.bin"
+        try:
+            apart.run(lab, replace(test, costs="kernel"), policy, simulated)
+        except apart.Broken as error:
+            return Judged(Fraction(0), f"in the simulator at the kernel's costs: {error}")
+        return _judged(expected, Seen(simulated), *_boot(lab, test, policy, trusted, place))
+
+
+def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> Judged:
+    if done.status == _NOT_LINKED:
+        return Judged(Fraction(0), f"no kernel can be made with it:\n{done.said}")
+    outcome = outcome_of(done.status, done.said)
+    if not outcome.succeeded:
+        return Judged(Fraction(0), f"on the kernel: {outcome.message}")
+    try:
+        found = trace.read(path)
+        trace.validate(found)
+        where = parting(found, simulated.trace)
+    except (OSError, TraceError) as error:
+        return Judged(Fraction(0), f"the kernel's trace is none: {error}")
+    if where is None:
+        return Judged(expected.points)
+    return Judged(Fraction(0), where.told("on the kernel", "in the simulator"))
+
+
+def _boot(
+    lab: Lab, test: LabTest, policy: Compiled, trusted: bool, place: Path
+) -> tuple[Done, Path]:
+    """Links a kernel with the policy, and boots it. Returns what came of it, and the trace's place."""
+    out = place / "out"
+    out.mkdir()
+    release = Spike().release()
+    text = place / "workload.txt"
+    text.write_text(text_of(test.workload, test.seed, test.tick_ns, test.cpus))
+    disk = make_disk(IMAGE, text, test.tick_ns, PARTS, place)
+    own = place / "policy.o"
+    own.write_bytes(policy.kernel_object)
+    table = place / "table.c"
+    table.write_text(
+        subprocess.run(
+            ["sh", str(ROOT / "tools" / "make_policy_table.sh"), f"{lab.policy}.c"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
+    files = {
+        **{f"policies/{name}": ROOT / "policies" / name for name in _HEADERS},
+        "table.c": table,
+        "policy.o": own,
+        "kernel.o": KERNEL,
+        "kernel.ld": ROOT / "kernel" / "boot" / "kernel.ld",
+        "disk.img": disk,
+    }
+    tools = (str(Path(release.path).parent), str(installed_spike()))
+    sandbox = Sandbox(out, files, trusted, tools)
+    return sandbox.run(_script(_run_of(lab, test))), out / _TRACE
+
+
+def _run_of(lab: Lab, test: LabTest) -> Run:
+    return Run(
+        workload=test.name,
+        policy=PolicyChoice(lab.policy, ""),
+        settings=tuple(test.settings.items()),
+        cpus=test.cpus,
+        machine=Spike.name,
+        seed=test.seed,
+        tick_ns=test.tick_ns,
+        limit_ns=test.limit_ns,
+        memory_mib=MEMORY_MIB,
+        file=test.workload,
+    )
+
+
+def _script(run: Run) -> str:
+    tools = compiler()
+    spike = Spike()
+    boot = Boot(
+        Path(f"{OUT}/kernel.elf"),
+        Path(f"{WORK}/disk.img"),
+        run.cpus,
+        run.memory_mib,
+        spike.arguments(run),
+    )
+    link = (
+        f"{shlex.quote(tools.clang)} {KERNEL_FLAGS} -std=c17 -O2 -ffreestanding -I{WORK} -c {WORK}/table.c"
+        f" -o {OUT}/table.o && {shlex.quote(tools.linker)} -T {WORK}/kernel.ld --no-relax -z max-page-size=4096"
+        f" --fatal-warnings {WORK}/kernel.o {WORK}/policy.o {OUT}/table.o -o {OUT}/kernel.elf"
+    )
+    # Without /proc, which is not in the sandbox, the driver does not find what lies beside it.
+    library = shlex.quote(str((installed_spike() / LIBRARY).parent))
+    run_it = f"LD_LIBRARY_PATH={library} exec {shlex.join(spike.command(boot))}"
+    return f"{{ {link}; }} || exit {_NOT_LINKED}; {run_it}"

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The policy's side: a machine that has nothing but the policy, and what it may know. A call says
+ * what has changed in the tasks, the queues and the scheduler as policies see them; the hook is
+ * called; what it left in them is the answer.
+ *
+ * Compiled for WebAssembly together with one policy, named by POLICY. Nothing of this file is
+ * trusted by the other side: the policy shares its memory.
+ */
+
+#include "policies/policy.h"
+#include "sim/apart/message.h"
+
+extern const struct policy POLICY;
+
+static struct apart_message message;
+static struct scheduler scheduler;
+static struct run_queue queues[APART_CPUS];
+static struct task tasks[APART_TASKS];
+static struct cpu_set sets[APART_TASKS];
+static struct apart_task told[APART_TASKS]; /* the host's fields of tasks, as they were told */
+static struct {
+    uint64_t level, lent;
+} last[APART_TASKS]; /* as the other side has them */
+static uint32_t task_end;
+static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
+static uint64_t queue_states[APART_CPUS][POLICY_QUEUE_BYTES / 8];
+/* A word behind each state shows whether the policy wrote behind it. */
+static uint64_t task_states[APART_TASKS][POLICY_TASK_BYTES / 8 + 1];
+
+/* ---- what the compiler may ask for ---- */
+
+void *memset(void *to, int value, size_t count);
+void *memcpy(void *restrict to, const void *restrict from, size_t count);
+void *memmove(void *to, const void *from, size_t count);
+
+void *memset(void *to, int value, size_t count)
+{
+    volatile unsigned char *bytes = to; /* so that it is not made a call of itself */
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (unsigned char)value;
+    return to;
+}
+
+void *memcpy(void *restrict to, const void *restrict from, size_t count)
+{
+    volatile unsigned char *bytes = to;
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = ((const unsigned char *)from)[i];
+    return to;
+}
+
+void *memmove(void *to, const void *from, size_t count)
+{
+    volatile unsigned char *bytes = to;
+    const unsigned char *old = from;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (uintptr_t)to < (uintptr_t)from ? i : count - 1 - i;
+        bytes[at] = old[at];
+    }
+    return to;
+}
+
+/* The product of two numbers of 128 bits, as a check of 64-bit products needs it. */
+__int128 __multi3(__int128 left, __int128 right);
+
+__int128 __multi3(__int128 left, __int128 right)
+{
+    const uint64_t a = (uint64_t)left, b = (uint64_t)right;
+    const uint64_t a_low = (uint32_t)a, a_high = a >> 32, b_low = (uint32_t)b, b_high = b >> 32;
+    const uint64_t low = a_low * b_low;
+    const uint64_t first = a_high * b_low + (low >> 32);
+    const uint64_t second = a_low * b_high + (uint32_t)first;
+    uint64_t high = a_high * b_high + (first >> 32) + (second >> 32);
+    high += a * (uint64_t)(right >> 64) + b * (uint64_t)(left >> 64);
+    return (__int128)((unsigned __int128)high << 64 | (second << 32) | (uint32_t)low);
+}
+
+/* ---- rules that are broken ---- */
+
+static void copy_text(char *to, size_t room, const char *from)
+{
+    size_t i = 0;
+    for (; from && from[i] && i + 1 < room; i++)
+        to[i] = from[i];
+    to[i] = 0;
+}
+
+static void trouble(const char *text)
+{
+    if (!message.answer.trouble[0])
+        copy_text(message.answer.trouble, sizeof(message.answer.trouble), text);
+}
+
+/* What UndefinedBehaviorSanitizer calls (-fsanitize-minimal-runtime). The host says where it was:
+ * it has the stack of a machine that stops. */
+#define UNDEFINED(check, text)                                                                     \
+    void __ubsan_handle_##check##_minimal_abort(void);                                             \
+    void __ubsan_handle_##check##_minimal_abort(void)                                              \
+    {                                                                                              \
+        trouble(text);                                                                             \
+        __builtin_trap();                                                                          \
+    }
+UNDEFINED(type_mismatch, "it goes through a null pointer, or one to something else")
+UNDEFINED(alignment_assumption, "a pointer leads between two numbers")
+UNDEFINED(add_overflow, "a sum is too large for its type")
+UNDEFINED(sub_overflow, "a difference is too large for its type")
+UNDEFINED(mul_overflow, "a product is too large for its type")
+UNDEFINED(negate_overflow, "a number is too large for its type")
+UNDEFINED(divrem_overflow, "it divides by zero")
+UNDEFINED(shift_out_of_bounds, "it shifts by too much")
+UNDEFINED(out_of_bounds, "it goes behind the end of an array")
+UNDEFINED(local_out_of_bounds, "it goes behind the end of a variable")
+UNDEFINED(builtin_unreachable, "it comes to where it must not")
+UNDEFINED(missing_return, "a function ends without its result")
+UNDEFINED(vla_bound_not_positive, "an array has no length")
+UNDEFINED(float_cast_overflow, "a number is too large for its type")
+UNDEFINED(load_invalid_value, "a value is none of its type's")
+UNDEFINED(invalid_builtin, "a function of the compiler gets what it does not take")
+UNDEFINED(invalid_objc_cast, "a cast cannot be")
+UNDEFINED(function_type_mismatch, "it calls what is no such function")
+UNDEFINED(implicit_conversion, "a number is too large for its type")
+UNDEFINED(nonnull_arg, "it hands over a null pointer")
+UNDEFINED(nonnull_return, "it returns a null pointer")
+UNDEFINED(nullability_arg, "it hands over a null pointer")
+UNDEFINED(nullability_return, "it returns a null pointer")
+UNDEFINED(pointer_overflow, "a pointer leads out of its object")
+UNDEFINED(cfi_check_fail, "it calls what is no such function")
+
+/* ---- what is heard ---- */
+
+static task_t *task_of(int64_t number)
+{
+    return number > 0 && number <= APART_TASKS ? &tasks[number - 1] : NULL;
+}
+
+static void hear_scheduler(void)
+{
+    const struct apart_call *call = &message.call;
+    scheduler.cpus = (uint32_t)call->cpus;
+    scheduler.queues = (uint32_t)call->queues;
+    scheduler.tick_ns = (uint64_t)call->tick_ns;
+    scheduler.seed = (uint64_t)call->seed;
+    scheduler.ending = call->ending != 0;
+    scheduler.groups = (uint32_t)call->groups;
+    for (uint32_t i = 0; i < POLICY_TUNABLES_MAX; i++)
+        scheduler.tunable[i] = call->tunables[i];
+    for (uint32_t i = 0; i < GROUPS_MAX; i++)
+        scheduler.group[i] =
+            (struct share_group){(uint32_t)call->group[i].parent, (uint32_t)call->group[i].weight,
+                                 (uint64_t)call->group[i].quota, (uint64_t)call->group[i].period};
+    scheduler.state = scheduler_state;
+}
+
+#define HEAR(field) queue->field = (__typeof__(queue->field))from->field;
+
+static void hear_queues(void)
+{
+    for (uint32_t i = 0; i < scheduler.cpus && i < APART_CPUS; i++) {
+        const struct apart_queue *from = &message.call.queue_of[i];
+        run_queue_t *queue = &queues[i];
+        APART_QUEUE_HOST(HEAR)
+        APART_QUEUE_POLICY(HEAR)
+        queue->scheduler = &scheduler;
+        queue->cpu = i;
+        queue->current = task_of(from->current);
+        queue->said.told = 0;
+        queue->state = queue_states[i];
+        scheduler.queue[i] = queue;
+    }
+}
+
+#undef HEAR
+#define HEAR(field)      task->field = (__typeof__(task->field))from->field;
+#define HEAR_LINK(field) task->field = task_of(from->field);
+
+static void hear_tasks(void)
+{
+    for (int64_t i = 0; i < message.call.task_count && i < APART_TASKS; i++) {
+        const struct apart_task *from = &message.call.tasks[i];
+        uint32_t slot = (uint32_t)from->slot;
+        if (slot >= APART_TASKS)
+            continue;
+        task_t *task = &tasks[slot];
+        APART_TASK_NUMBERS(HEAR)
+        APART_TASK_LINKS(HEAR_LINK)
+        sets[slot].words[0] = from->may_run;
+        task->cpus = from->is_bound ? &sets[slot] : NULL;
+        task->state = task_states[slot];
+        told[slot] = *from;
+        if (slot >= task_end)
+            task_end = slot + 1;
+    }
+}
+
+/* ---- what is answered ---- */
+
+static int64_t number_of(const task_t *task)
+{
+    uintptr_t from = (uintptr_t)task - (uintptr_t)tasks;
+    if (!task)
+        return 0;
+    if (from >= sizeof(tasks) || from % sizeof(tasks[0]) != 0) {
+        trouble("it returned an address that is no task's");
+        return 0;
+    }
+    return (int64_t)(from / sizeof(tasks[0])) + 1;
+}
+
+static void answer_changes(void)
+{
+    struct apart_answer *answer = &message.answer;
+    answer->changed_count = 0;
+    for (uint32_t slot = 0; slot < task_end; slot++) {
+        const task_t *task = &tasks[slot];
+        if (task->level == last[slot].level && task->lent == last[slot].lent)
+            continue;
+        last[slot].level = task->level;
+        last[slot].lent = task->lent;
+        int64_t place = answer->changed_count++;
+        answer->changed[place].task = (int64_t)slot + 1;
+        answer->changed[place].level = (int64_t)task->level;
+        answer->changed[place].lent = (int64_t)task->lent;
+    }
+}
+
+#define ANSWER(field) answer->queue.field = (int64_t)queue->field;
+
+static void answer_queue(const run_queue_t *queue)
+{
+    struct apart_answer *answer = &message.answer;
+    APART_QUEUE_POLICY(ANSWER)
+    answer->told = queue->said.told != 0;
+    answer->said_pid = queue->said.pid;
+    for (uint32_t i = 0; i < SAID_BYTES / 8; i++)
+        answer->said[i] = queue->said.text[i];
+    answer->said_value = queue->said.value;
+    answer->said_other = queue->said.other;
+}
+
+/* ---- what is the host's, and must be as it was ---- */
+
+#define KEPT(field)                                                                                \
+    if ((int64_t)task->field != was->field)                                                        \
+        trouble("it wrote to task->" #field ", which is the host's");
+#define KEPT_LINK(field)                                                                           \
+    if (task->field != task_of(was->field))                                                        \
+        trouble("it wrote to task->" #field ", which is the host's");
+
+static void check_task(const task_t *task)
+{
+    if (!task)
+        return;
+    uint32_t slot = (uint32_t)(task - tasks);
+    const struct apart_task *was = &told[slot];
+    APART_TASK_NUMBERS(KEPT)
+    APART_TASK_LINKS(KEPT_LINK)
+    if (task_states[slot][POLICY_TASK_BYTES / 8])
+        trouble("it wrote behind the state of a task");
+    for (uint32_t i = (POLICY.task_bytes + 7) / 8; POLICY.task_bytes && i < POLICY_TASK_BYTES / 8;
+         i++) {
+        if (task_states[slot][i])
+            trouble("it wrote behind its state, of which it has as much as .task_bytes says");
+    }
+}
+
+#undef KEPT
+#define KEPT(field)                                                                                \
+    if ((int64_t)queue->field != was->field)                                                       \
+        trouble("it wrote to queue->" #field ", which is the host's");
+
+static void check_queue(const run_queue_t *queue, const struct apart_queue *was)
+{
+    APART_QUEUE_HOST(KEPT)
+    if (queue->current != task_of(was->current))
+        trouble("it wrote to queue->current, which is the host's");
+}
+
+/* ---- hooks ---- */
+
+static void clear(uint64_t *words, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes / 8; i++)
+        words[i] = 0;
+}
+
+/* As run_queue_begin() and task_introduce() of policies/support/queueing.h. */
+static void begin_queue(uint32_t cpu)
+{
+    clear(queue_states[cpu], sizeof(queue_states[cpu]));
+    if (POLICY.queue_init)
+        POLICY.queue_init(&queues[cpu]);
+}
+
+static void begin_task(task_t *task, const task_t *parent)
+{
+    uint32_t slot = (uint32_t)(task - tasks);
+    clear(task_states[slot], sizeof(task_states[slot]));
+    last[slot].level = last[slot].lent = 0;
+    task->level = 0;
+    task->lent = 0;
+    task->next = NULL;
+    task->previous = NULL;
+    if (POLICY.task_init)
+        POLICY.task_init(&scheduler, task, parent);
+}
+
+static void begin_scheduler(void)
+{
+    clear(scheduler_state, sizeof(scheduler_state));
+    scheduler.follows_waits = false;
+    if (POLICY.scheduler_init)
+        POLICY.scheduler_init(&scheduler);
+    message.answer.follows_waits = scheduler.follows_waits;
+}
+
+static int64_t hooks_there(void)
+{
+#define THERE(HOOK, hook) ((int64_t)(POLICY.hook != NULL) << (HOOK))
+    return THERE(APART_SHARED_QUEUE, shared_queue) | THERE(APART_SHARES_BY, shares_by) |
+           THERE(APART_TASK_EXIT, task_exit) | THERE(APART_STOPPED, stopped) |
+           THERE(APART_TURN_OVER, turn_over) | THERE(APART_ALARM, alarm) |
+           THERE(APART_CHANGED, changed) | THERE(APART_LEAVE, leave) |
+           THERE(APART_WAITERS_CHANGED, waiters_changed) | THERE(APART_PREEMPTS, preempts) |
+           THERE(APART_PLACE, place) | THERE(APART_PUSH, push) | THERE(APART_BALANCE, balance) |
+           THERE(APART_STEAL, steal);
+#undef THERE
+}
+
+static void describe(void)
+{
+    struct apart_answer *answer = &message.answer;
+    if (!POLICY.enqueue || !POLICY.dequeue || !POLICY.pick || !POLICY.tick || !POLICY.time_slice)
+        trouble("a required hook is missing");
+    answer->hooks = hooks_there();
+    answer->level_order = POLICY.level_order;
+    answer->remark_kind = POLICY.remark_kind;
+    copy_text(answer->name, sizeof(answer->name), POLICY.name);
+    answer->tunable_count = POLICY.tunable_count;
+    for (uint32_t i = 0; i < POLICY.tunable_count && i < POLICY_TUNABLES_MAX; i++) {
+        const struct tunable *tunable = &POLICY.tunables[i];
+        struct apart_tunable *place = &answer->tunables[i];
+        copy_text(place->name, sizeof(place->name), tunable->name);
+        place->minimum = tunable->minimum;
+        place->standard = tunable->standard;
+        place->maximum = tunable->maximum;
+    }
+}
+
+static int64_t call_of_queue(const struct apart_call *call, run_queue_t *queue)
+{
+    task_t *task = task_of(call->task);
+    switch ((enum apart_hook)call->hook) {
+    case APART_QUEUE_INIT:
+        begin_queue(queue->cpu);
+        return 0;
+    case APART_ENQUEUE:
+        POLICY.enqueue(queue, task, (enum enqueue_reason)call->value);
+        return 0;
+    case APART_DEQUEUE:
+        POLICY.dequeue(queue, task);
+        return 0;
+    case APART_PICK:
+        return number_of(POLICY.pick(queue, (uint32_t)call->value));
+    case APART_STEAL:
+        return number_of(POLICY.steal(queue, (uint32_t)call->value));
+    case APART_ALARM:
+        return number_of(POLICY.alarm(queue));
+    case APART_TICK:
+        return POLICY.tick(queue, task);
+    case APART_TURN_OVER:
+        return POLICY.turn_over(queue, task);
+    case APART_STOPPED:
+        POLICY.stopped(queue, task, (enum stop_reason)call->value);
+        return 0;
+    case APART_CHANGED:
+        POLICY.changed(queue, task);
+        return 0;
+    case APART_LEAVE:
+        POLICY.leave(queue, task);
+        return 0;
+    case APART_WAITERS_CHANGED:
+        return POLICY.waiters_changed(queue, task);
+    case APART_PREEMPTS:
+        return POLICY.preempts(queue, task, task_of(call->other));
+    default:
+        return 0;
+    }
+}
+
+static int64_t call_without_queue(const struct apart_call *call)
+{
+    task_t *task = task_of(call->task);
+    switch ((enum apart_hook)call->hook) {
+    case APART_DESCRIBE:
+        describe();
+        return 0;
+    case APART_SCHEDULER_INIT:
+        begin_scheduler();
+        return 0;
+    case APART_SHARED_QUEUE:
+        return POLICY.shared_queue(&scheduler);
+    case APART_SHARES_BY:
+        return POLICY.shares_by(&scheduler);
+    case APART_TASK_INIT:
+        begin_task(task, task_of(call->other));
+        return 0;
+    case APART_TASK_EXIT:
+        POLICY.task_exit(&scheduler, task);
+        return 0;
+    case APART_TIME_SLICE:
+        return (int64_t)POLICY.time_slice(&scheduler, task);
+    case APART_PLACE:
+        return POLICY.place(&scheduler, task, (enum enqueue_reason)call->value);
+    case APART_PUSH:
+        return POLICY.push(&scheduler, (uint32_t)call->value);
+    case APART_BALANCE:
+        return POLICY.balance(&scheduler, (uint32_t)call->value, call->flag != 0);
+    default:
+        return 0;
+    }
+}
+
+__attribute__((export_name("message"))) struct apart_message *message_place(void);
+__attribute__((export_name("serve"))) void serve(void);
+
+struct apart_message *message_place(void)
+{
+    return &message;
+}
+
+void serve(void)
+{
+    struct apart_call *call = &message.call;
+    message.answer.trouble[0] = 0;
+    hear_scheduler();
+    hear_queues();
+    hear_tasks();
+    if (call->queue > 0 && call->queue <= APART_CPUS) {
+        run_queue_t *queue = &queues[call->queue - 1];
+        message.answer.result = call_of_queue(call, queue);
+        check_queue(queue, &call->queue_of[call->queue - 1]);
+        answer_queue(queue);
+    } else {
+        message.answer.result = call_without_queue(call);
+    }
+    check_task(task_of(call->task));
+    check_task(task_of(call->other));
+    answer_changes();
+}

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Submissions for tests: the round-robin lab's solution, with something else in one of its hooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conftest import ROOT
+
+SOLUTION = ROOT / "labs" / "round-robin" / "solution.c"
+LAB = """{
+    "title": "Small", "policy": "turns", "headers": ["task_list.h"],
+    "tests": {"small": {
+        "workload": {"tasks": {"a": {"loop": 1, "run": "4ticks"}, "b": {"loop": 1, "run": "2ticks"}}},
+        "expect": [{"law": "ends", "points": 1}, {"order": "solution", "points": 8}]
+    }}
+}
+"""
+"""The smallest lab that shows a difference."""
+
+
+def small_lab(folder: Path) -> Path:
+    """Makes a lab of one test, whose solution is round-robin, and returns its folder."""
+    folder.mkdir()
+    (folder / "lab.json").write_text(LAB)
+    (folder / "solution.c").write_text(SOLUTION.read_text())
+    return folder
+
+
+def instead(old: str, new: str, before: str = "") -> str:
+    """The solution with something else in place of a text, which is in it, and with something before all functions."""
+    text = SOLUTION.read_text()
+    assert old in text
+    changed = text.replace(old, new, 1)
+    return changed.replace("POLICY_FUNCTION", f"{before}\nPOLICY_FUNCTION", 1)
+
+
+PICK = "    return task_list_take_first(&STATE_OF(queue, struct turns_queue)->line);\n"
+"""All that pick() does."""
+
+
+def picking(body: str, before: str = "") -> str:
+    """The solution with something in pick() that comes first."""
+    return instead(PICK, f"{body}\n{PICK}", before)

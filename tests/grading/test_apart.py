@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""A policy in a machine of its own decides as the same source does within the simulator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from built_once import build_once
+from conftest import ROOT
+from schedlab.grading import apart, sandbox
+from schedlab.grading.compiling import compile_policy
+from schedlab.grading.lab import Lab, LabTest, read
+from schedlab.toolchain.build import SIMULATOR_LIBRARY
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
+from schedlab_simulator import Simulator
+from submissions import small_lab
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+HEADERS = tuple(sorted(each.name for each in (ROOT / "policies").glob("*.h")))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    build_once(str(apart.LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
+    return replace(read(small_lab(tmp_path / "small")), headers=HEADERS)
+
+
+@pytest.mark.parametrize(("policy", "cpus"), [("mlfq", 4), ("lottery", 2), ("edf", 2), ("hsfq", 3)])
+def test_the_trace_is_that_of_the_simulator(
+    lab: Lab, tmp_path: Path, policy: str, cpus: int
+) -> None:
+    """Policies with levels, a boost, a draw, timers and groups; a workload with forks, sleeps, locks and pipes."""
+    workload = workload_files.read(ROOT / "workloads" / "files" / "mixed.json")
+    test: LabTest = replace(lab.tests[0], workload=workload, cpus=cpus)
+    source = ROOT / "policies" / f"{policy}.c"
+    named = replace(lab, policy=policy)
+    compiled = compile_policy(named, source, trusted=bool(sandbox.lacking()))
+    ran = apart.run(named, test, compiled, tmp_path / "apart.bin")
+    within = tmp_path / "within.bin"
+    text = text_of(workload, test.seed, test.tick_ns, cpus)
+    with Simulator(
+        text, policy=policy, cpus=cpus, processes=512, costs="none", trace=within, trace_queues=True
+    ) as simulator:
+        simulator.run()
+    assert ran.trace.read_bytes() == within.read_bytes()
+    assert ran.calls > 1000

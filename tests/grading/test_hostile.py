@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""Submissions that attack: none changes its grade, or the grader; each has its reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.errors import MachineUnfit
+from schedlab.grading import apart, sandbox
+from schedlab.grading.grading import Grader, grader
+from schedlab.grading.lab import read
+from schedlab.grading.verdict import Verdict
+from submissions import PICK, SOLUTION, instead, picking, small_lab
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+HIDDEN = ROOT / "labs" / "round-robin" / "lab.json"
+in_sandbox = pytest.mark.skipif(bool(sandbox.lacking()), reason=sandbox.lacking())
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grader]:
+    lab = read(small_lab(tmp_path_factory.mktemp("labs") / "small"))
+    with grader(lab, trusted=bool(sandbox.lacking())) as made:
+        yield made
+
+
+def graded(ready: Grader, folder: Path, text: str, name: str = "mine.c") -> Verdict:
+    source = folder / name
+    source.write_text(text)
+    return ready.grade(source)
+
+
+REFUSED = {
+    "inline assembly that includes a file": (
+        picking(f'__asm__(".incbin \\"{HIDDEN}\\"");'),
+        "inline assembly is disabled",
+    ),
+    "a function of the C library": (
+        picking("exit(0);", "void exit(int status);"),
+        "undefined symbol: exit",
+    ),
+    "a call of the system": (picking("syscall(1);", "long syscall(long number, ...);"), "syscall"),
+    "the name of a function of the other side": (
+        instead(
+            "POLICY_DEFINITION", "void serve(void);\nvoid serve(void)\n{\n}\n\nPOLICY_DEFINITION"
+        ),
+        "duplicate symbol: serve",
+    ),
+    "a variable": (picking("count++;", "static int count;"), "variables of its own: count"),
+    "memory without end": (
+        picking("much[cpu] = 1;", "static char much[1 << 25];"),
+        "maximum memory too small",
+    ),
+    "no policy": ("/* nothing */\n", "it defines no policy_turns"),
+    "what is no C": ("int main(", "mine.c:1:"),
+}
+BROKEN = {
+    "an endless loop": (
+        picking("while (true)\n        ;"),
+        "pick(): it does not end within 10,000,000 instructions",
+    ),
+    "recursion": (
+        picking(
+            "deep(cpu);",
+            "static int deep(int a)\n{\n    volatile int b[99] = {a};\n"
+            "    return b[0] < 0 ? 0 : deep(a + 1) + b[1];\n}\n",
+        ),
+        "it calls itself without end",
+    ),
+    "all of its memory": (
+        picking(
+            "for (uint32_t i = 64; i < 16u << 20; i += 4)\n        *(volatile uint32_t *)(uintptr_t)i = 0xffffffff;"
+        ),
+        "small",
+    ),
+    "a task of its own": (
+        instead(PICK, "    return (task_t *)((uintptr_t)queue + 8);\n"),
+        "an address that is no task's",
+    ),
+    "no task": (
+        instead(PICK, "    return queue->queued > 5 ? queue->current : NULL;\n"),
+        "returned null while tasks are queued",
+    ),
+    "the host's fields": (
+        picking("queue->queued = 0;"),
+        "it wrote to queue->queued, which is the host's",
+    ),
+    "a null pointer": (picking("queue->current->level = 1;"), "null pointer"),
+    "a division by zero": (
+        picking("volatile uint32_t zero = cpu;\n    zero = 1 / zero;"),
+        "divides by zero",
+    ),
+    "what runs before all else": (
+        instead(
+            "POLICY_DEFINITION",
+            "__attribute__((constructor)) static void first(void)\n{\n    __builtin_trap();\n}\n\nPOLICY_DEFINITION",
+        ),
+        "cannot be run",
+    ),
+    "tasks that are ended": (instead("TICK_PREEMPT :", "TICK_KILL :"), "TICK_KILL, 2 in all"),
+    "tasks that are held": (
+        instead(
+            "    (void)cpu;\n",
+            "    (void)cpu;\n    queue->held = queue->queued;\n    queue->alarm = queue->now + 1000000000000;\n"
+            "    if (queue->queued)\n        return NULL;\n",
+        ),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", REFUSED)
+def test_what_is_no_policy_is_refused_with_the_compilers_words(
+    ready: Grader, tmp_path: Path, attack: str
+) -> None:
+    text, words = REFUSED[attack]
+    verdict = graded(ready, tmp_path, text, "mine.c")
+    assert verdict.points == 0 and verdict.most == 9
+    assert words in verdict.refused, verdict.refused
+
+
+@pytest.mark.parametrize("attack", BROKEN)
+def test_a_policy_that_breaks_a_rule_has_no_points_and_the_reason(
+    ready: Grader, tmp_path: Path, attack: str
+) -> None:
+    text, words = BROKEN[attack]
+    verdict = graded(ready, tmp_path, text)
+    assert not verdict.refused
+    assert verdict.points == 0
+    assert verdict.tests[0].broken
+    assert words in verdict.tests[0].broken or words == "small", verdict.tests[0].broken
+
+
+def test_the_line_is_told(ready: Grader, tmp_path: Path) -> None:
+    text = picking("while (true)\n        ;")
+    line = next(n for n, each in enumerate(text.splitlines(), 1) if "while (true)" in each)
+    verdict = graded(ready, tmp_path, text)
+    assert f"in turns_pick() at mine.c:{line}" in verdict.tests[0].broken
+
+
+def test_a_policy_that_asks_for_itself_again_and_again_is_ended(
+    ready: Grader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apart, "RUN_CALLS", 2000)
+    alarm = "POLICY_FUNCTION task_t *ring(run_queue_t *queue)\n{\n    queue->alarm = queue->now;\n    return NULL;\n}\n"
+    text = picking("queue->alarm = queue->now;", alarm).replace(
+        ".tick =", ".alarm = ring,\n    .tick ="
+    )
+    assert "again and again" in graded(ready, tmp_path, text).tests[0].broken
+
+
+def test_after_all_attacks_the_solution_has_all_points(ready: Grader) -> None:
+    assert ready.grade(SOLUTION).points == 9
+
+
+@in_sandbox
+@pytest.mark.parametrize(
+    "trick",
+    [
+        f'#include "{HIDDEN}"',
+        f'#include "{SOLUTION}"',
+        '#include "/etc/passwd"',
+        '#include "/dev/zero"',
+        '#include "/proc/self/environ"',
+    ],
+)
+def test_other_files_cannot_be_included(ready: Grader, tmp_path: Path, trick: str) -> None:
+    assert "file not found" in graded(ready, tmp_path, f"{trick}\n").refused
+
+
+@in_sandbox
+def test_it_cannot_even_be_asked_whether_a_file_is_there(ready: Grader, tmp_path: Path) -> None:
+    places = (HIDDEN, SOLUTION, "/etc/passwd", "/proc/self/maps", "/dev/null", "/root", "/home")
+    asked = "".join(
+        f'#if __has_include("{place}")\n#error "it sees {place}"\n#endif\n' for place in places
+    )
+    verdict = graded(ready, tmp_path, f"{asked}{SOLUTION.read_text()}", "a name; with 'quotes'.c")
+    assert not verdict.refused
+    assert verdict.points == 9
+
+
+@in_sandbox
+def test_the_sandbox_has_no_network_no_files_of_the_host_and_no_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET", "told")
+    file = tmp_path / "given"
+    file.write_text("given\n")
+    out = tmp_path / "out"
+    out.mkdir()
+    done = sandbox.Sandbox(out, {"given": file}, trusted=False).run(
+        "ls / /work; env; cat /work/given; echo made > /out/made; echo no > /work/given; echo no > /usr/bin/no; id -u"
+    )
+    seen = done.said.split()
+    assert (out / "made").read_text() == "made\n"
+    assert file.read_text() == "given\n"
+    assert done.said.count("cannot create") == 2
+    assert {"root", "home", "etc", "proc", "dev", "sys", "var"}.isdisjoint(seen)
+    assert "told" not in done.said
+
+
+@in_sandbox
+def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_CPU_SECONDS", 1)
+    assert sandbox.Sandbox(tmp_path, {}, trusted=False).run("while :; do :; done").status != 0
+
+
+def test_without_namespaces_it_refuses_and_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "lacking", lambda: "bwrap is not on the PATH: install bubblewrap")
+    with pytest.raises(MachineUnfit, match=r"install bubblewrap.*--trust"):
+        sandbox.need_sandbox()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What is printed and written of a verdict."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.grading import sandbox
+from submissions import LAB, instead, picking, small_lab
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+TRUST = ["--trust"] if sandbox.lacking() else []
+
+
+def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    folder = small_lab(tmp_path / "small")
+    source = tmp_path / "mine.c"
+    source.write_text(instead("ticks >= slice", "ticks > slice"))
+    files = ["--gradescope", str(tmp_path / "results.json"), "--classroom", str(tmp_path / "class")]
+    kept = tmp_path / "kept"
+    done = schedlab("grade", str(folder), str(source), "--out", str(kept), *files, *TRUST)
+    assert done.returncode == 1, done.stderr
+    assert "Small: 2 of 9 points for mine.c" in done.stdout
+    assert (
+        "after 1 of 8 decisions that are right, CPU 0 turns to b (4) at 2.000 ms;"
+        " right is b (4) at 1.000 ms" in done.stdout
+    )
+    assert "right CPU 0  ABABAA\n" in done.stdout
+    assert "yours CPU 0  AABBAA\n                      ^\n" in done.stdout
+    explained = schedlab("explain", str(kept / "small"))
+    assert "waits, " in explained.stdout, explained.stderr
+
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert (results["score"], results["max_score"]) == (2, 9)
+    (test,) = results["tests"]
+    assert (test["name"], test["score"], test["max_score"]) == ("small", 2, 9)
+    assert test["visibility"] == "visible"
+    assert "right is b (4)" in test["output"]
+
+    reported = json.loads(base64.b64decode((tmp_path / "class").read_text()))
+    assert (reported["status"], reported["max_score"]) == ("fail", 9)
+    assert sum(each["score"] for each in reported["tests"]) == 2
+
+
+def test_of_hidden_tests_students_read_no_words(schedlab: Command, tmp_path: Path) -> None:
+    folder = small_lab(tmp_path / "small")
+    (folder / "lab.json").write_text(LAB.replace('"workload"', '"hidden": true, "workload"', 1))
+    source = tmp_path / "mine.c"
+    source.write_text(picking("if (queue->queued)\n        return NULL;"))
+    place = tmp_path / "results.json"
+    reported = tmp_path / "class"
+    done = schedlab(
+        *("grade", str(folder), str(source), "--json", "--gradescope", str(place)),
+        *("--classroom", str(reported), "--out", str(tmp_path / "kept"), *TRUST),
+    )
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["tests"][0]["broken"].startswith("policy turns broke a rule")
+    assert json.loads(place.read_text())["tests"][0]["visibility"] == "hidden"
+    assert json.loads(base64.b64decode(reported.read_text()))["tests"][0]["message"] == ""
+
+
+@pytest.mark.spike
+def test_the_kernel_is_to_do_what_the_simulator_does(schedlab: Command, tmp_path: Path) -> None:
+    """A policy that knows where it is, by the length of a pointer: it cannot have the points of both."""
+    folder = small_lab(tmp_path / "small")
+    kernel = '{"law": "ends", "points": 1}, {"kernel": true, "points": 3}'
+    (folder / "lab.json").write_text(LAB.replace('{"law": "ends", "points": 1}', kernel))
+    for body, points, words in (
+        ("", 12, ""),
+        ("if (sizeof(void *) == 8)\n        while (true)\n            ;", 9, "on the kernel: "),
+        (
+            "if (sizeof(void *) == 8 && queue->queued > 1)\n"
+            "        task_list_append(&STATE_OF(queue, struct turns_queue)->line,"
+            " task_list_take_first(&STATE_OF(queue, struct turns_queue)->line));",
+            9,
+            "switches alike",
+        ),
+    ):
+        source = tmp_path / "mine.c"
+        source.write_text(picking(body))
+        options = ["--json", "--out", str(tmp_path / "kept"), *TRUST]
+        done = schedlab("grade", str(folder), str(source), *options)
+        assert done.returncode == (points < 12), done.stderr
+        verdict = json.loads(done.stdout)
+        assert verdict["points"] == points, verdict
+        assert words in verdict["tests"][0]["expectations"][1]["why"]
+
+
+def test_what_is_missing_is_said(schedlab: Command, tmp_path: Path) -> None:
+    done = schedlab("grade", "nowhere", str(ROOT / "policies" / "rr.c"))
+    assert done.returncode == 2
+    assert "there is no lab.json in it. Labs that are ready: " in done.stderr
