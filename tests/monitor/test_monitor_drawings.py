@@ -329,7 +329,7 @@ def test_each_process_has_a_row_and_one_that_starves_is_told(browser: Browser) -
 
 
 def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
-    """A process's row, where it does not run; where it does, it is chosen, and no more."""
+    """In a row, where its process does not run. Where it does, or no wait can be taken apart, the process is chosen."""
     with shown(browser, "timeline,waits", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
         play(page, 3)
         found = page.evaluate(
@@ -349,11 +349,13 @@ def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
         box = page.locator(".timeline canvas").bounding_box()
         assert box
         span, left = found["range"]["end"] - found["range"]["begin"], found["range"]["left"]
-        for time_ns in found["times"]:
+        for time_ns in (*found["times"], found["times"][0]):
             part = (time_ns - found["range"]["begin"]) / span
             across = box["x"] + left + part * (box["width"] - left)
             page.mouse.click(across, box["y"] + box["height"] - LAST_ROW)
             page.evaluate("() => lab.drawn()")
+            if time_ns == found["times"][1]:
+                page.evaluate("() => { lab.stateOf('a').info.no_blame = 'not here'; }")
         asked = [each for each in page.evaluate("() => lab.asked") if each["do"] == "blame"]
         assert [each["pid"] for each in asked] == [found["row"]]
         pixel = span / (box["width"] - left)

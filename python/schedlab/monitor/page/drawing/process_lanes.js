@@ -116,9 +116,10 @@ export class ProcessLanes {
         const waits = this.#starving.get(pid);
         const lines = ["bar: runs; pale: waits for a CPU; line: blocked"];
         if (waits) lines.unshift(`starves: waits for ${duration(waits)}`);
-        if (runsAt(state, pid, time) || time > state.frame.now_ns) return { title: named(state, pid), lines, pid, place: null };
+        const found = { title: named(state, pid), lines, pid, place: null };
+        if (state.info?.no_blame !== "" || time > state.frame.now_ns || runsAt(state, pid, time)) return found;
         lines.push("press: the panel Waiting, explained, says why it did not run then");
-        return { title: named(state, pid), lines, pid, place: null, waits_ns: Math.round(time) };
+        return { ...found, waits_ns: Math.round(time) };
     }
 }
 
