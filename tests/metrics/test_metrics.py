@@ -29,7 +29,7 @@ from schedlab.metrics import (
     measure,
 )
 from schedlab.metrics.tables import duration
-from schedlab.metrics.tails import QUANTILES, tails
+from schedlab.metrics.tails import NEEDED, QUANTILES, needed, tails
 from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
 from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate, write
 
@@ -698,7 +698,8 @@ def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random)
         for name in ("turnaround", "response"):
             values = [each[f"{name}_ns"] for each in workload if each[f"{name}_ns"] is not None]
             for part, quantile in QUANTILES.items():
-                expected = float(np.quantile(values, quantile)) if values else None
+                enough = len(values) >= NEEDED[part]
+                expected = float(np.quantile(values, quantile)) if enough else None
                 assert_same(row[f"{name}_{part}_ns"], expected, name)
         slow = [
             each["turnaround_ns"] / (each["running_ns"] + each["blocked_ns"])
@@ -706,5 +707,18 @@ def test_tails_are_quantiles_of_processes(script: Script, chance: random.Random)
             if each["turnaround_ns"] is not None and each["running_ns"] + each["blocked_ns"] > 0
         ]
         assert_same(row["slowdown_mean"], sum(slow) / len(slow) if slow else None, "slowdown")
-        expected = float(np.quantile(slow, 0.999)) if slow else None
-        assert_same(row["slowdown_p999"], expected, "slowdown")
+
+
+def test_a_percentile_is_told_of_enough_processes_alone() -> None:
+    """Of fewer it would be the longest, or between the two longest."""
+    for count, told in ((19, []), (20, ["p95"]), (100, ["p95", "p99"]), (1000, [*QUANTILES])):
+        times = list(range(1, count + 1))
+        table = pl.DataFrame({"role": "workload", "turnaround_ns": times, "response_ns": times,
+                              "running_ns": 1, "blocked_ns": 0})  # fmt: skip
+        (row,) = tails(table, ("role",)).to_dicts()
+        for of, unit in (("turnaround", "_ns"), ("response", "_ns"), ("slowdown", "")):
+            for part, quantile in QUANTILES.items():
+                expected = float(np.quantile(times, quantile)) if part in told else None
+                assert_same(row[f"{of}_{part}{unit}"], expected, part)
+                assert needed(f"{of}_{part}{unit}") == NEEDED[part]
+    assert needed("slowdown_mean") == needed("turnaround_mean_ns") == 1

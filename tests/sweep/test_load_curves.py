@@ -23,7 +23,8 @@ TICK_NS = 1_000_000
 def processes(turnaround: list[int], running: list[int]) -> pl.DataFrame:
     fork = np.arange(len(turnaround)) * 1000
     pid = fork // 1000 + 3
-    table = {"pid": pid, "fork_ns": fork, "exit_ns": fork + turnaround, "running_ns": running}
+    table = {"pid": pid, "fork_ns": fork, "exit_ns": fork + turnaround, "running_ns": running,
+             "response_ns": [each // 2 for each in turnaround]}  # fmt: skip
     return pl.DataFrame(table)
 
 
@@ -34,7 +35,8 @@ def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
     assert found["steady_jobs"] == 900
     assert found["steady_turnaround_mean_ns"] == 300
     assert found["steady_slowdown_mean"] == 3
-    assert found["steady_slowdown_p99"] == 4
+    assert found["steady_slowdown_p95"] == found["steady_slowdown_p99"] == 4
+    assert (found["steady_response_mean_ns"], found["steady_response_p99_ns"]) == (150, 200)
     assert found["steady_slowdown_p999"] is None  # of 900, none is beyond it
     means = [2.0] * 10 + [4.0] * 10
     assert found["steady_slowdown_error"] == pytest.approx(

@@ -196,6 +196,17 @@ def test_equal_differences_are_not_taken_for_certain_below_the_clock(tmp_path: P
     assert [place.possible for place in ranked(swept(tmp_path / "fine", fine))] == [True, False]
 
 
+def test_tails_rank_where_there_are_enough_processes(tmp_path: Path) -> None:
+    rows = turnarounds({"a=1": [2 * MS, 4 * MS], "a=2": [MS, 2 * MS]}, "turnaround_p99_ns")
+    few = {("a=3", seed): {"processes": 4} for seed in (1, 2)}
+    places = ranked(swept(tmp_path, {**rows, **few}), "turnaround-99th")
+    assert [place.choice[1] for place in places] == ["a=2", "a=1"]
+    (values,) = ranking.read_values(tmp_path, [parse("turnaround-99th")])
+    assert list(values.left_out.values()) == [
+        "a run has no such value: that takes 100 processes that have ended"
+    ]
+
+
 def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None:
     measured = dict(turnarounds({"a=1": [1.0, 2.0], "a=2": [3.0, 4.0], "a=3": [1.0, 1.0]}))
     measured["a=2", 2] = {"status": "hung"}

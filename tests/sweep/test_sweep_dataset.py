@@ -15,7 +15,7 @@ import pytest
 from kept_runs import keep_simulated
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
-from schedlab.metrics import steady
+from schedlab.metrics import steady, tails
 from schedlab.sweep import columns, dataset
 from schedlab.sweep.one_run import Result, Rows
 
@@ -96,11 +96,12 @@ def test_the_manifest_says_what_each_column_is(tmp_path: Path) -> None:
 def test_its_columns_are_those_of_the_metrics(tmp_path: Path) -> None:
     found = keep_simulated(tmp_path, seed=1)
     own = {"share_error_max_points", "response_iqr_ns", "events_per_second", *steady.COLUMNS}
+    own |= set(tails.COLUMNS)
     told_before = {"policy", "cpus", "seed", "tick_ns"}
     names = [column.name for column in columns.METRICS]
     assert set(names) - own == set(found.summary.columns) - told_before
     of_groups = {column.name for column in columns.GROUP_METRICS}
-    assert of_groups - set(steady.COLUMNS) == set(found.groups.columns)
+    assert of_groups - {*steady.COLUMNS, *tails.COLUMNS} == set(found.groups.columns)
     for table, of in ((found.summary, columns.METRICS), (found.groups, columns.GROUP_METRICS)):
         for column in of:
             if column.name in table.columns:
@@ -158,7 +159,32 @@ def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "manifest.json").read_text())["title"] == "a title"
 
 
-def test_a_data_set_is_of_one_make_and_one_set_of_dimensions(tmp_path: Path) -> None:
+def test_a_data_set_grows_by_tunables_and_values(tmp_path: Path) -> None:
+    """The runs that are there get what they had: mlfq its standard, rr, which has no such tunable, nothing."""
+    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as found:
+        found.add([({**identity(), "policy": name}, result(name)) for name in ("mlfq", "rr")])
+    more = (*DIMENSIONS[1:], "set_boost", "with_load")
+    values = {"mlfq": {"boost": 480}}
+    with dataset.opened(
+        tmp_path, more, MAKE, "", standards=lambda policy: values.get(policy, {})
+    ) as found:
+        assert found.dimensions == (*DIMENSIONS, "set_boost", "with_load")
+        found.add(
+            [({**identity(), "policy": "mlfq", "set_boost": 9, "with_load": "0.5"}, result("z"))]
+        )
+    runs = dataset.read_table(tmp_path, dataset.RUNS)
+    assert runs["set_boost"].to_list() == [480, None, 9]
+    assert runs["with_load"].to_list() == [None, None, "0.5"]
+    assert runs["set_slice"].to_list() == [4, 4, 4]
+    files = f"read_parquet('{tmp_path}/runs/*.parquet')"
+    assert [each[0] for each in duckdb.execute(f"SELECT * FROM {files}").description or []] == [
+        column.name for column in columns.runs_table(found.dimensions)
+    ]
+    with dataset.opened(tmp_path, DIMENSIONS, MAKE, "") as found:
+        assert "set_boost" in found.dimensions, "nor does it shrink"
+
+
+def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"),))
 
     def said(dimensions: tuple[str, ...], make: Mapping[str, Any]) -> str:
@@ -169,9 +195,6 @@ def test_a_data_set_is_of_one_make_and_one_set_of_dimensions(tmp_path: Path) -> 
             pass
         return str(error.value)
 
-    assert "other dimensions: set_boost is only on one side" in said(
-        (*DIMENSIONS, "set_boost"), MAKE
-    )
     other = json.loads(json.dumps(MAKE))
     other["machines"]["sim"]["simulator_sha256"] = "ef"
     assert "made with another simulator (sim): cd, now ef" in said(DIMENSIONS, other)

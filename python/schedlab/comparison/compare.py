@@ -170,6 +170,8 @@ class Comparison:
     matches: tuple[Match, ...]
     matters: float = MATTERS
     """The least part of a mean by which a change matters."""
+    asked: tuple[str, ...] = ()
+    """Names of metrics that were asked for; empty: all."""
     alone_before: tuple[Repeated, ...] = field(default=())
     alone_after: tuple[Repeated, ...] = field(default=())
 
@@ -228,6 +230,7 @@ def compare(
         across,
         tuple(match(one, other, metrics, matters) for one, other in pairs),
         matters,
+        tuple(metrics),
         *(tuple(each for each in side.values() if id(each) not in matched) for side in sides),
     )
 

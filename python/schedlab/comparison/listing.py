@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.comparison.compare import Comparison, Match, Row, Verdict
-from schedlab.comparison.measures import GROUP_MEASURES, MEASURES, Measure, told
+from schedlab.comparison.measures import BY_NAME, GROUP_MEASURES, MEASURES, Measure, told
 from schedlab.comparison.printed import as_text, change_as_text, number_as_text
 from schedlab.comparison.setups import DIMENSIONS, Fact, key_of
 from schedlab.comparison.statistics import FEW
 from schedlab.display.terminal import new_table, results, whole_width
+from schedlab.metrics.tails import needed
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Repeated
@@ -55,6 +56,7 @@ def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
             yield from match_table(each, found.across, everything)
             yield from more_seeds(each, found.matters)
             yield from only_one_side(each)
+            yield from on_no_side(each, found.asked)
     yield from _notes(found)
 
 
@@ -199,6 +201,20 @@ def only_one_side(match: Match) -> Iterator[Text]:
         if parts:
             names = "; ".join(_part(*part) for part in parts)
             yield Text(f"Not compared, as only the runs {side} all have it: {names}", "yellow")
+
+
+def on_no_side(match: Match, asked: Sequence[str]) -> Iterator[Text]:
+    """What was asked for, and neither side has."""
+    told = {row.measure.name for row in match.rows}
+    told |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
+    for name in asked:
+        if name not in told:
+            least = needed(BY_NAME[name].column) if name in BY_NAME else 1
+            why = f": it takes {least:,} processes in each run" if least > 1 else ""
+            yield Text(
+                f"Not compared, as not all runs of either side have it: {_part(None, name)}{why}",
+                "yellow",
+            )
 
 
 def _part(group: str | None, metric: str | None) -> str:

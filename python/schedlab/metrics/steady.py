@@ -14,13 +14,14 @@ WARM_UP = 0.1
 BATCHES = 20
 _STUDENT = 2.093
 """Student's t for 95 % and BATCHES - 1."""
-QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999}
+QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 STATISTICS = ("mean", *QUANTILES, "error")
 COLUMNS = (
     "steady_jobs",
     *(f"steady_turnaround_{each}_ns" for each in STATISTICS),
     *(f"steady_slowdown_{each}" for each in STATISTICS),
+    *(f"steady_response_{each}_ns" for each in STATISTICS),
 )
 
 
@@ -39,10 +40,12 @@ def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
     jobs = ended[math.ceil(WARM_UP * len(ended)) :]
     turnaround = (jobs["exit_ns"] - jobs["fork_ns"]).to_numpy().astype(np.float64)
     slowdown = turnaround / jobs["running_ns"].to_numpy()
+    response = jobs["response_ns"].drop_nulls().to_numpy().astype(np.float64)
     return {
         "steady_jobs": len(jobs),
         **{f"steady_turnaround_{name}_ns": value for name, value in _statistics(turnaround)},
         **{f"steady_slowdown_{name}": value for name, value in _statistics(slowdown)},
+        **{f"steady_response_{name}_ns": value for name, value in _statistics(response)},
     }
 
 

@@ -96,6 +96,19 @@ def _finished(row: Row) -> Text:
     return Text(f"{finished:,} of {all_of_them:,}", style)
 
 
+_TAILS = {
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+}
+
+
+def _tail_lines(of: str, unit: str, show: Callable[[str], Format]) -> Iterator[tuple[str, Format]]:
+    """A line for each quantile that is told of enough processes."""
+    for part, title in _TAILS.items():
+        yield title, show(f"{of}_{part}{unit}")
+
+
 _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
     (
         "processes",
@@ -114,20 +127,20 @@ _WORKLOAD: list[tuple[str, list[tuple[str, Format]]]] = [
         [
             ("mean", _time("turnaround_mean_ns")),
             ("median", _time("turnaround_median_ns")),
-            ("99th percentile", _time("turnaround_p99_ns")),
+            *_tail_lines("turnaround", "_ns", _time),
             ("maximum", _time("turnaround_max_ns")),
         ],
     ),
     (
         "slowdown",
-        [("mean", _number("slowdown_mean")), ("99th percentile", _number("slowdown_p99"))],
+        [("mean", _number("slowdown_mean")), *_tail_lines("slowdown", "", _number)],
     ),
     (
         "response",
         [
             ("mean", _time("response_mean_ns")),
             ("median", _time("response_median_ns")),
-            ("99th percentile", _time("response_p99_ns")),
+            *_tail_lines("response", "_ns", _time),
             ("maximum", _time("response_max_ns")),
         ],
     ),
@@ -209,9 +222,16 @@ def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     rows = [{**metrics.summary.row(0, named=True), **_tails(metrics)} for _, metrics in runs]
     deadlines = [_DEADLINES] if any(row["jobs"] for row in rows) else []
     for metric, lines in (*_WORKLOAD, *deadlines):
-        _add_section(table, metric, lines, rows, narrow)
+        told = [each for each in lines if not _is_untold(metric, each, rows)]
+        _add_section(table, metric, told, rows, narrow)
     table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None
     return table
+
+
+def _is_untold(metric: str, line: tuple[str, Format], rows: Sequence[Row]) -> bool:
+    """Is it a tail, of which no run has enough processes?"""
+    is_tail = metric in ("turnaround", "response", "slowdown") and line[0] in _TAILS.values()
+    return is_tail and all(line[1](row) == _NOTHING for row in rows)
 
 
 def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:

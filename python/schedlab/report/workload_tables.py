@@ -11,6 +11,7 @@ import polars as pl
 
 from schedlab.comparison.statistics import Estimate
 from schedlab.display.names import unique_slugs
+from schedlab.metrics.tails import tails
 from schedlab.report.charts import theme
 from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Column, Row, Table
@@ -131,8 +132,18 @@ class Metric:
 
 METRICS = (
     Metric("turnaround_mean_ns", "mean", "turnaround"),
+    Metric("turnaround_p95_ns", "95th percentile", "turnaround"),
+    Metric("turnaround_p99_ns", "99th percentile", "turnaround"),
+    Metric("turnaround_p999_ns", "99.9th percentile", "turnaround"),
     Metric("turnaround_max_ns", "maximum", "turnaround"),
+    Metric("slowdown_mean", "mean", "slowdown", INDEX),
+    Metric("slowdown_p95", "95th percentile", "slowdown", INDEX),
+    Metric("slowdown_p99", "99th percentile", "slowdown", INDEX),
+    Metric("slowdown_p999", "99.9th percentile", "slowdown", INDEX),
     Metric("response_mean_ns", "mean", "response"),
+    Metric("response_p95_ns", "95th percentile", "response"),
+    Metric("response_p99_ns", "99th percentile", "response"),
+    Metric("response_p999_ns", "99.9th percentile", "response"),
     Metric("response_max_ns", "maximum", "response"),
     Metric("waiting_mean_ns", "mean", "waiting"),
     Metric("waiting_max_ns", "maximum", "waiting"),
@@ -163,7 +174,7 @@ def metrics_table(
     `links`: what a click on a number shows, by the place of the row and the column of the summary.
     """
     links = links or {}
-    data = workload.rows_of(collection.summary)
+    data = _with_tails(workload.rows_of(collection.summary), collection.processes)
     shown = [metric for metric in METRICS if _has_values(data, metric.column)]
     rows = [rows_of(data, [each]) if each.succeeded else None for each in workload.setups]
     means, units = {}, {}
@@ -199,6 +210,13 @@ def metrics_table(
 
 
 _LINKED = "A linked number leads to the wait that it is, in the run with the first seed. "
+
+
+def _with_tails(summary: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
+    """The runs, with the tails of what their processes had."""
+    if summary.is_empty() or not {"role", "running_ns", "blocked_ns"} <= set(processes.columns):
+        return summary
+    return summary.join(tails(processes, ("run",)), on="run", how="left", maintain_order="left")
 
 
 def _has_values(data: pl.DataFrame, column: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.metrics import schemas, steady
+from schedlab.metrics import schemas, steady, tails
 
 FORMAT = 1
 TUNABLE = "set_"
@@ -143,6 +143,7 @@ def _wide(dtype: pl.DataType) -> Any:
 _STEADY_MEANINGS = {
     "mean": "mean over jobs that ended, after the warm-up",
     "median": "median, likewise",
+    "p95": "95th percentile, likewise",
     "p99": "99th percentile, likewise",
     "p999": "99.9th percentile, likewise",
     "error": "half the width of the mean's 95 % interval, by batch means",
@@ -153,8 +154,19 @@ STEADY = tuple(
     else Column(name, NUMBER, f"{name.split('_')[1]}: {_STEADY_MEANINGS[name.split('_')[2]]}")
     for name in steady.COLUMNS
 )
+_TAIL_MEANINGS = {
+    "mean": "mean over processes",
+    "p95": "95th percentile; null of fewer than 20 processes",
+    "p99": "99th percentile; null of fewer than 100 processes",
+    "p999": "99.9th percentile; null of fewer than 1,000 processes",
+}
+TAILS = tuple(
+    Column(name, NUMBER, f"{name.split('_')[0]}: {_TAIL_MEANINGS[name.split('_')[1]]}")
+    for name in tails.COLUMNS
+)
 METRICS = (
     *_measured("summary"),
+    *TAILS,
     Column("share_error_max_points", NUMBER, "of the group that is farthest off its ideal share"),
     Column(
         "response_iqr_ns", NUMBER, "interquartile range of the responses of this run's processes"
@@ -162,7 +174,7 @@ METRICS = (
     Column("events_per_second", NUMBER, "that the program told (`cpubench`)"),
     *STEADY,
 )
-GROUP_METRICS = (*_measured("groups"), *STEADY)
+GROUP_METRICS = (*_measured("groups"), *TAILS, *STEADY)
 TOLD = (
     Column("name", TEXT, "what a program told of itself"),
     Column("count", WHOLE, "how often"),

@@ -15,12 +15,13 @@ from schedlab.machines import machine_named
 from schedlab.runs.carrying_out import Software, inputs
 from schedlab.runs.parts import supply
 from schedlab.sweep import dataset, expanding, reading
+from schedlab.sweep.description import PolicyEntry
 from schedlab.sweep.make import Make, make_of
 from schedlab.sweep.one_run import Task
 from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
 from schedlab.toolchain.build import host_processors
-from schedlab.toolchain.policies import read_catalogue
+from schedlab.toolchain.policies import parse_choices, read_catalogue
 from schedlab.toolchain.versions import sitting
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
     points = wanted.by_key(make)
     origin = origin_of(wanted, make)
     dimensions, title = wanted.dimensions, wanted.title
-    with dataset.opened(doing.out, dimensions, make.to_dict(), title, origin) as data_set:
+    with dataset.opened(
+        doing.out, dimensions, make.to_dict(), title, origin, standards
+    ) as data_set:
         for name in data_set.edited:
             say(f"schedlab: {name} is not what it was in {doing.out}: its runs are another setup")
         if doing.retry_failed:
@@ -81,6 +84,13 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
             run(wanted, make, {key: points[key] for key in left}, data_set, doing)
         failed = sum(data_set.statuses[key] != "success" for key in points)
         return Done(doing.out, len(points), already, failed)
+
+
+def standards(policy: str) -> Mapping[str, int]:
+    """What a policy's tunables are if nothing is set; none of a policy that is not known."""
+    (choice,) = parse_choices(policy)
+    known = read_catalogue().get(choice.name)
+    return PolicyEntry(choice, known, {}, (), None).standard() if known else {}
 
 
 def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
@@ -106,7 +116,9 @@ def run(
         Task(key, point.run, manifest_of(point, make, said) if traces else {})
         for key, point in points.items()
     ]
-    identities = {key: wanted.identity(point, make) for key, point in points.items()}
+    identities = {
+        key: wanted.identity(point, make, data_set.dimensions) for key, point in points.items()
+    }
     with crew_of(doing, len(tasks)) as crew, Board(len(tasks)) as board:
         execution.carry_out(tasks, identities, crew, make, data_set, board, traces)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,7 @@ _SUCCESS = "success"
 _NOT_TOLD = Origin()
 
 Row = dict[str, Any]
+Standards = Callable[[str], Mapping[str, int]]
 
 
 @dataclass
@@ -117,6 +118,28 @@ class DataSet:
                 if len(kept) < len(there):
                     write_part(path, kept)
 
+    def grow(self, dimensions: Sequence[str], standards: Standards) -> None:
+        """Gives the runs that are there more columns. A tunable has the value that it had though it was not set; a
+        value of the workload file, null: as in the file."""
+        order = [column.name for column in runs_table(self.dimensions)]
+        types = {column.name: column.dtype for column in runs_table(dimensions)}
+        for path in parts(self.folder, RUNS) if dimensions else ():
+            there = read_tables([path], {"policy": pl.String()})
+            policies = there["policy"].to_list()
+            known = {each: standards(each) for each in dict.fromkeys(policies) if each}
+            more = [
+                pl.Series(
+                    name,
+                    [known.get(each, {}).get(name.removeprefix(TUNABLE)) for each in policies],
+                    types[name],
+                )
+                if name.startswith(TUNABLE)
+                else pl.lit(None, types[name]).alias(name)
+                for name in dimensions
+            ]
+            whole = there.with_columns(*more)
+            write_part(path, whole.select(name for name in order if name in whole.columns))
+
     def repair(self) -> None:
         """Takes away what an interruption at the wrong moment may have left."""
         for table in (RUNS, GROUPS, TOLD):
@@ -167,18 +190,23 @@ def opened(
     make: Mapping[str, Any],
     title: str,
     origin: Origin = _NOT_TOLD,
+    standards: Standards = lambda policy: {},
 ) -> Iterator[DataSet]:
-    """A new one, or one to go on with. Raises WrongUsage if what is there does not fit."""
+    """A new one, or one to go on with, which gets the dimensions that it lacks. `standards`: the tunables of a policy,
+    by its name in the table, as they are if nothing is set. Raises WrongUsage if what is there does not fit."""
     new = not (folder / MANIFEST).exists()
     if new and folder.exists() and any(folder.iterdir()):
         raise WrongUsage(f"--out {folder}: the folder holds something else than a sweep's data set")
     manifest = {} if new else read_manifest(folder)
-    check_fit(folder, manifest, dimensions, make)
+    check_fit(folder, manifest, make)
     for table in (RUNS, GROUPS, TOLD, FILES):
         (folder / table).mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        found = DataSet(folder, tuple(manifest.get("dimensions", dimensions)))
+        before = manifest.get("dimensions", [])
+        found = DataSet(folder, tuple(dict.fromkeys([*before, *dimensions])))
         found.repair()
+        if not new:
+            found.grow([name for name in found.dimensions if name not in before], standards)
         found.statuses = read_statuses(folder)
         found.edited = origin.edited(manifest)
         keep_files(folder / FILES, origin.files)
@@ -187,20 +215,11 @@ def opened(
         yield found
 
 
-def check_fit(
-    folder: Path, manifest: Mapping[str, Any], dimensions: Sequence[str], make: Mapping[str, Any]
-) -> None:
-    """Raises WrongUsage unless the data set is of this make and its rows have these columns."""
+def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]) -> None:
+    """Raises WrongUsage unless the data set is of this make."""
     if not manifest:
         return
     cure = "The two do not belong together: name another folder, or move that one away"
-    there = manifest["dimensions"]
-    if set(there) != set(dimensions):
-        other = sorted(set(there) ^ set(dimensions))
-        raise WrongUsage(
-            f"--out {folder}: the sweep in it has other dimensions: {', '.join(other)}"
-            f" {'is' if len(other) == 1 else 'are'} only on one side. {cure}"
-        )
     before, now = manifest["make"], make
     pairs = [("measuring", before["measuring"], now["measuring"])]
     pairs += [

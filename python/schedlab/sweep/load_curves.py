@@ -38,15 +38,26 @@ LIMIT = "60m"
 SHOWN = {
     "steady_turnaround_mean_ns": "turnaround, mean",
     "steady_turnaround_median_ns": "turnaround, median",
+    "steady_turnaround_p95_ns": "turnaround, 95th percentile",
     "steady_turnaround_p99_ns": "turnaround, 99th percentile",
     "steady_turnaround_p999_ns": "turnaround, 99.9th percentile",
     "steady_slowdown_mean": "slowdown, mean",
+    "steady_slowdown_p95": "slowdown, 95th percentile",
     "steady_slowdown_p99": "slowdown, 99th percentile",
     "steady_slowdown_p999": "slowdown, 99.9th percentile",
+    "steady_response_mean_ns": "response, mean",
+    "steady_response_p95_ns": "response, 95th percentile",
+    "steady_response_p99_ns": "response, 99th percentile",
+    "steady_response_p999_ns": "response, 99.9th percentile",
 }
 """Columns that are drawn, with their titles."""
-_IN_TABLES = tuple(
-    name for name in SHOWN if "median" not in name and name != "steady_turnaround_p999_ns"
+_IN_TABLES = (
+    "steady_turnaround_mean_ns",
+    "steady_turnaround_p99_ns",
+    "steady_slowdown_mean",
+    "steady_slowdown_p99",
+    "steady_slowdown_p999",
+    "steady_response_p99_ns",
 )
 _SCENE = ("workload", "machine", "costs", "cpus", "tick_ns")
 _RANGE = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)(?:\+(\d+(?:\.\d+)?))?")

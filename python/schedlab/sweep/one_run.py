@@ -24,6 +24,7 @@ from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.run import Run
 from schedlab.metrics.steady import steady
+from schedlab.metrics.tails import tails
 from schedlab.runs import results
 from schedlab.runs.carrying_out import ended
 
@@ -154,8 +155,12 @@ def measure(folder: Path, kept: bool) -> Rows:
     alone = {
         name: steady(part) for (name,), part in workload.partition_by("group", as_dict=True).items()
     }
-    told = tuple({**row, **alone.get(row["group"], {})} for row in groups)
-    added = {**_added(found, groups), **steady(workload)}
+    ends = {row["group"]: row for row in tails(workload, ("group",)).to_dicts()}
+    told = tuple(
+        {**row, **ends.get(row["group"], {}), **alone.get(row["group"], {})} for row in groups
+    )
+    whole = tails(workload, ("role",)).drop("role").to_dicts()
+    added = {**_added(found, groups), **(whole[0] if whole else {}), **steady(workload)}
     return Rows({**summary, **added}, told, _told(found.values))
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -59,8 +59,8 @@ class SweepPlan:
         """Returns them in the order of the points."""
         return {key_of(point.run, make): point for point in self.points}
 
-    def identity(self, point: Point, make: Make) -> Row:
-        """Returns what the data set says of a run before it has begun."""
+    def identity(self, point: Point, make: Make, dimensions: Iterable[str] | None = None) -> Row:
+        """Returns what the data set says of a run before it has begun. `dimensions`: the data set's, if it has more."""
         run = point.run
         simulated = run.machine == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
@@ -79,7 +79,7 @@ class SweepPlan:
             "memory_mib": None if simulated else run.memory_mib,
             "seed": run.seed,
             "made_of": made_of(run, make),
-            **{name: own.get(name) for name in self.dimensions},
+            **{name: own.get(name) for name in dimensions or self.dimensions},
         }
 
 

@@ -32,6 +32,7 @@ from schedlab.comparison.statistics import (
 )
 from schedlab.display.names import visible_line
 from schedlab.errors import FileRefused, WrongUsage
+from schedlab.metrics import tails
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.origin import MADE_OF, differences
@@ -43,6 +44,7 @@ SCENE = (
 )  # fmt: skip
 """What it is chosen for: the last tells apart what has the same names and is not the same."""
 _NOISE = 1e-12
+_NO_VALUE = "a run has no such value"
 
 Scene = tuple[Any, ...]
 Choice = tuple[str, str]
@@ -176,6 +178,8 @@ def _scene(scene: Scene, part: pl.DataFrame, objectives: Sequence[Objective]) ->
     for choice, rows in part.partition_by(*CHOICE, as_dict=True, maintain_order=True).items():
         name = (str(choice[0]), str(choice[1]))
         why = _lacking(rows, columns, len(seeds))
+        if why == _NO_VALUE:
+            why += _too_few(objectives)
         if why:
             left_out[name] = why
         else:
@@ -197,8 +201,14 @@ def _lacking(rows: pl.DataFrame, columns: list[str], seeds: int) -> str:
     if len(rows) < seeds:
         return f"only {len(rows)} of {seeds} seeds are there"
     if rows.select(pl.any_horizontal(pl.col(columns).is_null()).any()).item():
-        return "a run has no such value"
+        return _NO_VALUE
     return ""
+
+
+def _too_few(objectives: Sequence[Objective]) -> str:
+    """Why a run may have no such value: percentiles need processes beyond them."""
+    least = max(tails.needed(each.column) for each in objectives)
+    return f": that takes {least:,} processes that have ended" if least > 1 else ""
 
 
 def _resolution(objective: Objective, part: pl.DataFrame) -> float:

@@ -158,7 +158,9 @@ def _searched(asked: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
     most = search.setups * len(asked.description.seeds)
     tried: list[Setup] = []
     with (
-        dataset.opened(doing.out, first.dimensions, make.to_dict(), first.title, origin) as there,
+        dataset.opened(
+            doing.out, first.dimensions, make.to_dict(), first.title, origin, command.standards
+        ) as there,
         execution.signals_caught() as caught,
         command.crew_of(doing, most) as crew,
         Board(most) as board,
@@ -189,7 +191,7 @@ class _Rounds:
         crew: Any,
         board: Board,
     ) -> None:
-        """`plan`: of the first round; it has all columns."""
+        """`plan`: of the first round."""
         self.plan, self.make, self.data_set = plan, make, data_set
         self.crew, self.board = crew, board
         self.traces = command.traces_of(doing)
@@ -213,7 +215,10 @@ class _Rounds:
             )
             for key, each in left.items()
         ]
-        identities = {key: self.plan.identity(each, self.make) for key, each in left.items()}
+        identities = {
+            key: self.plan.identity(each, self.make, self.data_set.dimensions)
+            for key, each in left.items()
+        }
         execution.carry_out(
             tasks, identities, self.crew, self.make, self.data_set, self.board, self.traces,
             self.prepared,
