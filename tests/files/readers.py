@@ -150,7 +150,7 @@ def _read_swept(folder: Path, _: Path) -> None:
         for values in ranking.read_values(folder, [objective]):
             ranking.ranked(values, objective)
     manifest = dataset.read_manifest(folder)
-    dataset.check_fit(folder, manifest, ("set_slice",), dict(manifest["make"]))
+    dataset.check_fit(folder, manifest, dict(manifest["make"]))
 
 
 @cache

@@ -76,7 +76,7 @@ def compare(
 ) -> None:
     """Say what changed between two folders of runs, and what is chance.
 
-    Each folder holds one run, or many: several policies, CPUs, workloads and seeds. Setups are
+    Each folder holds one run, or many: several policies, CPUs, workloads and seeds; or a sweep. Setups are
     matched with what is like them on the other side; if the policy (or any other one thing) is
     another, across it. Runs with the same seed are compared pair by pair. docs/comparing.md says
     what may be concluded.

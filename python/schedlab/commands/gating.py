@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 @contextmanager
 def side(place: Path) -> Iterator[Baseline]:
-    """Gives the runs of a folder or a baseline."""
+    """Gives the runs of a folder, of a sweep or of a baseline."""
     from schedlab.gate.baseline import Baseline, opened
     from schedlab.runs.collection import read
+    from schedlab.sweep import as_runs
 
     if place.is_file():
         with opened(place) as baseline:
             yield baseline
+    elif as_runs.is_sweep(place):
+        yield Baseline(as_runs.collection(place))
     else:
         yield Baseline(read([place]))
 
@@ -33,8 +36,13 @@ def side(place: Path) -> Iterator[Baseline]:
 def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
     """Keeps what is compared of runs in one file."""
     from schedlab.gate.baseline import check_place, write_baseline
+    from schedlab.sweep import as_runs
 
     check_place(place)
+    if as_runs.is_sweep(runs):
+        raise WrongUsage(
+            f"--keep: {runs} holds a sweep, which stands for itself: compare with it as it is"
+        )
     with side(runs) as own:
         counted = _instructions({run.setup.policy for run in own.runs}) if with_instructions else {}
         write_baseline(place, own.runs, counted)

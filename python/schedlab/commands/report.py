@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -66,17 +67,39 @@ def report(
 ) -> None:
     """Make tables and charts of RUNs, as pages for a browser.
 
-    They need no network. RUN is the folder of a run, or one that holds runs, at any depth. Runs that failed are in the
-    report, with how they failed.
+    They need no network. RUN is the folder of a run, or one that holds runs, at any depth; or a sweep. Runs that failed
+    are in the report, with how they failed.
     """
     from schedlab.report.command import report as make
 
     if figures and not artifact:
         raise WrongUsage(f"--figure {figures[0]}: it says what --artifact is to hold; add that")
-    made = make(places, out, formats, from_traces, artifact, figures)
+    made = _of_a_sweep(places, out, formats, from_traces or bool(artifact))
+    made = made or make(places, out, formats, from_traces, artifact, figures)
     if as_json:
         echo_json(made)
     else:
         tell(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
         if artifact:
             tell(f"{artifact}: prove it by ./schedlab run --again {artifact}")
+
+
+def _of_a_sweep(
+    places: tuple[Path, ...], out: Path | None, formats: tuple[str, ...], of_traces: bool
+) -> dict[str, Any] | None:
+    """The report of a sweep, which keeps rows of tables and no runs; None: there are none among the places."""
+    from schedlab.report.command import default_place
+    from schedlab.sweep import as_runs
+
+    sweeps = [place for place in places if as_runs.is_sweep(place)]
+    if not sweeps:
+        return None
+    if len(places) > 1:
+        raise WrongUsage(f"{sweeps[0]} holds a sweep, which has a report of its own: name it alone")
+    if of_traces:
+        raise WrongUsage(
+            f"{sweeps[0]} holds a sweep without traces: sweep with --keep-traces for --from-traces and --artifact"
+        )
+    from schedlab.sweep import page
+
+    return page.write(sweeps[0], (out or default_place(places)).absolute(), formats)

@@ -19,6 +19,7 @@ from schedlab.paths import new_runs_folder
 if TYPE_CHECKING:
     from schedlab.files.json_lines import Node
     from schedlab.sweep.command import Doing, Done
+    from schedlab.sweep.effects import Effects
     from schedlab.sweep.objectives import Objective
     from schedlab.sweep.plan import SweepPlan
 
@@ -42,6 +43,7 @@ class Request:
     metrics: tuple[str, ...]
     top: int
     effects: str | None
+    pair: str | None
     chart: Path | None
     source: Path | None
     as_json: bool
@@ -137,9 +139,15 @@ class Request:
     help="Which dimensions a metric depends on, alone and in pairs: the parts of its variance.",
 )
 @click.option(
+    "--map",
+    "pair",
+    metavar="A,B",
+    help="With --effects and --chart: a heat map over these two dimensions.  [default: those that interact most]",
+)
+@click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="With two --best: their frontier as a picture, .svg or .png.",
+    help="A picture, .svg or .png: of two --best their frontier, of --effects heat maps.",
 )
 @click.option(
     "--from",
@@ -169,8 +177,7 @@ def sweep(**options: Any) -> None:
     request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
     objectives = best.objectives_of(request.metrics)
     effect = best.objective_of_effects(request.effects) if request.effects else None
-    if request.chart:
-        best.check_chart(request.chart, objectives, bool(request.load))
+    check_pictures(request, objectives)
     if request.load or request.group:
         with_load(request, options)
     if request.source:
@@ -198,6 +205,22 @@ def sweep(**options: Any) -> None:
         show(done, request.as_json)
     if done.failed:
         raise SystemExit(1)
+
+
+def check_pictures(request: Request, objectives: list[Objective]) -> None:
+    """Raises WrongUsage for what cannot be drawn."""
+    from schedlab.sweep import best
+    from schedlab.sweep.pictures import pair_of
+
+    if request.chart:
+        best.check_chart(request.chart, objectives, bool(request.load or request.effects))
+    if not request.pair:
+        return
+    pair_of(request.pair)
+    if not (request.effects and request.chart):
+        raise WrongUsage(
+            f"--map {request.pair}: of which metric, and where? Add --effects METRIC --chart FILE.svg"
+        )
 
 
 def doing_of(request: Request, folder: Path) -> Doing:
@@ -308,6 +331,8 @@ def show_found(
 
     if effect:
         found = effects(folder, effect)
+        if request.chart and len(objectives) < 2:
+            draw_maps(request, folder, effect, found)
         if request.as_json:
             told = {"folder": str(folder), "effects": {effect.text: found.to_dict()}}
             echo_json(told)
@@ -316,6 +341,15 @@ def show_found(
             results().print(part)
     if objectives:
         show_best(request, folder, objectives, more or {})
+
+
+def draw_maps(request: Request, folder: Path, effect: Objective, found: Effects) -> None:
+    from schedlab.sweep import pictures
+
+    assert request.chart
+    pair = pictures.pair_of(request.pair) if request.pair else None
+    for path in pictures.draw(folder, effect, found, request.chart, pair):
+        say(f"schedlab: {path}")
 
 
 def show_best(
@@ -328,7 +362,7 @@ def show_best(
     else:
         for table in best.tables(folder, objectives, request.top):
             results().print(table)
-    if request.chart:
+    if request.chart and len(objectives) > 1:
         for path in best.draw(folder, objectives, request.chart):
             say(f"schedlab: {path}")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
@@ -228,7 +228,7 @@ def compare(
     return Comparison(
         tuple(facts(before, after)),
         across,
-        tuple(match(one, other, metrics, matters) for one, other in pairs),
+        tuple(match(one, other, metrics, matters, (before.of, after.of)) for one, other in pairs),
         matters,
         tuple(metrics),
         *(tuple(each for each in side.values() if id(each) not in matched) for side in sides),
@@ -249,9 +249,14 @@ def check_metrics(names: Iterable[str]) -> None:
 
 
 def match(
-    before: Repeated, after: Repeated, metrics: Sequence[str] = (), matters: float = MATTERS
+    before: Repeated,
+    after: Repeated,
+    metrics: Sequence[str] = (),
+    matters: float = MATTERS,
+    sides: Sequence[Callable[[Sequence[Kept]], Collection]] = (Collection, Collection),
 ) -> Match:
-    """One setup with its partner: by the seeds that both have; if they have none, unpaired."""
+    """One setup with its partner: by the seeds that both have; if they have none, unpaired. `sides`: where the metrics
+    of either side's runs are."""
     common = tuple(sorted({run.seed for run in before.runs} & {run.seed for run in after.runs}))
     first, second = (
         [run for run in side.runs if not common or run.seed in common] for side in (before, after)
@@ -262,7 +267,8 @@ def match(
         return found
     passed_over = TAILS - set(metrics)
     own, other = (
-        _values(measured(Collection(runs)), len(runs), passed_over) for runs in (first, second)
+        _values(measured(of(runs)), len(runs), passed_over)
+        for of, runs in zip(sides, (first, second), strict=True)
     )
     repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
     rows = _rows(own, other, bool(common), repeatable, matters)

@@ -158,6 +158,10 @@ class Collection:
     def __iter__(self) -> Iterator[Kept]:
         return iter(self.runs)
 
+    def of(self, runs: Sequence[Kept]) -> Collection:
+        """Some of its runs."""
+        return Collection(runs)
+
     @cached_property
     def repeated(self) -> dict[Setup, Repeated]:
         """Runs by setup, in the order of the runs."""
@@ -292,19 +296,19 @@ def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
         own = [run for run in found if not _is_sweep(run)]
         if not own:
             raise WrongUsage(
-                f"{place} holds a sweep, whose runs are rows of its tables: `./schedlab sweep --from"
-                f" {found[0].folder} --best METRIC` ranks them. For `report` and `compare`, sweep"
-                " with --keep-traces"
+                f"{place} holds a sweep, whose runs are rows of its tables: `report` and `compare` take"
+                f" {found[0].folder} by itself. For anything else, sweep with --keep-traces"
             )
         for run in own:
             runs.setdefault(run.folder.resolve(), run)
     passed_over = ("measuring",) if measured_anew else ()
     parts = {key: what for key, what in results.MADE_OF.items() if key not in passed_over}
-    return Collection(_once_each(_told_apart(list(runs.values()), parts), passed_over))
+    return Collection(_once_each(told_apart(list(runs.values()), parts), passed_over))
 
 
-def _told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]:
-    """The same runs. `parts`: what counts of manifests, in words."""
+def told_apart(runs: Sequence[Kept], parts: Mapping[str, str]) -> Iterator[Kept]:
+    """The same runs, those told apart that have the same names and are made of something else. `parts`: what counts of
+    manifests, in words."""
     by_setup: dict[Setup, list[Kept]] = {}
     for run in runs:
         by_setup.setdefault(run.setup, []).append(run)

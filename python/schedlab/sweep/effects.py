@@ -9,9 +9,9 @@ dimensions and more, and with what seeds leave.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ from schedlab.sweep.ranking import values_by_key
 
 _DIMENSIONS = ("workload", "policy", "machine", "costs", "shape", "cpus", "tick_ns", "seed")
 _VALUE = "value"
+_LEVELS_MOST = 20
+"""Of more values than that, as a sample has them, ranges are told: else each run would be a value of its own."""
+_RANGES = 8
 UNSET = "–"
 """A value that a run does not have, such as a tunable of another policy."""
 
@@ -119,11 +122,65 @@ def read(folder: Path, objective: Objective) -> pl.DataFrame:
     names = [name for name in _DIMENSIONS if name in runs.columns] + own
     values = values_by_key(folder, runs, objective, _VALUE)
     succeeded = pl.col("status") == "success"
-    return (
+    table = (
         runs.join(values, on="key", how="left")
         .with_columns(pl.when(succeeded).then(pl.col(_VALUE)))
         .select(*(pl.col(name).cast(pl.String).fill_null(UNSET) for name in names), _VALUE)
         .rename({name: name.removeprefix(TUNABLE).removeprefix(CHANGE) for name in own})
+    )
+    return table.with_columns(_in_ranges(table[name]) for name in table.columns if name != _VALUE)
+
+
+def _in_ranges(values: pl.Series) -> pl.Series:
+    """The same; ranges of about as many values each, `60..119`, in place of very many numbers."""
+    numbers = values.unique().replace(UNSET, None).drop_nulls().cast(pl.Float64, strict=False)
+    if len(numbers) <= _LEVELS_MOST or numbers.null_count():
+        return values
+    inner = numbers.sort()
+    edges = [round(place * len(inner) / _RANGES) for place in range(_RANGES + 1)]
+    words = {
+        f"{each:g}": f"{inner[first]:g}..{inner[last - 1]:g}"
+        for first, last in pairwise(edges)
+        for each in inner[first:last].to_list()
+    }
+    known = {each: words[f"{float(each):g}"] for each in values.unique().to_list() if each != UNSET}
+    renamed: pl.Series = values.replace(known)
+    return renamed
+
+
+def in_order(values: Iterable[str]) -> list[str]:
+    """Numbers and ranges by their size, then words."""
+
+    def place(text: str) -> tuple[bool, float, str]:
+        try:
+            return False, float(text.partition("..")[0]), text
+        except ValueError:
+            return True, 0.0, text
+
+    return sorted(set(values), key=place)
+
+
+def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataFrame:
+    """The mean of the metric for each pair of two dimensions' values: x, y, value, runs. Runs that lack one of the
+    dimensions, as those of another policy do, are left out. Raises WrongUsage."""
+    table = read(folder, objective)
+    for name in pair:
+        if name not in table.columns or name == _VALUE:
+            there = ", ".join(
+                each for each in table.columns if table[each].n_unique() > 1 and each != _VALUE
+            )
+            raise WrongUsage(
+                f"--map {','.join(pair)}: no dimension is called {name}; there are: {there}"
+            )
+    known = table.filter(
+        pl.col(_VALUE).is_not_null() & pl.all_horizontal(pl.col(each) != UNSET for each in pair)
+    )
+    if known.is_empty():
+        raise WrongUsage(f"--map {','.join(pair)}: no run has both, and such a value")
+    return (
+        known.group_by(x=pl.col(pair[0]), y=pl.col(pair[1]))
+        .agg(value=pl.col(_VALUE).mean(), runs=pl.len())
+        .sort("x", "y")
     )
 
 

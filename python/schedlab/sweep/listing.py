@@ -52,13 +52,14 @@ def ranking_table(values: Values, objective: Objective, places: Sequence[Place],
             Text(title_of(place.choice)),
             as_text(place.value, objective.quantity),
             behind,
-            _verdict(place, len(values.seeds)),
+            verdict(place, len(values.seeds)),
         )
-    table.caption = Text("\n").join(_remarks(values, places, top))
+    table.caption = Text("\n").join(remarks(values, places, top))
     return table
 
 
-def _verdict(place: Place, seeds: int) -> str:
+def verdict(place: Place, seeds: int) -> str:
+    """In a word, of so many seeds."""
     if place.behind is None:
         return "best"
     if seeds == 1:
@@ -73,13 +74,15 @@ def _probability(chance: float | None) -> str:
     return "< 0.001" if chance < 0.001 else f"= {chance:.2g}"
 
 
-def _remarks(values: Values, places: Sequence[Place], top: int) -> Iterator[Text]:
+def remarks(values: Values, places: Sequence[Place], top: int) -> Iterator[Text]:
     possible = sum(place.possible for place in places)
+    setups = f"{len(places)} setup{'s' if len(places) > 1 else ''}"
+    """What one should know before one believes a ranking, of which `top` are shown."""
     if len(values.seeds) == 1:
-        yield Text(f"{len(places)} setups, one seed: what is more than chance cannot be said.")
+        yield Text(f"{setups}, one seed: what is more than chance cannot be said.")
     else:
         yield Text(
-            f"{len(places)} setups, {len(values.seeds)} seeds; {possible} of them may be the best"
+            f"{setups}, {len(values.seeds)} seeds; {possible} of them may be the best"
             f" with 95 % confidence{f'; {top} are shown' if len(places) > top else ''}."
         )
         yield Text("p: corrected for how many there are (Holm). Intervals are of each alone.")

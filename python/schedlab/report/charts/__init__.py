@@ -7,6 +7,7 @@ from schedlab.report.charts.causes import causes
 from schedlab.report.charts.dots import dots
 from schedlab.report.charts.ecdf import ecdf
 from schedlab.report.charts.gantt import gantt
+from schedlab.report.charts.heat import heat
 from schedlab.report.charts.lags import lag_over_time
 from schedlab.report.charts.lanes import lanes, readable_length_ns
 from schedlab.report.charts.latencies import latencies, latencies_in_panels
@@ -31,6 +32,7 @@ __all__ = [
     "drawn",
     "ecdf",
     "gantt",
+    "heat",
     "in_policy_order",
     "lag_over_time",
     "lanes",

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""A metric over two dimensions: a field for each pair of values, the darker the larger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+import polars as pl
+
+from schedlab.metrics.tables import three_digits
+from schedlab.report.charts.parts import chart_of, sentences
+from schedlab.report.charts.theme import SMALL_TEXT_SIZE, WIDTH
+from schedlab.report.model import Chart
+
+_ROW = 34
+_SHOWN = 150
+"""The most fields that have their numbers in them."""
+_DARK = 0.55
+"""The part of the way from the least to the largest from which on a field is dark."""
+_FEW, _MANY = "#e4eef7", "#12426b"
+"""The colours of the least and of the largest."""
+
+
+def heat(
+    name: str,
+    data: pl.DataFrame,
+    *,
+    title: str,
+    caption: str,
+    x_title: str,
+    y_title: str,
+    value_title: str,
+    x_order: Sequence[str],
+    y_order: Sequence[str],
+) -> Chart:
+    """`data` has a row for each pair that was run: x, y (texts), value, in the unit of its title, and runs."""
+    low, high = (float(str(each)) for each in (data["value"].min(), data["value"].max()))
+    edge = low + _DARK * (high - low)
+    shown = data.with_columns(
+        words=pl.col("value").map_elements(three_digits, return_dtype=pl.String),
+        dark=pl.col("value") > edge,
+    )
+    x = alt.X("x:N", title=x_title, sort=list(x_order), axis=alt.Axis(labelAngle=0))
+    y = alt.Y("y:N", title=y_title, sort=list(y_order)[::-1])
+    scale = alt.Scale(domain=[low, high if high > low else low + 1], range=[_FEW, _MANY])
+    base = chart_of(shown)
+    fields = base.mark_rect().encode(
+        x,
+        y,
+        alt.Color("value:Q", scale=scale, legend=alt.Legend(title=value_title)),
+        tooltip=[
+            alt.Tooltip("x:N", title=x_title),
+            alt.Tooltip("y:N", title=y_title),
+            alt.Tooltip("value:Q", title=value_title, format=",.4~g"),
+            alt.Tooltip("runs:Q", title="runs"),
+        ],
+    )
+    layers = [fields]
+    if len(data) <= _SHOWN:
+        ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value("#111111"))
+        numbers = base.mark_text(fontSize=SMALL_TEXT_SIZE).encode(
+            x, y, alt.Text("words:N"), color=ink
+        )
+        layers.append(numbers)
+    height = max(3, len(y_order)) * _ROW
+    least, most = (data.sort("value").row(at, named=True) for at in (0, -1))
+    return Chart(
+        name,
+        title,
+        alt.layer(*layers).properties(width=WIDTH, height=height),
+        data,
+        sentences(caption, "Fields without a colour were not run." if _has_gaps(data) else ""),
+        f"{value_title} by {x_title} and {y_title}. Least: {_told(least)}; most: {_told(most)}.",
+    )
+
+
+def _has_gaps(data: pl.DataFrame) -> bool:
+    return len(data) < data["x"].n_unique() * data["y"].n_unique()
+
+
+def _told(row: dict[str, object]) -> str:
+    return f"{three_digits(float(str(row['value'])))} at {row['x']}, {row['y']}"

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""The report of a sweep: which setups are best by each metric, what it depends on, and pictures of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab.comparison.printed import as_text, change_as_text, number_as_text
+from schedlab.display.names import slug
+from schedlab.errors import WrongUsage
+from schedlab.metrics.tables import percent
+from schedlab.report.build import facts, write_into
+from schedlab.report.markup import literal
+from schedlab.report.model import Block, Cell, Column, Page, Report, Section, Table, Text, Tone
+from schedlab.report.wording import counted
+from schedlab.sweep import as_runs, dataset, listing
+from schedlab.sweep.effects import Effects, effects
+from schedlab.sweep.objectives import Objective, parse
+from schedlab.sweep.pictures import heat_map, pairs_of
+from schedlab.sweep.ranking import Place, Values, ranked, read_values, title_of
+
+TITLE = "A sweep"
+METRICS = (
+    "turnaround", "turnaround-99th", "slowdown", "slowdown-99th", "response", "response-99th",
+    "wakeup-99th", "waiting", "fairness", "misses",
+)  # fmt: skip
+"""Those that a report has, if runs differ in them; `--best` and `--effects` have all."""
+_PLACES = 10
+_SCENES = 6
+_PAIRS = 6
+
+
+def write(folder: Path, out: Path, formats: tuple[str, ...]) -> dict[str, Any]:
+    """Makes the report, as schedlab.report.command does of runs. Raises WrongUsage."""
+    found = page(folder)
+    runs = as_runs.collection(folder)
+    first = write_into(Report(TITLE, (found,), facts(runs)), out, formats)
+    failed = [str(run.folder) for run in runs if not run.succeeded]
+    return {"report": str(first), "runs": len(runs), "failed": failed}
+
+
+def page(folder: Path) -> Page:
+    """All that is said of a data set. Raises WrongUsage if nothing in it succeeded."""
+    manifest = dataset.read_manifest(folder)
+    runs = dataset.read_table(folder, dataset.RUNS)
+    sections = [
+        Section(objective.title[0].upper() + objective.title[1:], tuple(blocks))
+        for objective in map(parse, METRICS)
+        if (blocks := list(_blocks(folder, objective)))
+    ]
+    if not sections:
+        raise WrongUsage(f"{folder}: no run of the sweep succeeded, and differs from another")
+    failed = len(runs.filter(pl.col("status") != "success"))
+    setups = runs.select("policy", "settings").n_unique()
+    title = f"{literal(manifest['title'])} " if manifest.get("title") else ""
+    of_them = f", of which {failed} failed" if failed else ""
+    lead = (
+        f"{title}{counted(len(runs), 'run')} of {counted(setups, 'setup')}{of_them}: which setups are best by each"
+        " metric, and what it depends on."
+        " The best of many is best partly by luck: its figures are to be measured again, with other seeds."
+    )
+    return Page("index", TITLE, lead, tuple(sections))
+
+
+def _blocks(folder: Path, objective: Objective) -> Iterator[Block]:
+    try:
+        found = effects(folder, objective)
+    except WrongUsage:  # nothing differs in it
+        return
+    scenes = read_values(folder, [objective])
+    for number, values in enumerate(scenes[:_SCENES], start=1):
+        places = ranked(values, objective)
+        if len(places) > 1:
+            yield _ranking(values, objective, places, number)
+    if len(scenes) > _SCENES:
+        yield Text(f"{len(scenes) - _SCENES} more are ranked by `./schedlab sweep --from`.")
+    yield _main(found, objective)
+    if found.pairs:
+        yield _interactions(found, objective)
+    if not found.is_grid:
+        yield Text(
+            "The runs are no full grid with as many of each: parts overlap, and are not to be added.",
+            "warning",
+        )
+    for pair in pairs_of(found):
+        yield heat_map(folder, objective, pair)
+
+
+def _ranking(values: Values, objective: Objective, places: list[Place], number: int) -> Table:
+    rows = []
+    for at, place in enumerate(places[:_PLACES], start=1):
+        behind = change_as_text(place.behind, objective.quantity) if place.behind else ""
+        verdict = listing.verdict(place, len(values.seeds))
+        tone: Tone = "good" if place.possible else "plain"
+        rows.append(
+            (
+                Cell(str(at)),
+                Cell(title_of(place.choice)),
+                Cell(as_text(place.value, objective.quantity), tone),
+                Cell(behind),
+                Cell(verdict),
+            )
+        )
+    remarks = " ".join(str(each) for each in listing.remarks(values, places, _PLACES))
+    return Table(
+        name=f"best-{slug(objective.text)}-{number}",
+        title=f"{objective.title} ({objective.better} is better): {listing.scene_title(values)}",
+        columns=(
+            Column(""),
+            Column("setup", align="left"),
+            Column("mean [95 %]"),
+            Column("behind the best [95 %]"),
+            Column("", align="left"),
+        ),
+        rows=tuple(rows),
+        data=_data(values),
+        caption=literal(remarks),
+        keys=2,
+        meanings={"good": "may be the best"},
+    )
+
+
+def _data(values: Values) -> pl.DataFrame:
+    """The values behind a ranking, in long form."""
+    return pl.DataFrame(
+        [
+            {"policy": choice[0], "settings": choice[1], "seed": seed, "value": float(value)}
+            for choice, row in zip(values.choices, values.values[0], strict=True)
+            for seed, value in zip(values.seeds, row, strict=True)
+        ]
+    )
+
+
+def _main(found: Effects, objective: Objective) -> Table:
+    rows = []
+    for each in found.main:
+        ends = (
+            f"{number_as_text(level.mean, objective.quantity)}, {level.value}"
+            for level in (each.levels[0], each.levels[-1])
+        )
+        rows.append((Cell(each.dimensions[0]), Cell(percent(each.part)), *map(Cell, ends)))
+    levels = [
+        {"dimension": each.dimensions[0], "part": each.part, **vars(level)}
+        for each in found.main
+        for level in each.levels
+    ]
+    left_out = f"; {found.left_out:,} without a value are left out" if found.left_out else ""
+    return Table(
+        name=f"effects-{slug(objective.text)}",
+        title=f"What {objective.title} depends on",
+        columns=(
+            Column("dimension", align="left"),
+            Column("of its variance"),
+            Column("least, at"),
+            Column("most, at"),
+        ),
+        rows=tuple(rows),
+        data=pl.DataFrame(levels, infer_schema_length=None),
+        caption=f"{found.runs:,} runs{left_out}. Means over all else.",
+    )
+
+
+def _interactions(found: Effects, objective: Objective) -> Table:
+    names = [(" × ".join(each.dimensions), each.part) for each in found.pairs]
+    return Table(
+        name=f"interactions-{slug(objective.text)}",
+        title="Beyond each alone",
+        columns=(Column("dimensions", align="left"), Column("of its variance")),
+        rows=tuple((Cell(name), Cell(percent(part))) for name, part in names[:_PAIRS]),
+        data=pl.DataFrame(
+            names, schema={"dimensions": pl.String, "part": pl.Float64}, orient="row"
+        ),
+        caption="What two dimensions explain together beyond each alone.",
+    )

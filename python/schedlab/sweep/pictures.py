@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Heat maps of a sweep: a metric over two of its dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from schedlab.comparison.printed import fitting
+from schedlab.display.names import slug
+from schedlab.errors import WrongUsage
+from schedlab.files.placing import check_file
+from schedlab.report.model import Chart
+from schedlab.sweep.best import write_chart
+from schedlab.sweep.effects import Effects, cells, in_order
+from schedlab.sweep.objectives import Objective
+
+MAPS = 3
+"""Pairs that are drawn if none is named: those that interact most."""
+
+Pair = tuple[str, str]
+
+
+def pair_of(text: str) -> Pair:
+    """The dimensions that an option names. Raises WrongUsage."""
+    names = [part.strip() for part in text.split(",")]
+    if len(names) != 2 or not all(names) or names[0] == names[1]:
+        raise WrongUsage(f"--map {text}: expected two dimensions of the sweep: slice_3,boost")
+    return names[0], names[1]
+
+
+def pairs_of(found: Effects) -> list[Pair]:
+    """Pairs of dimensions that interact most; seeds are none."""
+    named = [each.dimensions for each in found.pairs if "seed" not in each.dimensions]
+    return [(names[0], names[1]) for names in named[:MAPS]]
+
+
+def heat_map(folder: Path, objective: Objective, pair: Pair) -> Chart:
+    """The mean over all else. Raises WrongUsage."""
+    from schedlab.report.charts import heat
+
+    data = cells(folder, objective, pair)
+    largest = max(abs(float(each)) for each in data["value"].to_list())
+    quantity = fitting(objective.quantity, largest)
+    data = data.with_columns(value=data["value"] * quantity.factor)
+    x, y = ("CPUs" if name == "cpus" else name for name in pair)
+    return heat(
+        f"map-{slug(objective.text)}-{slug(pair[0])}-{slug(pair[1])}",
+        data,
+        title=f"{objective.title} by {x} and {y}",
+        caption="Means over all else.",
+        x_title=x,
+        y_title=y,
+        value_title=f"{objective.title} ({quantity.unit})" if quantity.unit else objective.title,
+        x_order=in_order(data["x"].to_list()),
+        y_order=in_order(data["y"].to_list()),
+    )
+
+
+def draw(
+    folder: Path, objective: Objective, found: Effects, place: Path, named: Pair | None
+) -> Iterator[Path]:
+    """Writes a picture for each pair; those after the first have a number in their names."""
+    pairs = [named] if named else pairs_of(found)
+    if not pairs:
+        raise WrongUsage(f"--chart {place}: a heat map is of two dimensions, and here one differs")
+    for number, pair in enumerate(pairs, start=1):
+        path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
+        check_file("--chart", path)
+        write_chart(heat_map(folder, objective, pair), path)
+        yield path

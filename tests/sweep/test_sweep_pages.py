@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""A sweep in other commands: its report, heat maps, and two sweeps compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.comparison.compare import compare
+from schedlab.errors import WrongUsage
+from schedlab.sweep import as_runs, dataset, page, pictures
+from schedlab.sweep.effects import cells, effects, in_order, read
+from schedlab.sweep.objectives import parse
+from sweeps import WORKLOAD
+from test_sweep_best import MS, Measured, swept
+
+TURNAROUND = parse("turnaround")
+
+
+def grid(first: int = 4, second: int = 3) -> Measured:
+    """Turnaround is a × b ms, and what the seed adds."""
+    return {
+        (f"a={a},b={b}", seed): {
+            "turnaround_mean_ns": (a * b + seed / 100) * MS,
+            "set_a": a,
+            "set_b": b,
+            "quick.response_mean_ns": a * MS,
+            "batch.response_mean_ns": b * MS,
+        }
+        for a in range(1, first + 1)
+        for b in range(1, second + 1)
+        for seed in (1, 2)
+    }
+
+
+def test_a_heat_map_has_the_mean_of_each_pair(tmp_path: Path) -> None:
+    folder = swept(tmp_path, grid())
+    table = cells(folder, TURNAROUND, ("a", "b"))
+    means = {(row["x"], row["y"]): row["value"] for row in table.to_dicts()}
+    assert len(means) == 12
+    assert means["4", "3"] == pytest.approx(12.015 * MS)
+    assert set(table["runs"]) == {2}
+    assert pictures.pairs_of(effects(folder, TURNAROUND)) == [("a", "b")]
+    chart = pictures.heat_map(folder, TURNAROUND, ("a", "b"))
+    assert "Least: 1.01 at 1, 1; most: 12.0 at 4, 3" in chart.description
+    with pytest.raises(WrongUsage, match="no dimension is called c; there are: seed, a, b"):
+        cells(folder, TURNAROUND, ("a", "c"))
+    for wrong in ("a", "a,a", "a,b,c", ","):
+        with pytest.raises(WrongUsage, match="expected two dimensions"):
+            pictures.pair_of(wrong)
+
+
+def test_very_many_values_are_told_in_ranges(tmp_path: Path) -> None:
+    """As a sample has them: else each value explained its own runs."""
+    folder = swept(tmp_path, grid(40, 1))
+    ranges = in_order(read(folder, TURNAROUND)["a"].to_list())
+    assert ranges == [f"{first}..{first + 4}" for first in range(1, 40, 5)]
+    assert in_order(["10", "rr", "9", "2..8", "–"]) == ["2..8", "9", "10", "rr", "–"]
+
+
+def test_two_sweeps_are_compared_as_runs_are(tmp_path: Path) -> None:
+    before = swept(tmp_path / "a", grid())
+    slower = {
+        key: {**row, "turnaround_mean_ns": row["turnaround_mean_ns"] * 1.1}
+        for key, row in grid(5).items()
+    }
+    after = swept(tmp_path / "b", slower)
+    assert as_runs.is_sweep(before)
+    sides = as_runs.collection(before), as_runs.collection(after)
+    found = compare(*sides, metrics=["turnaround", "response"])
+    assert len(found.matches) == 12
+    assert len(found.alone_after) == 3
+    assert all(match.paired and match.seeds == (1, 2) for match in found.matches)
+    rows = [row for match in found.matches for row in match.rows if row.group is None]
+    assert [row.found.relative for row in rows] == pytest.approx([0.1] * 12)
+    groups = [row for match in found.matches for row in match.rows if row.group == "quick"]
+    assert {row.verdict for row in groups} == {"same"}
+
+
+def test_a_sweep_has_a_report(tmp_path: Path) -> None:
+    failed: Measured = {("a=9,b=9", 1): {"status": "limit", "set_a": 9, "set_b": 9}}
+    folder = swept(tmp_path, {**grid(), **failed})
+    made = page.page(folder)
+    blocks = [getattr(block, "name", "") for block in made.blocks()]
+    assert blocks == [
+        "best-turnaround-1", "effects-turnaround", "interactions-turnaround", "map-turnaround-a-b",
+    ]  # fmt: skip
+    assert "25 runs of 13 setups, of which 1 failed" in made.lead
+    with pytest.raises(WrongUsage, match="no run of the sweep succeeded"):
+        page.page(swept(tmp_path / "none", failed))
+
+
+def test_report_compare_and_pictures_of_sweeps_that_ran(tmp_path: Path, schedlab: Command) -> None:
+    (tmp_path / "w.json").write_text(WORKLOAD)
+    call = (
+        "sweep", "--workload", str(tmp_path / "w.json"), "--with", "tasks.batch.instance=2,5",
+        "--set", "slice=1,4", "--cpus", "1,2", "--workers", "1",
+    )  # fmt: skip
+    out = tmp_path / "out"
+    picture = (
+        "--effects",
+        "turnaround",
+        "--chart",
+        str(tmp_path / "map.svg"),
+        "--map",
+        "slice,cpus",
+    )
+    found = schedlab(*call, "--policy", "rr", "--out", str(out), *picture)
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "map.svg").read_text().startswith("<svg")
+    told = schedlab("compare", str(out), str(out), "--all", "--json")
+    assert len(json.loads(told.stdout)["setups"]) == 8
+    made = schedlab("report", str(out), "--out", str(tmp_path / "page"), "--format", "markdown")
+    assert made.returncode == 0, made.stderr
+    assert f"{len(dataset.read_table(out, 'runs'))} runs, 0 failed" in made.stdout
+    for words, refused in (
+        ("name it alone", ("report", str(out), str(tmp_path / "page"))),
+        ("without traces", ("report", str(out), "--from-traces")),
+        (
+            "of which metric",
+            ("sweep", "--from", str(out), "--best", "turnaround", "--map", "slice,cpus"),
+        ),
+    ):
+        found = schedlab(*refused)
+        assert (found.returncode, words in found.stderr) == (2, True), found.stderr
