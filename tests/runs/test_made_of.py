@@ -128,15 +128,11 @@ def test_of_a_data_set_of_before_it_is_said_that_it_is_not_known(
 # --- a sweep is no run
 
 
-@pytest.mark.parametrize("call", [("report",), ("compare",)])
-def test_report_and_compare_name_what_reads_a_sweep(
-    edited: Path, schedlab: Command, call: tuple[str, ...]
-) -> None:
-    places = [str(edited)] * (2 if call == ("compare",) else 1)
-    done = schedlab(*call, *places)
+def test_what_reads_runs_alone_names_what_reads_a_sweep(edited: Path, schedlab: Command) -> None:
+    done = schedlab("query", str(edited), str(edited), "SELECT 1")
     assert done.returncode == 2
     words = " ".join(done.stderr.split())
-    assert f"./schedlab sweep --from {edited} --best METRIC` ranks them" in words
+    assert f"`report` and `compare` take {edited} by itself" in words
     assert "Traceback" not in done.stderr
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -40,7 +41,8 @@ def query(words: tuple[str, ...], file_format: Format, out: Path | None, only_li
 
     RUN is a folder of one run, or of many; SQL is a query in the language of DuckDB, over the tables runs, processes,
     stays, waits, blocks, wakeups, decisions, said, switches, migrations, marks and cpus. All have a column `run`, and
-    those about processes `life`. docs/tables.md describes them, and so does --tables.
+    those about processes `life`. docs/tables.md describes them, and so does --tables. RUN may also be a sweep, which
+    has the tables runs, groups and told (docs/sweeps.md).
     """
     if only_list:
         _list()
@@ -60,12 +62,15 @@ def query(words: tuple[str, ...], file_format: Format, out: Path | None, only_li
 def _found(places: list[str], sql: str) -> pl.DataFrame:
     from schedlab.machines.folder import TRACE_FILE
     from schedlab.runs.collection import read
+    from schedlab.sweep import as_runs
     from schedlab.tables import Run
     from schedlab.tables import query as ask
 
     for place in places:
         if not Path(place).exists():
             raise WrongUsage(f"{place}: there is no such folder (the last word is the query)")
+    if len(places) == 1 and as_runs.is_sweep(Path(places[0])):
+        return _of_a_sweep(Path(places[0]), sql)
     found = read([Path(place) for place in places])
     kept = [each for each in found if (each.folder / TRACE_FILE).is_file()]
     if not kept:
@@ -78,6 +83,15 @@ def _found(places: list[str], sql: str) -> pl.DataFrame:
             say(f"schedlab: {ready:,} of {len(kept):,} runs read")
 
     return ask((Run(each) for each in kept), sql, count)
+
+
+def _of_a_sweep(folder: Path, sql: str) -> pl.DataFrame:
+    """A sweep has other tables than a run: those of its data set."""
+    from schedlab.sweep import dataset
+    from schedlab.tables.query import query_tables
+
+    names = (dataset.RUNS, dataset.GROUPS, dataset.TOLD)
+    return query_tables({name: partial(dataset.read_table, folder, name) for name in names}, sql)
 
 
 def _show(found: pl.DataFrame) -> None:

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Recipes of docs/sweeps.md: the job for SLURM, with programs that stand in for its own, and SQL on a data set."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, Command
+from schedlab.commands import sweep as sweep_command
+from test_sweep_best import MS, swept, turnarounds
+
+JOB = ROOT / "sweeps" / "on-slurm.sh"
+STANDS_IN = """#!/bin/sh
+echo "$*" >>calls
+case $* in
+"dask "*) exec sleep 60 ;;
+*) while [ "$(grep -c ^dask calls)" != 2 ]; do sleep 0.05; done; exit 3 ;;
+esac
+"""
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> dict[str, list[str]]:
+    """What the job calls ./schedlab with, by its first words; srun runs its command here."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for path, text in (
+        (programs / "srun", '#!/bin/sh\nexec "$@"\n'),
+        (programs / "hostname", "#!/bin/sh\necho node1\n"),
+        (tmp_path / "schedlab", STANDS_IN),
+    ):
+        path.write_text(text)
+        path.chmod(0o755)
+    environment = {
+        "PATH": f"{programs}:/usr/bin:/bin", "HOME": "/home/a b", "SLURM_SUBMIT_DIR": str(tmp_path),
+        "SLURM_CPUS_PER_TASK": "32", "SLURM_JOB_ID": "7",
+    }  # fmt: skip
+    done = subprocess.run(
+        ["bash", str(JOB), "my sweep.yaml"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (3, ""), "the sweep's own status"
+    lines = (tmp_path / "calls").read_text().splitlines()
+    return {" ".join(re.findall(r"^(?:dask )?\w+", line)): line.split() for line in lines}
+
+
+def test_the_job_starts_what_there_is(calls: dict[str, list[str]]) -> None:
+    assert set(calls) == {"dask scheduler", "dask worker", "sweep"}
+    for name, words in calls.items():
+        given = {word for word in words if word.startswith("--")} - {"--certificate"}
+        known = {option for each in sweep_command.sweep.params for option in each.opts}
+        if name != "sweep":
+            told = subprocess.run(
+                [sys.executable, "-m", *name.split(), "--help"],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            known = set(re.findall(r"--[\w-]+", told.stdout))
+        assert given and given <= known, name
+    assert "tls://node1:8786" in calls["dask worker"] and "tls://node1:8786" in calls["sweep"]
+    assert calls["sweep"][:3] == ["sweep", "my", "sweep.yaml"]
+
+
+def test_what_the_job_asks_of_slurm_comes_before_its_commands() -> None:
+    """sbatch reads no such line after the first command."""
+    lines = JOB.read_text().splitlines()
+    asked = [at for at, line in enumerate(lines) if line.startswith("#SBATCH ")]
+    first = next(at for at, line in enumerate(lines) if line and not line.startswith("#"))
+    assert asked and max(asked) < first
+    assert subprocess.run(["bash", "-n", str(JOB)], check=False).returncode == 0
+
+
+def test_a_data_set_is_asked_by_sql(tmp_path: Path, schedlab: Command) -> None:
+    folder = swept(tmp_path / "it's", turnarounds({"a=1": [2 * MS, 4 * MS], "a=2": [MS, MS]}))
+    sql = (
+        "SELECT settings, avg(turnaround_mean_ns) AS mean FROM runs GROUP BY settings ORDER BY mean"
+    )
+    found = schedlab("query", str(folder), sql, "--format", "json")
+    assert json.loads(found.stdout) == [
+        {"settings": "a=2", "mean": MS}, {"settings": "a=1", "mean": 3 * MS},
+    ]  # fmt: skip
+    wrong = schedlab("query", str(folder), "SELECT * FROM waits")
+    assert (wrong.returncode, "DuckDB refuses the query" in wrong.stderr) == (2, True)
+
+
+def test_the_queries_of_the_page_are_of_columns_that_there_are(
+    tmp_path: Path, schedlab: Command
+) -> None:
+    folder = swept(tmp_path / "set", turnarounds({"a=1": [MS]}))
+    text = (ROOT / "docs" / "sweeps.md").read_text()
+    queries = re.findall(r'\./schedlab query runs/tuned "(.*?[^\\])"$', text, re.S | re.M)
+    assert len(queries) == 2
+    for sql in queries:
+        found = schedlab("query", str(folder), sql.replace('\\"', '"'))
+        assert found.returncode == 0, found.stderr
