@@ -44,6 +44,7 @@ COMMANDS: Any = Modules(
     "query",
     "report",
     "run",
+    "score",
     "shape",
     "soak",
     "sweep",

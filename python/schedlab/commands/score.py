@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab score`: a policy's card."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from schedlab.commands.options import POLICIES, echo_json, json_option
+from schedlab.display.terminal import new_table, results
+from schedlab.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from schedlab.comparison.statistics import Difference
+    from schedlab.machines.run import Run
+    from schedlab.score.card import Card, Figure, Measured
+    from schedlab.score.sets import Level, WorkloadSet
+    from schedlab.toolchain.policies import PolicyChoice
+
+KEY_BYTES_MIN = 16
+_SHOWN = b"shown"
+"""The key of the variants that everybody may see."""
+
+
+@click.command()
+@click.argument("policies", metavar="POLICY[,POLICY]...", type=POLICIES)
+@click.option(
+    "--level",
+    "level_name",
+    type=click.Choice(["quick", "true"]),
+    default="quick",
+    show_default=True,
+    help="quick: in the simulator. true: on our kernel, where the scheduler's own time counts, too.",
+)
+@click.option(
+    "--key",
+    "key_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of 16 bytes or more that draws other variants, which no author has seen.",
+)
+@json_option
+def score(
+    policies: tuple[PolicyChoice, ...], level_name: str, key_file: Path | None, as_json: bool
+) -> None:
+    """Say how good a policy is, and at what, beside all others.
+
+    A fixed set of workloads runs under it and under all other policies. Each objective is told as
+    the factor by which the policy is better than the set's reference, with its interval; then
+    whether it is on the Pareto front of all policies, or which are better in everything. With
+    --key also for variants of the same workloads that the key draws: what is good with the shown
+    ones alone was fitted to them. docs/score.md has the set, and what may be concluded.
+    """
+    from schedlab.score.sets import read_set
+    from schedlab.toolchain.policies import check_choices, read_catalogue
+
+    check_choices(read_catalogue(), policies, {})
+    workload_set = read_set()
+    key = _key(key_file) if key_file else None
+    level = workload_set.levels[level_name]
+    cards, hidden, gaps = _cards(workload_set, level, policies, key)
+    if as_json:
+        echo_json(
+            {
+                "set": {"name": workload_set.name, "sha256": workload_set.sha256},
+                "level": level.name,
+                "machine": level.machine,
+                "key_sha256": key and hashlib.sha256(key).hexdigest(),
+                "made_at": _commit(),
+                "cards": {
+                    name: {
+                        "source_sha256": _source(name),
+                        "shown": cards[name].to_dict(),
+                        **(
+                            {"hidden": hidden[name].to_dict(), "gaps": _gaps_dict(gaps[name])}
+                            if key
+                            else {}
+                        ),
+                    }
+                    for name in cards
+                },
+            }
+        )
+    else:
+        for name in cards:
+            for part in _listing(
+                workload_set, level, key, cards[name], hidden.get(name), gaps.get(name, {})
+            ):
+                results().print(part, soft_wrap=isinstance(part, str))
+    if any(each.failure for each in (*cards.values(), *hidden.values())):
+        raise SystemExit(1)
+
+
+def _key(file: Path) -> bytes:
+    key = file.read_bytes()
+    if len(key) < KEY_BYTES_MIN:
+        raise WrongUsage(
+            f"--key {file}: {len(key)} bytes can be guessed; make one of 32 from /dev/urandom"
+        )
+    return key
+
+
+def _cards(
+    workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice], key: bytes | None
+) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
+    from schedlab.score import card
+    from schedlab.score.measuring import measure
+    from schedlab.toolchain.policies import PolicyChoice, read_catalogue
+
+    known = [PolicyChoice(name) for name in read_catalogue()]
+    others = [each for each in known if each not in policies]
+    if workload_set.reference not in others and workload_set.reference not in policies:
+        others.append(workload_set.reference)
+    names = list(map(str, policies))
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+
+        def measured(with_key: bytes) -> Measured:
+            every = (*others, *policies)
+            return measure(workload_set, with_key, level, every, Path(scratch), _carry_out)
+
+        shown, hidden = measured(_SHOWN), measured(key) if key else None
+    cards = {name: card.card(workload_set, level, shown, name) for name in names}
+    if hidden is None:
+        return cards, {}, {}
+    reference = str(workload_set.reference)
+    return (
+        cards,
+        {name: card.card(workload_set, level, hidden, name) for name in names},
+        {name: card.gaps(shown, hidden, reference, name) for name in names},
+    )
+
+
+def _carry_out(runs: Sequence[Run], folder: Path) -> Path:
+    from schedlab.commands.carrying_out import perform
+    from schedlab.runs.plan import Plan
+
+    plan = Plan(folder, tuple(runs))
+    plan.check()
+    perform(plan, runs[0].machine, kept=False)
+    return folder
+
+
+def _listing(
+    workload_set: WorkloadSet,
+    level: Level,
+    key: bytes | None,
+    shown: Card,
+    hidden: Card | None,
+    gaps: dict[str, Difference],
+) -> Iterator[RenderableType]:
+    sides = [("shown", shown), *([("hidden", hidden)] if hidden else [])]
+    for side, each in sides:
+        if each.failure:
+            yield f"{shown.policy} has no card: with {side} variants a run failed: {each.failure}"
+            return
+    columns = [column for side, _ in sides for column in (f">{side}", "best other")]
+    table = new_table(
+        f"{shown.policy}, set {workload_set.name}, {level.name}: better than {workload_set.reference} by a factor of",
+        "objective",
+        *columns,
+        *([">shown ÷ hidden"] if hidden else []),
+    )
+    for place, figure in enumerate(shown.figures):
+        cells = [cell for _, each in sides for cell in _cells(each.figures[place])]
+        gap = gaps.get(figure.objective.name)
+        table.add_row(figure.objective.title, *cells, *([_gap(gap)] if hidden else []))
+    yield table
+    for side, each in sides:
+        where = f" with {side} variants" if hidden else ""
+        yield f"{_standing(each)}{where}."
+    weights = ", ".join(
+        f"{each.objective.name} {each.objective.weight:g}" for each in shown.figures
+    )
+    told = ", ".join(
+        f"{each.score:.3f} {side}" if each.score else f"none {side}" for side, each in sides
+    )
+    yield f"In one number, with the weights {weights}: {told}."
+    if key:
+        yield f"Key {hashlib.sha256(key).hexdigest()[:16]}."
+    surer = [name for name, gap in gaps.items() if gap.low > 0]
+    if surer:
+        yield f"Fitted to what is shown: {', '.join(surer)}; the hidden figures are what it is worth."
+
+
+def _cells(figure: Figure) -> tuple[str, str]:
+    best = f"{figure.best} {math.exp(figure.best_better):.2f}"
+    if not figure.better:
+        return "no value", best
+    mean, low, high = (
+        math.exp(each) for each in (figure.better.mean, figure.better.low, figure.better.high)
+    )
+    return f"{mean:.2f} [{low:.2f}, {high:.2f}]", best
+
+
+def _gap(gap: Difference | None) -> str:
+    if gap is None:
+        return ""
+    return f"{math.exp(gap.change):.2f} [{math.exp(gap.low):.2f}, {math.exp(gap.high):.2f}]"
+
+
+def _standing(each: Card) -> str:
+    if not each.dominated_by:
+        return f"{each.policy} is on the Pareto front"
+    sure = f" (surely {', '.join(each.surely_dominated_by)})" if each.surely_dominated_by else ""
+    return f"{each.policy} is no better in anything than {', '.join(each.dominated_by)}{sure}"
+
+
+def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
+    return {
+        name: {
+            "factor": math.exp(each.change),
+            "low": math.exp(each.low),
+            "high": math.exp(each.high),
+        }
+        for name, each in gaps.items()
+    }
+
+
+def _source(policy: str) -> str:
+    from schedlab.files.whole import file_hash
+    from schedlab.paths import ROOT
+
+    return file_hash(ROOT / "policies" / f"{policy.partition(':')[0]}.c")
+
+
+def _commit() -> dict[str, Any]:
+    from schedlab.toolchain.versions import commit
+
+    return commit()

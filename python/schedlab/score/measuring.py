@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""Runs of a set: what each policy measured is kept in the cache, as a baseline, until something that it is made of
+changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from schedlab.files.whole import file_hash
+from schedlab.gate.baseline import SUFFIX, opened, write_baseline
+from schedlab.machines.run import Run
+from schedlab.paths import ROOT, cache_folder
+from schedlab.runs.collection import Collection, Kept, read
+from schedlab.score.card import Measured, read_values
+from schedlab.score.sets import Level, WorkloadSet
+from schedlab.toolchain.policies import PolicyChoice
+
+_MADE_OF = (
+    *("Makefile", "abi", "kernel", "policies", "sim", "spike", "user"),
+    *("python/schedlab/metrics", "python/schedlab/workload"),
+)
+"""What the figures of a policy are made of, in the checkout."""
+
+CarryOut = Callable[[Sequence[Run], Path], Path]
+"""Carries out runs into a folder, which it returns."""
+
+
+def measure(
+    workload_set: WorkloadSet,
+    key: bytes,
+    level: Level,
+    policies: Sequence[PolicyChoice],
+    scratch: Path,
+    carry_out: CarryOut,
+) -> Measured:
+    """Returns what policies measure with a key: from the cache, where it is there."""
+    hashes = _hashes()
+    kept = {policy: _kept_at(workload_set, key, level, policy, hashes) for policy in policies}
+    missing = [policy for policy, place in kept.items() if not place.is_file()]
+    found = Measured({}, {})
+    if missing:
+        runs = [run for policy in missing for run in workload_set.runs(key, level, policy)]
+        folder = scratch / hashlib.sha256(key).hexdigest()[:16]
+        collection = read([carry_out(runs, folder)])
+        found = read_values(workload_set, level, collection)
+        by_policy: dict[str, list[Kept]] = {}
+        for run in collection:
+            by_policy.setdefault(run.setup.policy, []).append(run)
+        for policy in missing:
+            if str(policy) not in found.failures:
+                _keep(kept[policy], Collection(by_policy[str(policy)]))
+    for policy, place in kept.items():
+        if policy not in missing:
+            with opened(place) as baseline:
+                values = read_values(workload_set, level, baseline.runs).values
+            found = Measured({**found.values, **values}, found.failures)
+    return found
+
+
+def _keep(place: Path, runs: Collection) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_baseline(place, runs, {})
+
+
+def _kept_at(
+    workload_set: WorkloadSet,
+    key: bytes,
+    level: Level,
+    policy: PolicyChoice,
+    hashes: Mapping[Path, str],
+) -> Path:
+    """Where a policy's runs are kept: the name has the hash of all that they are made of."""
+    digest = hashlib.sha256()
+    for part in (workload_set.sha256.encode(), key, level.name.encode(), str(policy).encode()):
+        digest.update(part + b"\0")
+    for file, own in hashes.items():
+        is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
+        if not is_other_policy or file.stem == policy.name:
+            digest.update(f"{file} {own}\n".encode())
+    return cache_folder() / "score" / f"{digest.hexdigest()}{SUFFIX}"
+
+
+def _hashes() -> dict[Path, str]:
+    """The hashes of the files that figures are made of."""
+    places = [ROOT / part for part in _MADE_OF]
+    files = [
+        file
+        for place in places
+        for file in ([place] if place.is_file() else sorted(place.rglob("*")))
+        if file.is_file() and file.suffix != ".pyc"
+    ]
+    return {file.relative_to(ROOT): file_hash(file) for file in files}

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Sets of workloads by which policies are scored. A set never changes once it is published: another takes its place.
+
+A set is a folder: `set.json`, and the workload files that it names. Of each file a variant is drawn for each number: a
+seed, and one value of each place that varies. All that is drawn follows from a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedlab.comparison.measures import GROUP_MEASURES, MEASURES
+from schedlab.machines.run import Run
+from schedlab.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.workload import workload_files
+from schedlab.workload.changes import Change
+from schedlab.workload.model import limit_of
+
+FOLDER = Path(__file__).parent / "sets"
+LATEST = "1"
+TICK_NS = 1_000_000
+MEMORY_MIB = 512
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a policy is judged by: a metric, of one workload or several, which is the better the lower it is."""
+
+    name: str
+    title: str
+    metric: str
+    floor: float
+    """Values below it are taken for it: that far down no difference counts."""
+    of: Mapping[str, str]
+    """The group that is measured, by workload; "": all processes."""
+    weight: float
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Level:
+    """How thoroughly it is measured."""
+
+    name: str
+    machine: str
+    variants: int
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadSet:
+    """A set."""
+
+    name: str
+    sha256: str
+    reference: PolicyChoice
+    """The policy whose every figure is 1."""
+    levels: Mapping[str, Level]
+    workloads: Mapping[str, Mapping[str, Sequence[Any]]]
+    """Of each workload the places that vary, and their values."""
+    objectives: tuple[Objective, ...]
+
+    def objectives_of(self, level: Level) -> tuple[Objective, ...]:
+        """Returns those that are measured at a level."""
+        return tuple(each for each in self.objectives if level.name in each.levels)
+
+    def runs(self, key: bytes, level: Level, policy: PolicyChoice) -> Iterator[Run]:
+        """Yields all runs of a policy: workloads × variants × CPUs. The label is the workload and its variant's
+        number."""
+        for workload, places in self.workloads.items():
+            for number in range(level.variants):
+                drawn = Drawn(key, f"{self.name}/{workload}/{number}")
+                changes = tuple(
+                    (place, json.dumps(drawn.one_of(values))) for place, values in places.items()
+                )
+                base = self._run(workload, changes, drawn.below(_SEEDS), level, policy)
+                base = replace(base, label=f"{workload}-{number}")
+                yield from (replace(base, cpus=cpus) for cpus in level.cpus)
+
+    def _run(
+        self,
+        workload: str,
+        changes: tuple[Change, ...],
+        seed: int,
+        level: Level,
+        policy: PolicyChoice,
+    ) -> Run:
+        place = FOLDER / self.name / f"{workload}.json"
+        file = workload_files.read(place, changes)
+        return Run(
+            str(place),
+            policy,
+            (),
+            level.cpus[0],
+            level.machine,
+            seed,
+            TICK_NS,
+            limit_of(file),
+            MEMORY_MIB,
+            file=file,
+            changes=file.changes,
+        )
+
+
+class Drawn:
+    """Numbers that follow from a key and a name, on any machine, by SHA-256."""
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self._base = key + b"\0" + name.encode()
+        self._count = 0
+
+    def below(self, count: int) -> int:
+        """Returns the next number from 0 to count - 1; none is more frequent than another by 2**-32 of itself."""
+        self._count += 1
+        digest = hashlib.sha256(self._base + b"\0" + str(self._count).encode()).digest()
+        return int.from_bytes(digest[:12], "big") % count
+
+    def one_of(self, values: Sequence[Any]) -> Any:
+        """Returns one of the values."""
+        return values[self.below(len(values))]
+
+
+def read_set(name: str = LATEST) -> WorkloadSet:
+    """Returns the set of a name."""
+    folder = FOLDER / name
+    told = json.loads((folder / "set.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    levels = {
+        level: Level(level, each["machine"], each["variants"], tuple(each["cpus"]))
+        for level, each in told["levels"].items()
+    }
+    objectives = tuple(
+        Objective(
+            objective,
+            each["title"],
+            each["metric"],
+            each["floor"],
+            each["of"],
+            each["weight"],
+            tuple(each.get("levels", levels)),
+        )
+        for objective, each in told["objectives"].items()
+    )
+    assert {each.metric for each in objectives} <= {
+        each.name for each in (*MEASURES, *GROUP_MEASURES)
+    }
+    return WorkloadSet(
+        name,
+        digest.hexdigest(),
+        parse_choices(told["reference"])[0],
+        levels,
+        told["workloads"],
+        objectives,
+    )

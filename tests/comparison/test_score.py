@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab score`: what a key draws, what a card says of values, and what is kept of runs."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from schedlab.commands import score as command
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.run import Run
+from schedlab.runs.perform import perform
+from schedlab.runs.plan import Plan
+from schedlab.score import measuring
+from schedlab.score.card import Card, Measured, card, gaps
+from schedlab.score.sets import Drawn, Objective, WorkloadSet, read_set
+from schedlab.toolchain.policies import PolicyChoice
+
+SET = read_set()
+QUICK = SET.levels["quick"]
+RR, MLFQ = PolicyChoice("rr"), PolicyChoice("mlfq")
+
+
+def test_what_a_key_draws_is_the_same_everywhere() -> None:
+    drawn = Drawn(b"key", "name")
+    assert [drawn.below(1000) for _ in range(5)] == [366, 766, 300, 198, 907]
+    one, other = ([*SET.runs(key, QUICK, RR)] for key in (b"one", b"other"))
+    assert one == [*SET.runs(b"one", QUICK, RR)]
+    assert [run.seed for run in one] != [run.seed for run in other]
+    assert {run.changes for run in one} != {run.changes for run in other}
+
+
+def test_each_run_of_a_set_can_be_carried_out() -> None:
+    for level in SET.levels.values():
+        runs = [*SET.runs(b"key", level, RR)]
+        assert len(runs) == len({run.name for run in runs})
+        assert len(runs) == len(SET.workloads) * level.variants * len(level.cpus)
+        for run in runs:
+            machine_named(run.machine).check(run)
+        assert {each.name for each in SET.objectives_of(level)}
+        for objective in SET.objectives_of(level):
+            assert set(objective.of) <= set(SET.workloads)
+
+
+def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
+    """Policies that have these factors, by objective (`x`, `y`) and variant, over a reference of 1."""
+    logs = {
+        policy: {name: -np.log(np.array(each)) for name, each in zip("xy", own, strict=False)}
+        for policy, own in {"rr": [[1.0, 1, 1], [1.0, 1, 1]], **factors}.items()
+    }
+    return Measured(logs, {})
+
+
+OBJECTIVES = tuple(
+    Objective(name, name, "turnaround", 1, {}, weight, ("quick",))
+    for name, weight in (("x", 1), ("y", 3))
+)
+SMALL = replace(SET, objectives=OBJECTIVES)
+
+
+def carded(found: Measured, policy: str = "mine") -> Card:
+    return card(SMALL, QUICK, found, policy)
+
+
+def test_a_card_has_factors_and_their_mean() -> None:
+    own = carded(made_up(mine=[[2, 2, 2], [1, 1, 1]], other=[[3.9, 4, 4.1], [0.5, 0.5, 0.5]]))
+    first, second = own.figures
+    assert first.better and second.better
+    assert math.exp(first.better.mean) == pytest.approx(2)
+    assert (first.best, second.best) == ("other", "rr")
+    assert own.score == pytest.approx(2 ** (1 / 4))
+    assert (own.dominated_by, own.surely_dominated_by) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("other", "dominated", "surely"),
+    [
+        ([[2, 2.1, 2.2], [1, 1, 1]], True, True),
+        ([[1, 3, 1], [1, 1, 1]], True, False),  # by chance
+        ([[2, 2.1, 2.2], [0.99, 0.99, 0.99]], False, False),
+        ([[1, 1, 1], [1, 1, 1]], False, False),  # it is as good
+        ([[2, 2, 2]], False, False),  # and has no value of the second
+    ],
+)
+def test_who_dominates(other: Sequence[Sequence[float]], dominated: bool, surely: bool) -> None:
+    own = carded(made_up(mine=[[1, 1, 1], [1, 1, 1]], other=other))
+    assert ("other" in own.dominated_by) is dominated
+    assert ("other" in own.surely_dominated_by) is surely
+
+
+def test_what_has_no_value_or_failed_has_no_number() -> None:
+    """It cannot gain by that: one that has all it has, and the rest, dominates it."""
+    own = carded(made_up(mine=[[1, 1, 1]]))
+    assert own.score is None
+    assert own.figures[1].better is None
+    assert own.dominated_by == ("rr",)
+    failed = carded(Measured(made_up().values, {"mine": "crowd-0, 1 CPUs: it hung"}))
+    assert (failed.score, failed.failure) == (None, "crowd-0, 1 CPUs: it hung")
+
+
+def told(shown: Measured, hidden: Measured) -> str:
+    gap = gaps(shown, hidden, "rr", "mine")
+    console = Console(file=io.StringIO(), width=160)
+    for part in command._listing(SMALL, QUICK, b"k" * 32, carded(shown), carded(hidden), gap):
+        console.print(part, soft_wrap=True)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_policy_that_was_fitted_to_what_is_shown_is_told() -> None:
+    shown = made_up(mine=[[2.9, 3, 3.1], [1, 1.01, 0.99]])
+    hidden = made_up(mine=[[1.1, 1, 0.9], [1, 1.02, 0.98]])
+    said = told(shown, hidden)
+    assert "Fitted to what is shown: x;" in said
+    assert "mine is on the Pareto front with shown variants." in said
+    assert "3.01 [2." in said
+    assert "Fitted" not in told(shown, shown)
+
+
+@pytest.fixture
+def tiny() -> WorkloadSet:
+    """One workload, two variants, one CPU."""
+    quick = replace(QUICK, variants=2, cpus=(1,))
+    crowd = {"tasks.hog.instance": [2, 3], "tasks.sleeper.instance": [2]}
+    own = tuple(each for each in SET.objectives_of(QUICK) if set(each.of) == {"crowd"})
+    return replace(SET, levels={"quick": quick}, workloads={"crowd": crowd}, objectives=own)
+
+
+def test_what_was_measured_is_kept(
+    tiny: WorkloadSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By policy: of what is there already, nothing runs."""
+    monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path / "cache")
+    ran: list[str] = []
+
+    def carry_out(runs: Sequence[Run], folder: Path) -> Path:
+        ran.extend(f"{run.policy} {run.label}" for run in runs)
+        perform(Plan(folder, tuple(runs), unchecked=True), "sim", with_metrics=True)
+        return folder
+
+    def measured(*policies: PolicyChoice) -> Measured:
+        place = tmp_path / str(len(ran))
+        return measuring.measure(tiny, b"key", tiny.levels["quick"], policies, place, carry_out)
+
+    first = measured(RR)
+    assert ran == ["rr crowd-0", "rr crowd-1"]
+    both = measured(RR, MLFQ)
+    assert ran[2:] == ["mlfq crowd-0", "mlfq crowd-1"]
+    assert _plain(both.values["rr"]) == _plain(first.values["rr"])
+    again = measured(MLFQ, RR)
+    assert len(ran) == 4
+    assert {name: _plain(own) for name, own in again.values.items()} == {
+        name: _plain(own) for name, own in both.values.items()
+    }
+    assert set(both.values["rr"]) == {"fairness", "starvation"}
+
+
+def _plain(
+    values: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
+) -> dict[str, list[float]]:
+    return {name: own.tolist() for name, own in values.items()}
+
+
+def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"1234")
+    with pytest.raises(WrongUsage, match="4 bytes can be guessed"):
+        command._key(tmp_path / "key")
