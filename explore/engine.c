@@ -205,6 +205,8 @@ struct law {
     void (*of_pick)(const run_queue_t *queue, const struct member *picked);
     void (*of_tick)(const run_queue_t *queue, const struct member *member,
                     enum tick_verdict verdict);
+    /* Where the policy serves its levels in another order than it says: a level's place in that. */
+    uint64_t (*place_of_level)(const scheduler_t *scheduler, uint64_t level);
     bool ranks; /* `rank` and `ticks` of members are counted */
     bool counts_ticks;
     /* What is assumed of the policy, so that states are one that differ in nothing else: all goes
@@ -250,15 +252,21 @@ static void levels_in(const run_queue_t *queue, uint64_t *levels)
     }
 }
 
+static bool serves_before(uint64_t one, uint64_t other)
+{
+    if (law.place_of_level)
+        return law.place_of_level(&machine.scheduler, one) <
+               law.place_of_level(&machine.scheduler, other);
+    return POLICY.level_order == LEVELS_LOWEST_FIRST ? one < other : one > other;
+}
+
 static void check_levels(const run_queue_t *queue, const struct member *picked,
                          const uint64_t *levels)
 {
     uint64_t level = levels[picked - machine.tasks];
     for (uint32_t i = 0; i < setup.tasks; i++) {
         const struct member *other = &machine.tasks[i];
-        bool better =
-            POLICY.level_order == LEVELS_LOWEST_FIRST ? levels[i] < level : levels[i] > level;
-        if (waits_in(other, queue) && better)
+        if (waits_in(other, queue) && serves_before(levels[i], level))
             watch_broken("pick() returned pid %d of level %" PRIu64
                          " while pid %d of level %" PRIu64 " waits in the queue",
                          picked->task.pid, level, other->task.pid, levels[i]);
@@ -854,6 +862,25 @@ static void do_begin(void)
 /* Words that lie so near to the time are times. */
 #define NEAR (1ull << 41)
 
+/* A task that the policy does not know has none of these words. */
+static void lessen_run_time(struct member *member)
+{
+    uint64_t *word;
+    uint64_t least = member->task.run_time;
+    for (uint32_t i = 0; member->known && (word = law.run_time_word(member, i)); i++)
+        least = *word < least ? *word : least;
+    for (uint32_t i = 0; member->known && (word = law.run_time_word(member, i)); i++)
+        *word -= least;
+    member->task.run_time -= least;
+}
+
+static bool relative = true;
+
+void machine_set_relative(bool wanted)
+{
+    relative = wanted;
+}
+
 /* What the law says is a matter of differences is made the least that it can be. */
 static void make_relative(void)
 {
@@ -861,16 +888,8 @@ static void make_relative(void)
     uint64_t later = period ? (machine.now - BEGIN_NS) / period * period : 0;
     if (later)
         image_shift(BEGIN_NS - NEAR, BEGIN_NS + NEAR, later);
-    for (uint32_t i = 0; law.run_time_word && i < setup.tasks; i++) {
-        struct member *member = &machine.tasks[i];
-        uint64_t *word;
-        uint64_t least = member->known ? member->task.run_time : 0;
-        for (uint32_t j = 0; least && (word = law.run_time_word(member, j)); j++)
-            least = *word < least ? *word : least;
-        for (uint32_t j = 0; least && (word = law.run_time_word(member, j)); j++)
-            *word -= least;
-        member->task.run_time -= least;
-    }
+    for (uint32_t i = 0; law.run_time_word && i < setup.tasks; i++)
+        lessen_run_time(&machine.tasks[i]);
 }
 
 /* What no policy reads, or this one does not, is made the same in all states. */
@@ -900,7 +919,8 @@ static void make_plain(void)
         task->picked_since = names(NAMED_PICKED_SINCE) ? task->picked_since : 0;
         task->selections = names(NAMED_SELECTIONS) ? task->selections : 0;
     }
-    make_relative();
+    if (relative)
+        make_relative();
 }
 
 /* The CPU whose task gives it up by the operation, or NO_CPU. */

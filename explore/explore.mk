@@ -11,7 +11,7 @@ EXPLORED_IN   := $B/explore/$(EXPLORED_NAME)
 LAW           := $(firstword $(wildcard $(EXPLORED:.c=.law.h) explore/laws/$(EXPLORED_NAME).h))
 EXPLORE_C     := $(filter-out -g,$(HOST_C)) -gline-tables-only
 EXPLORE_SAFE  := -fno-omit-frame-pointer -fstrict-flex-arrays=3 -fsanitize=address,undefined -fno-sanitize-recover=all
-EXPLORE_PARTS := $(addprefix $B/explore/,main.o search.o image.o watch.o)
+EXPLORE_PARTS := $(addprefix $B/explore/,main.o search.o walk.o image.o watch.o)
 
 .PHONY: explorer
 explorer: $(EXPLORED_IN)/schedlab-explore $(EXPLORED_IN)/policy.o

@@ -96,6 +96,8 @@ uint32_t machine_operations(operation_t *operations);
 void machine_do(operation_t operation);
 /* The operation on tasks that are elsewhere: task i of it at places[i]. */
 operation_t machine_translated(operation_t operation, const uint8_t *places);
+/* Whether times are moved back after each operation, as the law allows: at first they are. */
+void machine_set_relative(bool wanted);
 /* Takes all queued tasks out of the policy's hands, as a switch to another one does: each must come
  * once. The machine is of no use afterwards. */
 void machine_drain(void);

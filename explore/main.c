@@ -15,6 +15,10 @@
 #include "explore/image.h"
 #include "explore/machine.h"
 #include "explore/search.h"
+#include "explore/walk.h"
+
+#define WALKS       200
+#define WALK_LENGTH 100
 
 enum { EXIT_FAILED = 1, EXIT_WRONG_USAGE = 2 };
 
@@ -63,6 +67,8 @@ int main(int count, char **arguments)
         fputs("the machine is too large\n", stderr);
         return EXIT_FAILED;
     }
+    if (strcmp(arguments[10], "walking") == 0)
+        return walks_agree(WALKS, WALK_LENGTH) ? 0 : EXIT_FAILED;
     struct search_result result = search(&limits);
     printf("end %s depth %u states %" PRIu64 " transitions %" PRIu64 "\n", ends[result.end],
            result.depth, result.states, result.transitions);

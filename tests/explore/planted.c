@@ -24,6 +24,7 @@ enum mistake {
     MISTAKE_ENDED,     /* the task that ran last is looked at, though it may have ended */
     MISTAKE_ADOPTED,   /* a switch of policies is forgotten */
     MISTAKE_HOST,      /* the host's count is changed */
+    MISTAKE_CLOCK,     /* of the law: turns end by the time of day */
     MISTAKE_HELD,      /* a task that yields alone is held, and no alarm is set */
 };
 
@@ -121,6 +122,8 @@ POLICY_FUNCTION enum tick_verdict planted_tick(run_queue_t *queue, task_t *task)
         return TICK_KILL;
     if (planted_makes(queue, MISTAKE_HOST) && own->level == 1)
         queue->running++;
+    if (planted_makes(queue, MISTAKE_CLOCK))
+        return queue->now / queue->scheduler->tick_ns % 3 == 0 ? TICK_PREEMPT : TICK_CONTINUE;
     return own->ticks >= 2 ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

@@ -2,4 +2,13 @@
 
 #include "explore/laws/first_come.h"
 
-static const struct law law = {.of_pick = first_come_first_served, .ranks = true};
+static uint64_t planted_period(const scheduler_t *scheduler)
+{
+    return scheduler->tick_ns;
+}
+
+static const struct law law = {
+    .of_pick = first_come_first_served,
+    .ranks = true,
+    .period = planted_period,
+};

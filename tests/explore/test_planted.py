@@ -16,6 +16,7 @@ from schedlab.paths import ROOT
 
 SOURCE = ROOT / "tests" / "explore" / "planted.c"
 WORDS = ("tickets",)
+"""Time does not pass here, though one mistake looks at it."""
 
 FOUND = {
     "twice": (
@@ -90,13 +91,21 @@ def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -
     assert sound.states == explore("none", 6, workers=2).states
 
 
+@pytest.mark.parametrize(("mistake", "holds"), [("none", True), ("clock", False)])
+def test_a_law_that_times_may_be_moved_is_tried(mistake: str, holds: bool) -> None:
+    settings = f"mistake={mistakes()[mistake]}"
+    limits = Limits(tasks=3, memory_mib=64)
+    words = (*WORDS, "now")
+    assert explored.law_of_times_holds(SOURCE, words, "planted", settings, limits) is holds
+
+
 def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None:
     """Words in comments and a policy's own fields do not count; what a function of policy.h reads does."""
-    assert explored.words_of(SOURCE) == WORDS
+    assert explored.words_of(SOURCE) == ("now", *WORDS)
     assert explored.words_of(ROOT / "policies" / "rr.c") == ("slot",)
     changed = tmp_path / "planted.c"
     text = SOURCE.read_text().replace(
         "own->ticks++;", "own->ticks += run_time_now(queue, task) > 9;"
     )
     changed.write_text(text.replace("#include", "/* task->nice, queue->now */\n#include", 1))
-    assert explored.words_of(changed) == ("now", "run_time", "counted", "tickets")
+    assert explored.words_of(changed) == ("now", "run_time", "counted", *WORDS)

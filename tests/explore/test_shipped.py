@@ -18,10 +18,15 @@ QUICK = ("edf", "lottery")
 DEPTH = 5
 
 
-def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
+def built(policy: str) -> Path:
     source = Path("policies") / f"{policy}.c"
     build_once("explorer", EXPLORED=str(source))
-    return explored.run(ROOT / source, explored.words_of(ROOT / source), policy, tunables, limits)
+    return ROOT / source
+
+
+def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
+    source = built(policy)
+    return explored.run(source, explored.words_of(source), policy, tunables, limits)
 
 
 @pytest.mark.parametrize("slice_ticks", [1, 3])
@@ -32,6 +37,16 @@ def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
     assert found.states == {1: 1_067, 3: 7_647}[slice_ticks]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("preset", ["thesis", "passes"])
+def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:
+    """A fast lane comes before level 0; where tasks age by passes, their levels are not known."""
+    source = built("studies/study-priority")
+    limits = Limits(tasks=3, depth=6, memory_mib=256)
+    words = explored.words_of(source)
+    assert explored.run(source, words, f"priority:{preset}", "", limits).end == "depth"
+
+
 @pytest.mark.parametrize(
     "policy",
     [
@@ -40,7 +55,9 @@ def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
         if policy != "rr"
     ],
 )
-def test_no_short_sequence_breaks_a_rule(policy: str) -> None:
-    found = explore(policy, Limits(tasks=3, depth=DEPTH, memory_mib=64))
+def test_no_short_sequence_breaks_a_rule_and_times_may_be_moved(policy: str) -> None:
+    limits = Limits(tasks=3, depth=DEPTH, memory_mib=64)
+    found = explore(policy, limits)
     assert (found.end, found.depth) == ("depth", DEPTH)
     assert found.states > 100
+    assert explored.law_of_times_holds(built(policy), found.words, policy, limits=limits)

@@ -178,6 +178,13 @@ def run(
     return Explored(match[1], int(match[2]), int(match[3]), int(match[4]), _seconds(lines), words)
 
 
+def law_of_times_holds(
+    source: Path, words: tuple[str, ...], policy: str, tunables: str = "", limits: Limits = Limits()
+) -> bool:
+    """Returns whether a policy decides the same on 200 random walks if times are moved as its law allows."""
+    return _walk(source, words, policy, tunables, limits, "walking", lambda level: None)[0] == 0
+
+
 def workload_that_breaks(
     source: Path,
     words: tuple[str, ...],
