@@ -3,8 +3,8 @@
 /*
  * Round-robin: tasks stand in a line, and each has a turn of `slice` ticks.
  *
- * As it stands, a task keeps its CPU until it blocks or ends: first come, first served. Two hooks are
- * to change.
+ * As it stands, a task keeps its CPU until it blocks or ends: first come, first served. Two hooks
+ * are to change.
  */
 
 #include "policy.h"
