@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ class Options:
     gradescope: Path | None
     classroom: Path | None
     trust: bool
+    jobs: int
     as_json: bool
 
 
@@ -57,21 +59,32 @@ class Options:
     is_flag=True,
     help="Compile submissions outside of a sandbox: for those that you would compile yourself.",
 )
+@click.option(
+    "--jobs",
+    default=lambda: len(os.sched_getaffinity(0)),
+    show_default="the CPUs of this host",
+    type=click.IntRange(1, 1024),
+    help="Of a folder: submissions that are graded at a time.",
+)
 @json_option
 @as_object(Options)
 def grade(options: Options) -> None:
     """Grade a policy by the tests of a LAB, with the evidence for each point that is lost.
 
-    LAB is a folder, or the name of a lab that is ready (labs/). SUBMISSION is one C file. It is compiled in a
-    sandbox, by bubblewrap, and runs in a WebAssembly machine of its own: decisions are all that the simulator takes
-    from it. The same submission has the same verdict, on every machine and under any load. The exit status is 0 if no
-    point is lost, and 1 if some are. docs/grading.md says more.
+    LAB is a folder, or the name of a lab that is ready (labs/). SUBMISSION is one C file, or a folder of many: then a
+    page for the teacher is written, too. A submission is compiled in a sandbox, by bubblewrap, and runs in a
+    WebAssembly machine of its own: decisions are all that the simulator takes from it. The same submission has the
+    same verdict, on every machine and under any load. The exit status is 0 if no point is lost, and 1 if some are.
+    docs/grading.md says more.
     """
     from schedlab.grading.grading import grader
     from schedlab.grading.lab import find_lab
     from schedlab.grading.verdict import classroom, gradescope
 
     lab = find_lab(options.lab)
+    if options.submission.is_dir():
+        grade_class(lab, options)
+        return
     keep = _place(options, lab)
     with grader(lab, options.trust) as ready, messages().status("") as status:
 
@@ -88,6 +101,46 @@ def grade(options: Options) -> None:
     else:
         show(verdict, keep)
     if verdict.points < verdict.most:
+        raise SystemExit(1)
+
+
+def grade_class(lab: Lab, options: Options) -> None:
+    """Grades all submissions of a folder, prints a row for each, and writes the teacher's page. Ends with status 1
+    unless all have all points."""
+    from schedlab.files.placing import add_to_list, check_file
+    from schedlab.grading.many import PAGE, Graded, grade_all, page, submissions_in
+    from schedlab.grading.sandbox import need_sandbox
+    from schedlab.paths import new_runs_folder
+
+    if options.gradescope or options.classroom:
+        raise WrongUsage("--gradescope and --classroom are of one submission: name a file")
+    if not options.trust:
+        need_sandbox()
+    submissions = submissions_in(options.submission)
+    out = options.out or new_runs_folder("grade")
+    if (out / PAGE).exists():
+        check_file("--out", out / PAGE, ours=True)
+    done = 0
+
+    def told(graded: Graded) -> None:
+        nonlocal done
+        done += 1
+        messages().print(f"[{done}/{len(submissions)}] {graded.name}", soft_wrap=True)
+
+    found = grade_all(lab, options.submission, out, options.trust, options.jobs, told)
+    _write(out / PAGE, page(lab, found))
+    add_to_list(out / PAGE)
+    if options.as_json:
+        echo_json([{"name": each.name, "verdict": each.verdict, "why": each.why} for each in found])
+    else:
+        headings = [f">{test.name}" for test in lab.tests]
+        table = new_table(lab.title, "submission", ">points", *headings, "")
+        for each in found:
+            tests = [f"{each.points_of(test.name):g}" for test in lab.tests]
+            table.add_row(each.name, f"{each.points:g}", *tests, each.note)
+        print_whole(table)
+        tell(f"The teacher's page: {out / PAGE}")
+    if any(each.points < lab.points for each in found):
         raise SystemExit(1)
 
 

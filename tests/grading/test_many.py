@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""A class: each submission has its verdict, whatever becomes of the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from hostile_names import NAMES
+from schedlab.errors import WrongUsage
+from schedlab.grading import many, sandbox
+from schedlab.grading.lab import read
+from submissions import SOLUTION, instead, small_lab
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+HOSTILE = " ".join(NAMES)
+
+
+def test_a_folder_has_a_row_for_each_and_a_page(schedlab: Command, tmp_path: Path) -> None:
+    lab = small_lab(tmp_path / "small")
+    folder = tmp_path / "submissions"
+    (folder / "ben").mkdir(parents=True)
+    (folder / "anna.c").write_text(SOLUTION.read_text())
+    (folder / "ben" / "mine.c").write_text(instead("ticks >= slice", "ticks > slice"))
+    out = tmp_path / "graded"
+    trust = ["--trust"] if sandbox.lacking() else []
+    done = schedlab("grade", str(lab), str(folder), "--out", str(out), *trust)
+    assert done.returncode == 1, done.stderr
+    rows = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if ".c " in line}
+    assert rows == {"anna.c": "9", "ben/mine.c": "2"}
+    page = (out / "class.html").read_text()
+    assert "2 submissions; 5.50 of 9 points on the mean; 1 have all" in page
+    assert "right is b (4) at 1.000 ms" in page
+    assert (out / "ben" / "mine" / "small" / "trace.bin").is_file()
+
+
+def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = read(small_lab(tmp_path / "small"))
+    folder = tmp_path / "submissions"
+    folder.mkdir()
+    for name in ("a.c", "b.c"):
+        (folder / name).touch()
+    verdict = '{"points": 9, "most": 9, "refused": "", "tests": []}'
+
+    def stands_in(_module: str, *words: str) -> list[str]:
+        crash = words[2].endswith("a.c")
+        return ["sh", "-c", "kill -SEGV $$" if crash else f"echo '{verdict}'"]
+
+    monkeypatch.setattr(many, "module_command", stands_in)
+    told: list[many.Graded] = []
+    found = many.grade_all(lab, folder, tmp_path / "out", True, 2, told.append)
+    assert [(each.name, each.points) for each in found] == [("a.c", 0), ("b.c", 9)]
+    assert "broke down (status -11)" in found[0].note
+    assert len(told) == 2
+
+
+def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> None:
+    lab = read(small_lab(tmp_path / "small"))
+    test = {
+        "name": "small",
+        "points": 0,
+        "expectations": [{"expected": "order", "points": 0, "most": 8, "why": HOSTILE}],
+    }
+    verdict = {"points": 0, "most": 9, "refused": "", "tests": [test]}
+    page = many.page(lab, [many.Graded(HOSTILE, verdict)])
+    assert "<script" not in page
+    assert "\x1b" not in page
+
+
+def test_a_folder_without_submissions_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="no C file"):
+        many.submissions_in(tmp_path)
