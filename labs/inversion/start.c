@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Priorities with inheritance: while a more urgent task waits for a lock that this one has, this
+ * one is served as that task would be. So no task between them holds up both.
+ */
+
+#include "policy.h"
+#include "task_list.h"
+
+struct lend_queue {
+    struct task_list line; /* in the order in which they came */
+};
+
+/* To do: the priority by which the task is served. */
+POLICY_FUNCTION int64_t served(const task_t *task)
+{
+    return task->priority;
+}
+
+POLICY_FUNCTION void lend_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    task_list_t *line = &STATE_OF(queue, struct lend_queue)->line;
+    task_list_insert_before(line, task, reason == ENQUEUE_PREEMPTED ? line->first : NULL);
+}
+
+POLICY_FUNCTION void lend_dequeue(run_queue_t *queue, task_t *task)
+{
+    task_list_remove(&STATE_OF(queue, struct lend_queue)->line, task);
+}
+
+POLICY_FUNCTION task_t *most_urgent(run_queue_t *queue)
+{
+    task_t *best = STATE_OF(queue, struct lend_queue)->line.first;
+    for (task_t *task = best; task && LOOP_GUARD; task = task->next) {
+        if (served(task) < served(best))
+            best = task;
+    }
+    return best;
+}
+
+POLICY_FUNCTION task_t *lend_pick(run_queue_t *queue, uint32_t cpu)
+{
+    task_t *task = most_urgent(queue);
+    (void)cpu;
+    if (task)
+        task_list_remove(&STATE_OF(queue, struct lend_queue)->line, task);
+    return task;
+}
+
+/* Tasks that are equally urgent take turns of a tick. */
+POLICY_FUNCTION enum tick_verdict lend_tick(run_queue_t *queue, task_t *task)
+{
+    task_t *next = most_urgent(queue);
+    return next && served(next) <= served(task) ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION bool lend_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
+{
+    (void)queue;
+    return served(task) < served(running);
+}
+
+/* To do: scheduler_init() and waiters_changed(). */
+
+POLICY_FUNCTION uint64_t lend_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)scheduler;
+    (void)task;
+    return 1;
+}
+
+POLICY_DEFINITION policy_lend = {
+    .name = "lend",
+    .meaning = "the most urgent task first; those that wait lend their urgency",
+    .source = "Sha, Rajkumar and Lehoczky 1990",
+    .order = "The task that is served by the lowest number goes first.",
+    .enqueue = lend_enqueue,
+    .dequeue = lend_dequeue,
+    .pick = lend_pick,
+    .tick = lend_tick,
+    .preempts = lend_preempts,
+    .time_slice = lend_time_slice,
+};
