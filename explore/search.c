@@ -24,6 +24,7 @@
 #define FEW          512 /* states for which one worker is enough */
 #define DRAWS_MOST   2   /* in one operation, of which each value is tried */
 #define NO_KEY       UINT64_MAX
+#define LEAST_FREE   (1 << 20) /* bytes, so that what follows one state has room */
 
 enum worker_end { WORKER_DONE, WORKER_TIME = 3, WORKER_MEMORY };
 
@@ -82,7 +83,7 @@ static key_type *keys;       /* by a state's number */
 static struct item *items;   /* the level that is gone on from */
 static uint64_t level_begin; /* number of its first state */
 static uint64_t level_count;
-static uint64_t part_bytes; /* of each worker's found states */
+static uint64_t part_bytes; /* of all workers' found states, and at most of one's */
 static struct timespec begun;
 static bool drain_broke; /* after the last operation, when all tasks were taken out */
 
@@ -134,10 +135,12 @@ static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
 
 /* ---- a worker ---- */
 
-static bool is_full(const struct worker *self)
+static bool is_full(void)
 {
-    return atomic_load(&self->used) + sizeof(struct found) + IMAGE_BYTES_MOST > part_bytes ||
-           atomic_load(&shared->states) > entry_count / 4 * 3;
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < limits.workers; i++)
+        used += atomic_load(&shared->workers[i].used) + LEAST_FREE;
+    return used > part_bytes || atomic_load(&shared->states) > entry_count / 4 * 3;
 }
 
 static uint64_t bytes_of(const struct found *found)
@@ -217,7 +220,7 @@ static _Noreturn void work(struct worker *self)
         for (uint64_t i = begin; i < begin + CHUNK && i < level_count; i++) {
             if (key_of(level_begin + i, 0, 0) > atomic_load(&shared->broken))
                 _exit(WORKER_DONE);
-            if (is_full(self))
+            if (is_full())
                 _exit(WORKER_MEMORY);
             if (i % 16 == 0 && seconds() > limits.seconds)
                 _exit(WORKER_TIME);
@@ -355,7 +358,7 @@ static bool reserve(void)
     entries = share(entry_count * sizeof(*entries));
     keys = share(states * sizeof(*keys));
     uint64_t rest = limits.bytes - entry_count * sizeof(*entries) - states * sizeof(*keys);
-    part_bytes = rest / 2 / limits.workers / 4096 * 4096;
+    part_bytes = rest / 2 / 4096 * 4096;
     return shared && entries && keys;
 }
 

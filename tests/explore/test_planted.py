@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from schedlab.errors import RuleBroken
+from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines import explored
 from schedlab.machines.explored import Limits
 from schedlab.paths import ROOT
@@ -109,3 +109,13 @@ def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None
     )
     changed.write_text(text.replace("#include", "/* task->nice, queue->now */\n#include", 1))
     assert explored.words_of(changed) == ("now", "run_time", "counted", *WORDS)
+
+
+@pytest.mark.parametrize("name", ["a b/mine.c", "no.c", "Mine.c", "empty.c"])
+def test_a_file_that_is_no_policy_is_refused(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    if name != "no.c":
+        file.write_text("" if name == "empty.c" else SOURCE.read_text())
+    with pytest.raises(WrongUsage):
+        explored.named(file)

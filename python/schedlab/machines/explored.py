@@ -39,6 +39,7 @@ _ATTRIBUTES = (
 )
 _OF_TIME = {"run_time_now": ("now", "run_time", "counted")}
 """What functions of policy.h read."""
+_FILE = re.compile(r"[\w./-]*/[a-z][a-z0-9_-]*\.c|[a-z][a-z0-9_-]*\.c", re.ASCII)
 _BEYOND = {("placement.h", "now")}
 """What is read only with more queues than are explored: from 16 on, to balance at some ticks alone."""
 _MISSING = re.compile(
@@ -95,6 +96,11 @@ def named(source: Path) -> str:
     """Returns the name of the policy that a file of its own defines. Raises WrongUsage."""
     if not source.is_file():
         raise WrongUsage(f"there is no file {source}")
+    if not _FILE.fullmatch(os.path.relpath(source.resolve(), ROOT)):
+        raise WrongUsage(
+            f"{source}: make takes no such name; copy the file to a folder whose name has letters, digits,"
+            " - and _ alone, as a file such as mine.c"
+        )
     match = re.search(r'\.name = "([^"]+)"', source.read_text(errors="replace"))
     if not match:
         raise WrongUsage(f"{source}: it defines no policy: POLICY_DEFINITION with a .name")
