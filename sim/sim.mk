@@ -16,8 +16,8 @@ SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
 SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
-# One set of objects is for tests and for the fuzzers, which count where they come.
-SIMULATOR_TRIED    := $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link
+# One set of objects is for tests and for the fuzzers, which count where they come. What a sanitizer tells has lines.
+SIMULATOR_TRIED    := $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer-no-link -gline-tables-only
 SIMULATOR_TESTS    := $(patsubst tests/sim/%.c,$B/sim-tests/%,$(wildcard tests/sim/*_test.c))
 
 SIMULATOR_FUZZ     := $(patsubst tests/sim/%.c,$B/sim-fuzz/%,$(wildcard tests/sim/fuzz_*.c))

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -524,6 +526,15 @@ def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_pa
     again = schedlab("report", *arguments)
     assert again.returncode == 0, "a report is replaced, and is no run"
     assert again.stdout == done.stdout
+
+
+def test_a_process_that_only_draws_imports_little() -> None:
+    """Two of them begin with each report of many charts."""
+    seen = (
+        "import sys; import schedlab.report.drawing; print({'altair', 'polars'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_where_there_is_no_terminal_progress_is_told_in_lines(

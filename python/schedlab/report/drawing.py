@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Specifications of charts as pictures: as wide as they are, or as is wanted."""
+"""Specifications of charts as pictures: as wide as they are, or as is wanted.
+
+A process that only draws imports no more than this, which takes it a tenth of the time that all of a report does.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from schedlab.report.charts.theme import WIDTH
-from schedlab.report.specifications import VEGA_LITE
-
+WIDTH = 720
+"""The width of a chart's view on paper, in pixels. A page makes it fit its place
+(templates/charts.js)."""
+SMALL, SMALL_WIDTH = "-small", 420
+"""What ends the name of a picture that stands for a page, and how wide it is, in pixels."""
+_PNG_SCALE = 2.0
+_RELEASE = re.compile(r"/v(\d+\.\d+)[.\d]*\.json$")
+"""Of Vega-Lite, in the address of the schema that Altair writes for, as vl-convert names it: 6.4."""
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
@@ -17,7 +26,22 @@ def svg(specification: Mapping[str, Any]) -> str:
     """Returns the picture as SVG."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(dict(specification), vl_version=VEGA_LITE))
+    release = _RELEASE.search(specification["$schema"])
+    assert release, "Altair says for which release it writes"
+    return str(vl_convert.vegalite_to_svg(dict(specification), vl_version=release[1]))
+
+
+def draw(work: tuple[Mapping[str, Any], str, bool]) -> None:
+    """Draws one specification into STEM.svg and STEM.png; where a small one is wanted, into STEM-small.svg, too."""
+    import vl_convert
+
+    specification, stem, small = work
+    picture = svg(specification)
+    Path(f"{stem}.svg").write_text(picture)
+    Path(f"{stem}.png").write_bytes(vl_convert.svg_to_png(picture, scale=_PNG_SCALE))
+    if small:
+        bare = {**specification, "background": None}
+        Path(f"{stem}{SMALL}.svg").write_text(narrowed(bare, SMALL_WIDTH))
 
 
 def narrowed(specification: Mapping[str, Any], wanted: float) -> str:
@@ -30,7 +54,7 @@ def narrowed(specification: Mapping[str, Any], wanted: float) -> str:
 
 def _with_legends_for(part: Any, width: float) -> Any:
     """Returns the specification with as many names side by side in its legends as there is room for: they are
-    written for plots of theme.WIDTH, and a wide legend would leave narrow ones no room."""
+    written for plots of WIDTH, and a wide legend would leave narrow ones no room."""
     if isinstance(part, list):
         return [_with_legends_for(each, width) for each in part]
     if not isinstance(part, dict):

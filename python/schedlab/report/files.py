@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedlab.display.names import write_csv
 from schedlab.host.workers import worker_pool
@@ -25,9 +25,6 @@ DATA = ("csv", "parquet")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _WORTH_A_POOL = 12
 """Charts from which on a second process, which takes a second to begin, pays."""
-_PNG_SCALE = 2.0
-SMALL, SMALL_WIDTH = "-small", 420
-"""What ends the name of a picture that stands for a page, and how wide it is, in pixels."""
 
 Advance = Callable[[str], None]
 """Is told of each file's name when it is there."""
@@ -92,18 +89,5 @@ def _pictures(
     work = [(for_paper(chart), str(folder / chart.name), chart.name in small) for chart in charts]
     workers = min(host_processors(), len(charts))
     if len(charts) < _WORTH_A_POOL or workers < 2:
-        return map(draw, work)
-    return stack.enter_context(worker_pool(workers)).map(draw, work)
-
-
-def draw(work: tuple[Mapping[str, Any], str, bool]) -> None:
-    """Draws one specification into STEM.svg and STEM.png; where a small one is wanted, into STEM-small.svg, too."""
-    import vl_convert
-
-    specification, stem, small = work
-    svg = drawing.svg(specification)
-    Path(f"{stem}.svg").write_text(svg)
-    Path(f"{stem}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_PNG_SCALE))
-    if small:
-        bare = {**specification, "background": None}
-        Path(f"{stem}{SMALL}.svg").write_text(drawing.narrowed(bare, SMALL_WIDTH))
+        return map(drawing.draw, work)
+    return stack.enter_context(worker_pool(workers)).map(drawing.draw, work)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from schedlab.display.names import json_in_script, slug
 from schedlab.files.whole import written
 from schedlab.paths import in_caches
-from schedlab.report import files, layout, markup, playing, trials
+from schedlab.report import drawing, files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
@@ -152,7 +152,7 @@ class _PageWriter:
 
     def small(self, page: Page) -> str:
         """Returns the address of the picture that stands for a page."""
-        return f"{files.FOLDER}/{page.picture}{files.SMALL}.svg"
+        return f"{files.FOLDER}/{page.picture}{drawing.SMALL}.svg"
 
     def described(self, page: Page) -> str:
         """Returns what that picture shows."""

@@ -18,7 +18,7 @@ from schedlab.files.formats import check_format
 from schedlab.files.kept import Field, flag, list_of, read_object, text
 from schedlab.files.whole import file_hash
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report import files
+from schedlab.report import drawing
 from schedlab.report.artifact import FIGURES, FORMAT, LISTING, Figure, as_csv, blocks_of
 from schedlab.report.model import Chart
 from schedlab.report.specifications import for_paper
@@ -109,7 +109,7 @@ def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[Held
     for name, block in found.items():
         (out / f"{name}.csv").write_bytes(as_csv(block))
         if isinstance(block, Chart):
-            files.draw((for_paper(block), str(out / name), False))
+            drawing.draw((for_paper(block), str(out / name), False))
     return [_held(artifact, each, out) for each in artifact.figures]
 
 

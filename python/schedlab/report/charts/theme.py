@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.report.drawing import WIDTH as WIDTH
 from schedlab.toolchain.policies import known_policies
 
 Spec = dict[str, Any]
@@ -24,9 +25,6 @@ FONT = "system-ui, 'Segoe UI', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 TEXT_SIZE = 12
 SMALL_TEXT_SIZE = 11
 """The smallest there is."""
-WIDTH = 720
-"""The width of a chart's view on paper, in pixels. A page makes it fit its place
-(templates/charts.js)."""
 
 IDEAL = "schedlab-ideal"
 """Style: the line of what should be."""
