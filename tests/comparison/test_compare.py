@@ -174,6 +174,15 @@ def test_tails_are_compared_where_they_are_asked_for(tmp_path: Path) -> None:
     assert words in told(few)
 
 
+def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
+    """The first tenth, of 20 jobs two, came to an empty machine."""
+    first, second = ([MS, MS, *([(5 + more) * MS] * 18)] for more in (0, 1))
+    before = seeds(tmp_path / "a", [10.0] * 3, responses=first)
+    after = seeds(tmp_path / "b", [10.0] * 3, policy="mlfq", responses=second)
+    found = row(only(compared(before, after, "steady-response")), "steady-response").found
+    assert (found.before.mean, found.after.mean) == (5 * MS, 6 * MS)
+
+
 def two_that_differ(folder: Path) -> tuple[Path, Path]:
     """In turnaround, and in three other metrics as chance has it."""
     for seed, (first, second) in enumerate([(10.0, 11.0), (20.0, 21.5), (30.0, 32.0)]):

@@ -221,6 +221,7 @@ def _processes(responses: Sequence[int], groups: Sequence[str], wakeups: int) ->
             "role": ["workload"] * count,
             "response_ns": pl.Series(responses, dtype=pl.Int64),
             "running_ns": [20 * MS] * count,
+            "fork_ns": [0] * count,
             "exit_ns": [90 * MS] * count,
             "wakeups": [wakeups] * count,
         }

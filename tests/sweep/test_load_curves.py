@@ -113,6 +113,25 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     )
     assert group.returncode == 2
     assert "none has processes of the group none" in group.stderr
+    again = ("sweep", "--from", str(out), "--load", "0.3", "--chart", str(tmp_path / "again.svg"))
+    shown = schedlab(*again)
+    assert shown.returncode == 0, shown.stderr
+    assert [line.split()[:2] for line in shown.stdout.splitlines() if "±" in line] == [
+        ["0.3", "mlfq"],
+        ["0.3", "rr"],
+    ]
+    picture = (tmp_path / "again-turnaround-mean.svg").read_text()
+    assert "processor sharing" in picture, "the data set keeps what theory needs"
+    assert (schedlab(*again[:3], "--load", "0.9")).returncode == 2
+
+
+def test_a_file_of_a_sweep_is_run_at_loads(schedlab: Command, tmp_path: Path) -> None:
+    file = ROOT / "workloads" / "files" / "open" / "exponential.json"
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(f"workloads: {file}\npolicies: [rr, mlfq]\nseeds: 1..3\n")
+    dry = schedlab("sweep", str(sweep), "--load", "0.3,0.6", "--dry-run", "--json")
+    assert json.loads(dry.stdout)["runs"] == 12
+    assert "with_load" in json.loads(dry.stdout)["dimensions"]
 
 
 def test_curves_need_a_workload_with_arrivals(schedlab: Command) -> None:
@@ -123,3 +142,11 @@ def test_curves_need_a_workload_with_arrivals(schedlab: Command) -> None:
     done = schedlab("sweep", *words)
     assert done.returncode == 2
     assert "expected no load, or a task with gaps between its arrivals" in done.stderr
+
+
+def test_a_ready_workload_goes_by_its_name(schedlab: Command) -> None:
+    """As in `run`: on the simulator, a program of that name is the file."""
+    dry = schedlab("sweep", "--workload", "mixed", "--policy", "rr", "--dry-run")
+    assert "workloads/files/mixed.json" in dry.stdout
+    wrong = schedlab("sweep", "--workload", "no-such", "--policy", "rr", "--dry-run")
+    assert (wrong.returncode, "`./schedlab workloads` lists them" in wrong.stderr) == (2, True)

@@ -383,7 +383,7 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
         ("workloads: {file: MIXED, with: {tasks.cpu.instance: -1}}\npolicies: rr", "instance: -1"),
         ("workloads: {file: MIXED, command: x}\npolicies: rr", "expected one of file, experiment"),
         ("workloads: {with: {a: 1}}\npolicies: rr", "expected one of file, experiment, command"),
-        ("workloads: cpu-bound -n 3\npolicies: rr", "expected a workload file, since it is to run on"),
+        ("workloads: cpu-bound -n 3\npolicies: rr", "lists them), since it is to run on sim; programs run on"),
         ("workloads: {experiment: s5-linux-hackbench}\npolicies: rr\nmachines: spike",
          "s5-linux-hackbench runs on linux alone (machines: [linux])"),
         ("workloads: {experiment: s4-mixed-5}\npolicies: rr\nmachines: spike",

@@ -171,8 +171,7 @@ def sweep(**options: Any) -> None:
     a cluster. What is finished is not run again: the same command, with the same --out, goes on
     where it was ended. docs/sweeps.md has all of it.
     """
-    from schedlab.sweep import best, command
-    from schedlab.sweep.options import nodes
+    from schedlab.sweep import best
 
     request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
     objectives = best.objectives_of(request.metrics)
@@ -183,15 +182,30 @@ def sweep(**options: Any) -> None:
     if request.source:
         check_source(request, request.source, any(options.values()), objectives)
         show_found(request, request.source, objectives, effect)
+        if request.load:
+            show_load(request, request.source, None)
         return
     check_cluster(request)
+    run_and_show(request, options, objectives, effect)
+
+
+def run_and_show(
+    request: Request,
+    options: dict[str, Any],
+    objectives: list[Objective],
+    effect: Objective | None,
+) -> None:
+    """Runs what is not there yet, and shows what was asked for."""
+    from schedlab.sweep import command
+    from schedlab.sweep.options import nodes
+
     said = {name: options.pop(name) for name in SAID}
     name = f"sweep-{request.file.stem if request.file else 'options'}"
     folder = (request.out or new_runs_folder(name)).absolute()
     if request.search:
         search_for(request, nodes(**said, simple=options), folder, objectives)
         return
-    wanted = command.plan(request.file, nodes(**said, simple=options))
+    wanted = command.plan(request.file, nodes(**said, simple=options), loads_of(request))
     if request.dry_run:
         show_plan(wanted, request.as_json)
         return
@@ -205,6 +219,13 @@ def sweep(**options: Any) -> None:
         show(done, request.as_json)
     if done.failed:
         raise SystemExit(1)
+
+
+def loads_of(request: Request) -> str | None:
+    """The loads that were asked for."""
+    from schedlab.sweep import load_curves
+
+    return load_curves.loads_of(request.load) if request.load else None
 
 
 def check_pictures(request: Request, objectives: list[Objective]) -> None:
@@ -245,6 +266,8 @@ def search_for(
     from schedlab.sweep.proposing import budget_of, grid_size
 
     assert request.search
+    if request.load:
+        raise WrongUsage("--search: it is for one load; name it by --with load=0.8")
     wanted = search.wanted(request.file, said, objectives, budget_of(request.search))
     if request.dry_run:
         setups, seeds = wanted.search().setups, len(wanted.description.seeds)
@@ -268,27 +291,26 @@ def search_for(
 
 
 def with_load(request: Request, options: dict[str, Any]) -> None:
-    """Adds to what is run that it is run at these loads."""
+    """Adds to what is run how often it is, if nothing says it."""
     from schedlab.sweep import load_curves
 
     if not request.load:
         raise WrongUsage(f"--group {request.group}: of which curves? Add --load 0.1-0.95")
-    if request.file or request.source:
-        raise WrongUsage(
-            "--load: name the workload by --workload FILE.json, and the policies by --policy"
-        )
-    change = f"{load_curves.LOAD}={load_curves.loads_of(request.load)}"
-    options["changes"] = (*options["changes"], change)
-    options["seeds"] = options["seeds"] or load_curves.SEEDS
-    options["limit"] = options["limit"] or load_curves.LIMIT
+    load_curves.loads_of(request.load)
+    if not (request.source or request.file):
+        options["seeds"] = options["seeds"] or load_curves.SEEDS
 
 
-def show_load(request: Request, folder: Path, wanted: SweepPlan) -> None:
-    """Prints the curves as tables, and draws them: into the data set's folder if no place was named."""
+def show_load(request: Request, folder: Path, wanted: SweepPlan | None) -> None:
+    """Prints the curves as tables, and draws them: into the data set's folder if no place was named. `wanted`: what
+    was run now; None: the folder says."""
     from schedlab.sweep import load_curves
 
+    assert request.load
     place = request.chart or folder / "load.svg"
-    scenes = list(load_curves.scenes(folder, request.group, wanted.points))
+    jobs = load_curves.jobs_of(wanted.points) if wanted else load_curves.jobs_kept(folder)
+    loads = None if wanted else load_curves.loads_of(request.load)
+    scenes = list(load_curves.scenes(folder, request.group, jobs, loads))
     for number, scene in enumerate(scenes):
         if not request.as_json:
             results().print(load_curves.table(scene))
@@ -301,9 +323,10 @@ def check_source(request: Request, source: Path, runs: bool, objectives: list[Ob
     doing = (request.file, request.out, request.scheduler, request.certificate, request.workers)
     if runs or any(doing):
         raise WrongUsage(f"--from {source}: nothing is run then; leave out what says how")
-    if not (objectives or request.effects):
+    if not (objectives or request.effects or request.load):
         raise WrongUsage(
-            f"--from {source}: by what? Add --best METRIC, such as --best turnaround, or --effects METRIC"
+            f"--from {source}: by what? Add --best METRIC, such as --best turnaround, --effects METRIC or"
+            " --load LOADS"
         )
 
 

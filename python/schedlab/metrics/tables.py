@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from schedlab.metrics.model import Metrics
+from schedlab.metrics.steady import steady
 from schedlab.metrics.tails import tails
 
 Row = dict[str, Any]
@@ -211,6 +212,32 @@ _DEADLINES: tuple[str, list[tuple[str, Format]]] = (
 """Shown where a run has jobs."""
 
 
+def _within(column: str, show: Callable[[float | None], str]) -> Format:
+    """A mean with half its interval, by batch means."""
+    ends = "_ns" if column.endswith("_ns") else ""
+    error = f"{column.removesuffix(ends).removesuffix('_mean')}_error{ends}"
+    return lambda row: (
+        _NOTHING if row[error] is None else f"{show(row[column])} ± {show(row[error])}"
+    )
+
+
+_STEADY: tuple[str, list[tuple[str, Format]]] = (
+    "after the warm-up",
+    [
+        ("processes", _count("steady_jobs")),
+        ("turnaround, mean", _within("steady_turnaround_mean_ns", duration)),
+        ("slowdown, mean", _within("steady_slowdown_mean", three_digits)),
+        ("response, mean", _within("steady_response_mean_ns", duration)),
+    ],
+)
+"""Shown where a run has jobs enough for batch means."""
+
+
+def _steady(metrics: Metrics) -> Row:
+    """What comes of the workload's processes without those that came first."""
+    return steady(metrics.processes.filter(pl.col("role") == "workload"))
+
+
 def _tails(metrics: Metrics) -> Row:
     """High quantiles of the workload's processes, by their columns; None where none has such a value."""
     found = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
@@ -219,9 +246,13 @@ def _tails(metrics: Metrics) -> Row:
 
 def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
     table = _table("Workload", "metric", (heading for heading, _ in runs), narrow)
-    rows = [{**metrics.summary.row(0, named=True), **_tails(metrics)} for _, metrics in runs]
+    rows = [
+        {**metrics.summary.row(0, named=True), **_tails(metrics), **_steady(metrics)}
+        for _, metrics in runs
+    ]
+    several = any(row["steady_turnaround_error_ns"] is not None for row in rows)
     deadlines = [_DEADLINES] if any(row["jobs"] for row in rows) else []
-    for metric, lines in (*_WORKLOAD, *deadlines):
+    for metric, lines in (*_WORKLOAD, *([_STEADY] if several else []), *deadlines):
         told = [each for each in lines if not _is_untold(metric, each, rows)]
         _add_section(table, metric, told, rows, narrow)
     table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None

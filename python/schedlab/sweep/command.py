@@ -54,9 +54,14 @@ class Done:
     failed: int
 
 
-def plan(path: Path | None, options: Mapping[str, Node]) -> SweepPlan:
-    """Raises WrongUsage for whatever cannot be, before anything is written."""
+def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = None) -> SweepPlan:
+    """`loads`: at which all workload files are run. Raises WrongUsage for whatever cannot be, before anything is
+    written."""
     description = reading.read(path, options, read_catalogue())
+    if loads:
+        from schedlab.sweep.load_curves import with_loads
+
+        description = with_loads(description, loads)
     source = path.read_bytes().decode() if path else ""
     found = SweepPlan(description.title, tuple(expanding.expand(description)), source)
     _ = found.dimensions  # raises, if columns would have the same name

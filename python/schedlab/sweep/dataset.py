@@ -347,6 +347,11 @@ def read_statuses(folder: Path) -> dict[str, str]:
     return found
 
 
+def runs_columns(folder: Path) -> list[str]:
+    """Names of the columns of its runs."""
+    return [column.name for column in runs_table(read_manifest(folder)["dimensions"])]
+
+
 def read_table(folder: Path, table: str) -> pl.DataFrame:
     """Returns all parts of it, sorted by key: the same whichever worker did the runs, in whatever order."""
     manifest = read_manifest(folder)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,13 @@ from schedlab.files.placing import check_file
 from schedlab.metrics.tables import three_digits
 from schedlab.queueing import means
 from schedlab.report.model import Chart
-from schedlab.sweep import dataset
+from schedlab.sweep import dataset, ranges
+from schedlab.sweep.description import Description
 from schedlab.sweep.expanding import Point
+from schedlab.sweep.origin import MADE_OF
 from schedlab.sweep.plan import change_column
+from schedlab.units import parse_time
+from schedlab.workload import workload_files
 from schedlab.workload.distributions import Constant, Distribution, Exponential
 from schedlab.workload.model import Step, Task, WorkloadFile, everything
 from schedlab.workload.times import Time
@@ -92,8 +96,57 @@ class Scene:
     """load, series, and the columns of SHOWN of which something is known."""
 
 
-def scenes(folder: Path, group: str | None, points: Iterable[Point]) -> Iterator[Scene]:
-    """Those of a data set; `points`: what was run, from which theory takes the jobs."""
+@dataclass(frozen=True)
+class Jobs:
+    """What was run, from which theory takes the jobs."""
+
+    workload: str
+    cpus: int
+    tick_ns: int
+    file: WorkloadFile
+
+
+def jobs_of(points: Iterable[Point]) -> list[Jobs]:
+    """Those of a sweep that was run now."""
+    return [
+        Jobs(run.workload, run.cpus, run.tick_ns, run.file)
+        for run in (point.run for point in points)
+        if run.file and run.file.load
+    ]
+
+
+def jobs_kept(folder: Path) -> list[Jobs]:
+    """Those of a data set, by the files that it keeps."""
+    found = []
+    for facts in dataset.read_manifest(folder).get(MADE_OF, {}).values():
+        place = folder / dataset.FILES / f"{facts.get('workload_sha256')}.json"
+        if place.is_file():
+            file = workload_files.read(place, list(facts.get("changes", {}).items()))
+            found.append(Jobs(facts["workload"], facts["cpus"], facts["tick_ns"], file))
+    return found
+
+
+def with_loads(description: Description, loads: str) -> Description:
+    """The same with each of its workload files at these loads. Raises WrongUsage."""
+    strange = [each.name for each in description.workloads if each.kind != "file"]
+    if strange:
+        raise WrongUsage(f"--load: {strange[0]} is no workload file, of which jobs arrive")
+    values = ranges.Listed(tuple(float(each) for each in loads.split(",")))
+    return replace(
+        description,
+        workloads=tuple(
+            replace(each, changes={**each.changes, LOAD: values}) for each in description.workloads
+        ),
+        limit_ns=parse_time(LIMIT) if description.limit_ns is None else description.limit_ns,
+    )
+
+
+def scenes(
+    folder: Path, group: str | None, jobs: Iterable[Jobs], loads: str | None = None
+) -> Iterator[Scene]:
+    """Those of a data set. `loads`: of these alone. Raises WrongUsage if there is nothing."""
+    if COLUMN not in dataset.runs_columns(folder):
+        raise WrongUsage(f"{folder}: it was not swept by --load")
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
     if group is not None:
         of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
@@ -104,12 +157,14 @@ def scenes(folder: Path, group: str | None, points: Iterable[Point]) -> Iterator
     known = runs.filter(pl.col(COLUMN).is_not_null()).with_columns(
         setup=setup, load=pl.col(COLUMN).cast(pl.Float64)
     )
+    if loads is not None:
+        known = known.filter(pl.col("load").is_in([float(each) for each in loads.split(",")]))
     if known.is_empty():
         raise WrongUsage(
             f"{folder}: no run of it with a load succeeded"
             + (f", or none has processes of the group {group}" if group else "")
         )
-    files = [point.run for point in points if point.run.file and point.run.file.load]
+    files = [each for each in jobs if each.file.load]
     for scene, part in (
         known.sort(*_SCENE).partition_by(*_SCENE, as_dict=True, maintain_order=True).items()
     ):
@@ -123,12 +178,9 @@ def scenes(folder: Path, group: str | None, points: Iterable[Point]) -> Iterator
         of_group = f", group {group}" if group else ""
         cpus = f"{told['cpus']} CPU{'s' if told['cpus'] > 1 else ''}"
         title = f"{told['workload']} on {told['machine']}, {cpus}{of_group}"
-        seen = {run.file.load: run for run in own if run.file}
+        seen = {run.file.load: run for run in own}
         rows = [
-            row
-            for run in seen.values()
-            if run.file
-            for row in theory(run.file, group, run.tick_ns, run.cpus)
+            row for run in seen.values() for row in theory(run.file, group, run.tick_ns, run.cpus)
         ]
         yield Scene(
             title,

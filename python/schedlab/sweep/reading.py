@@ -29,6 +29,7 @@ from schedlab.toolchain.policies import (
     unknown_tunable,
 )
 from schedlab.units import format_time, parse_counts, parse_time
+from schedlab.workload.palette import palette
 from schedlab.workload.values import by_key, whole, wrong
 from schedlab.workload.workload_files import is_workload_file
 
@@ -210,7 +211,7 @@ class _Reader:
 
     def named_workload(self, node: Node, machines: tuple[str, ...]) -> WorkloadEntry:
         text = text_of(node, _WORKLOAD)
-        if is_workload_file(text):
+        if is_workload_file(text) or (SIMULATOR in machines and text in palette()):
             return self.workload_of("file", node, machines, None)
         kind = "experiment" if text in _EXPERIMENTS else "command"
         return self.workload_of(kind, node, machines, None)
@@ -222,7 +223,8 @@ class _Reader:
         if kind != "file" and changes is not None:
             raise JsonError(changes.line, f"{changes.path}: only files have values to change")
         if kind == "file":
-            place = Path(self.folder, text)
+            ready = None if is_workload_file(text) else palette().get(text)
+            place = ready.file if ready else Path(self.folder, text)
             values = {key: ranges.scalars(each) for key, each in paths_of(changes)}
             for key, each in paths_of(changes):
                 check_grid(each, values[key])
@@ -230,7 +232,8 @@ class _Reader:
         if SIMULATOR in machines:
             raise wrong(
                 node,
-                f"a workload file, since it is to run on {SIMULATOR}; programs run on"
+                f"a workload file, or a ready one by its name (`./schedlab workloads` lists them), since it is"
+                f" to run on {SIMULATOR}; programs run on"
                 f" {' and '.join(KERNEL_MACHINES)} (machines: [spike])",
             )
         if kind == "experiment" and text not in _EXPERIMENTS:
