@@ -10,6 +10,7 @@ import { dress, marked, swatch } from "../swatch.js";
 import { Blame } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
 
+const NOTEWORTHY = 0.001; // a scheduler takes its time until it runs what waits
 const GAP_MS = 1000; // between two questions
 const PARTS_SEEN = 8;
 const WAITS_SEEN = 50;
@@ -47,7 +48,7 @@ class Waits {
         const { idle_while_queued_ns: idle, window_ns: window } = frame.metrics;
         const idled = `CPUs idled for ${duration(idle)} while a process waited at another`;
         setText(this.total, `In the last ${duration(window)}, ${idled}.`);
-        this.total.classList.toggle("bad", idle > 0);
+        this.total.classList.toggle("bad", idle > window * NOTEWORTHY);
         if (selected !== this.#askedFor) {
             this.#explanation = null;
             this.#trouble = "";
@@ -137,8 +138,9 @@ class Waits {
         const waited = total ? `waited ${duration(total)}${ofWindow(total, window)}. Meanwhile:` : "never waited.";
         setText(this.head, `In the last ${duration(window)}, ${title} ${waited}`);
         const scrolled = this.content.querySelector(".waits-list")?.scrollTop ?? 0;
-        const idle = element("p", { className: elsewhere ? "waits-idle bad" : "waits-idle" });
-        const warning = `⚠ Another CPU idled for ${duration(elsewhere)} of that time.`;
+        const isBad = elsewhere > total * NOTEWORTHY;
+        const idle = element("p", { className: isBad ? "waits-idle bad" : "waits-idle" });
+        const warning = `${isBad ? "⚠ " : ""}Another CPU idled for ${duration(elsewhere)} of that time.`;
         idle.textContent = elsewhere ? warning : "No other CPU idled meanwhile.";
         this.content.replaceChildren(
             ...(total ? [bar(parts, total, "waits-bar"), this.#partList(parts, total), idle] : []),
