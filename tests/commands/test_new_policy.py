@@ -25,8 +25,8 @@ NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multil
 
 pytestmark = pytest.mark.xdist_group("new-policy")
 
-FOLDERS = ("abi", "bench", "kernel", "linux", "model", "page", "policies", "python", "sim", "spike", "studies", "tests",
-           "tools", "user")  # fmt: skip
+FOLDERS = ("abi", "bench", "explore", "kernel", "linux", "model", "page", "policies", "python", "sim", "spike",
+           "studies", "tests", "tools", "user")  # fmt: skip
 
 
 def copy_checkout(place: Path) -> Path:
