@@ -386,14 +386,57 @@ def test_the_tests_go_without_the_browser_of_another_release(host: Host, browser
 
 @pytest.mark.parametrize(
     ("program", "package"),
-    [("perf", "linux-perf"), ("perf", "linux-tools-generic"), ("trace-cmd", "trace-cmd")],
+    [
+        *(("perf", "linux-perf"), ("perf", "linux-tools-generic"), ("trace-cmd", "trace-cmd")),
+        ("bwrap", "bubblewrap"),
+    ],
 )
 @pytest.mark.usefixtures("later")
-def test_the_tests_get_what_reads_recordings(host: Host, program: str, package: str) -> None:
+def test_the_tests_get_what_reads_recordings_and_a_sandbox(
+    host: Host, program: str, package: str
+) -> None:
     host.add_apt(installs=program, names=package)
     assert start_tests(host)[:2] == (0, "test\n")
     (installed,) = (line for line in host.calls.read_text().splitlines() if "install" in line)
     assert installed.endswith(f"--no-install-recommends {package}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "installed"),
+    [
+        (["grade", "rr", "mine.c"], ["bubblewrap"]),
+        (["grade", "rr", "mine.c", "--trust"], []),
+        (["score", "rr"], []),
+    ],
+)
+@pytest.mark.usefixtures("later")
+def test_what_others_wrote_gets_a_sandbox(
+    host: Host, arguments: list[str], installed: list[str]
+) -> None:
+    host.add_needed()
+    host.add_apt(installs="bwrap", names="bubblewrap")
+    assert host.start(*arguments)[0] == 0
+    calls = host.calls.read_text().splitlines() if host.calls.exists() else []
+    assert [line.split()[-1] for line in calls if "install" in line] == installed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        (["score", "rr"], False),
+        (["score", "rr", "--level", "true"], True),
+        (["compare", "a", "b"], False),
+        (["compare", "a.baseline", "--gate"], True),
+    ],
+)
+@pytest.mark.usefixtures("later")
+def test_a_score_and_a_gate_get_the_kernels_machine(
+    host: Host, arguments: list[str], needed: bool
+) -> None:
+    host.add_needed("dtc")
+    host.add_apt(installs="dtc", names="device-tree-compiler")
+    assert host.start(*arguments)[0] == 0
+    assert host.calls.exists() is needed
 
 
 @pytest.mark.usefixtures("later")
@@ -792,7 +835,7 @@ def test_a_disk_that_is_too_small_is_named_before_anything_is_written(host: Host
     host.add("df", "echo heading; echo disk 100000 90000 10240 90% /")
     status, output, messages = host.start("doctor")
     assert (status, output) == (2, "")
-    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 830 MB are needed" in messages
+    assert f"the disk of {host.cache}/schedlab has 10 MB left, and 871 MB are needed" in messages
     assert len(messages.splitlines()) == 1
     assert host.environments() == []
 
