@@ -107,6 +107,7 @@ COMMANDS = {
     "query": First("--tables", "the name of its folder"),
     "report": First("RUN --out report", "1 runs"),
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
+    "score": First("rr", "Pareto front", long=True),
     "shape": First("", "512-cpus"),
     "soak": First("storm --hours 0.001", REFUSAL, 1),
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),

@@ -13,6 +13,7 @@ from conftest import Command
 from kept_runs import MANIFEST
 from schedlab import __version__
 from schedlab.errors import FileRefused
+from schedlab.gate import baseline
 from schedlab.report import artifact
 from schedlab.runs import collection, results
 from schedlab.shapes import reading as shapes
@@ -86,7 +87,7 @@ def test_the_formats_of_this_release_are_listed() -> None:
     newest = (ROOT / "CHANGELOG.md").read_text().partition("\n## ")[2].partition("\n## ")[0]
     formats = {
         "run": results.FORMAT, "trace": VERSION, "sweep": columns.FORMAT, "costs": costs.FORMAT,
-        "artifact": artifact.FORMAT, "shape": shapes.FORMAT,
+        "artifact": artifact.FORMAT, "shape": shapes.FORMAT, "baseline": baseline.FORMAT,
     }  # fmt: skip
     told = ", ".join(f"{name} {number}" for name, number in formats.items())
     assert f"Formats: {told}." in " ".join(newest.split())
