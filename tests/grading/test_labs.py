@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -55,13 +58,24 @@ def test_the_solution_has_all_points_and_the_beginning_has_not(ready: Grader) ->
     assert (ready.lab.folder / TEXT).read_text().startswith(f"# {ready.lab.title}\n")
 
 
-def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader) -> None:
+def made_wrong(patch: Path, folder: Path) -> Path:
+    """The lab's solution with a mistake, in a new folder."""
+    folder.mkdir()
+    source = Path(shutil.copy(patch.parent.parent / SOLUTION, folder))
+    # A folder within a checkout would be taken for a part of it.
+    outside = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    apply = ["git", "apply", "--unidiff-zero", str(patch)]
+    subprocess.run(apply, cwd=folder, env=outside, check=True)
+    return source
+
+
+def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader, tmp_path: Path) -> None:
     expected = mistakes(ready.lab.folder)
     wrong = ready.lab.folder / "wrong"
-    assert sorted(expected) == sorted(each.name for each in wrong.glob("*.c"))
+    assert sorted(expected) == sorted(each.stem for each in wrong.glob("*.patch"))
     assert expected
     for name, points in expected.items():
-        verdict = ready.grade(wrong / name)
+        verdict = ready.grade(made_wrong(wrong / f"{name}.patch", tmp_path / name))
         assert not verdict.refused, f"{name}: {verdict.refused}"
         with_kernel = {
             test.name: float(test.points)

@@ -379,7 +379,7 @@ def _list(node: Node | None, read_one: Callable[[Node], Any]) -> tuple[Any, ...]
 
 
 def mistakes(folder: Path) -> dict[str, dict[str, float]]:
-    """Returns what each usual wrong solution of a lab is to get: points by test. For the lab's own tests."""
+    """Returns what the solution of a lab is to get with each usual mistake: points by test. For the lab's own tests."""
     node = dict(members(parse((folder / FILE).read_text()), "an object")).get("mistakes")
     if node is None:
         return {}
