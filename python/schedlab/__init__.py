@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A laboratory for CPU schedulers. `schedlab.open(folder)` opens a run (docs/tables.md)."""
+"""A laboratory for CPU schedulers. `schedlab.open(folder)` opens a run (docs/tables.md), and `schedlab.score(source)`
+says what a policy is worth (docs/score.md)."""
 
 from __future__ import annotations
 
@@ -9,9 +10,13 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what opens runs when it is wanted: a start of the command line stays quick."""
+    """Imports what is wanted when it is: a start of the command line stays quick."""
     if name == "open":
         from schedlab.tables import open_run
 
         return open_run
+    if name in ("score", "score_many"):
+        from schedlab.scoring import candidate
+
+        return getattr(candidate, name)
     raise AttributeError(f"module 'schedlab' has no attribute '{name}'")

@@ -3,31 +3,42 @@
 #define SIM_APART_APART_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sim/apart/message.h"
 
 /*
- * A simulator whose one policy is in a machine of its own: each hook is a call of a function, which
- * carries the message there and the answer back. There is one such policy in a process.
+ * A simulator whose one policy is in a machine of its own: at each hook the message is copied into
+ * the machine's memory, its function is called, and the answer is copied back. There is one such
+ * policy in a process.
  */
 
-/* Carries `bytes` of the call, and the answer back. Returns false if the policy's machine has
- * broken down: the run fails then. */
-typedef bool apart_carrier(uint64_t bytes);
+/* A policy's machine. What runs it is a library of WebAssembly that the caller has loaded: its C
+ * functions are handed over as addresses, so that nothing is linked with it. */
+struct apart_machine {
+    void *context;         /* wasmtime_context_t */
+    const void *serve;     /* wasmtime_func_t, without parameters and results */
+    unsigned char *memory; /* the machine's message */
+    uint64_t room;         /* bytes from there to the end of the machine's memory */
+    uint64_t hook_instructions, instructions_most, calls_most;
+    void *(*set_fuel)(void *context, uint64_t fuel);
+    void *(*get_fuel)(const void *context, uint64_t *fuel);
+    void *(*call)(void *context, const void *function, const void *arguments, size_t, void *results,
+                  size_t, void **trap);
 
-/* The message that is carried. */
-struct apart_message *simulator_apart_message(void);
+    uint64_t calls, instructions; /* up to now */
+    /* Why it has stopped: one of these, or none. They are the caller's to free. */
+    void *error, *trap;
+    uint32_t is_endless; /* it has had more calls or instructions than it may */
+};
+
 /* Begins with another policy, which describes itself. Returns false if it broke down, or if what it
  * says of itself cannot be: answer.trouble has the words. */
-bool simulator_apart_begin(apart_carrier *carrier);
-/* Bytes of the message's answer, behind which the call begins. */
-uint64_t simulator_apart_answer_bytes(void);
+bool simulator_apart_begin(struct apart_machine *machine);
 /* The name of the hook that is called, and the words about a rule that was broken. */
 const char *simulator_apart_hook(void);
 const char *simulator_apart_trouble(void);
-/* How many hooks were called since simulator_apart_begin(). */
-uint64_t simulator_apart_calls(void);
 /* How many tasks it has ended by TICK_KILL since then. */
 uint64_t simulator_apart_kills(void);
 

@@ -21,28 +21,12 @@ const char *const policy_files[] = {"apart"};
 const struct engine *const engines[] = {&engine_apart};
 
 static struct apart_message message;
-static apart_carrier *carry;
-static uint64_t calls;
+static struct apart_machine *machine;
 static uint64_t kills;
 static struct apart_task known[APART_TASKS]; /* as the other side has them */
 static char name[32];
 static char tunable_names[POLICY_TUNABLES_MAX][32];
 static struct tunable tunables[POLICY_TUNABLES_MAX];
-
-struct apart_message *simulator_apart_message(void)
-{
-    return &message;
-}
-
-uint64_t simulator_apart_calls(void)
-{
-    return calls;
-}
-
-uint64_t simulator_apart_answer_bytes(void)
-{
-    return offsetof(struct apart_message, call);
-}
 
 const char *simulator_apart_trouble(void)
 {
@@ -174,7 +158,7 @@ static task_t *heard_task(struct simulator *simulator, int64_t number)
 static void hear_changes(struct simulator *simulator)
 {
     const struct apart_answer *answer = &message.answer;
-    for (int64_t i = 0; i < answer->changed_count && i < APART_TASKS; i++) {
+    for (int64_t i = 0; i < answer->changed_count; i++) {
         task_t *task = heard_task(simulator, answer->changed[i].task);
         if (task) {
             task->level = (uint64_t)answer->changed[i].level;
@@ -200,12 +184,50 @@ static void hear_queue(run_queue_t *queue)
 
 /* ---- a call ---- */
 
+/* Calls the machine's function. Returns false if it broke down. */
+static bool served(void)
+{
+    uint64_t left = 0;
+    machine->set_fuel(machine->context, machine->hook_instructions);
+    machine->error =
+        machine->call(machine->context, machine->serve, NULL, 0, NULL, 0, &machine->trap);
+    machine->get_fuel(machine->context, &left);
+    machine->instructions += machine->hook_instructions - left;
+    return !machine->error && !machine->trap;
+}
+
+/* Copies the answer, as far as the tasks go that have changed. */
+static void take_answer(void)
+{
+    const size_t changes = offsetof(struct apart_answer, changed);
+    struct apart_answer *answer = &message.answer;
+    memcpy(answer, machine->memory, changes);
+    if (answer->changed_count < 0 || answer->changed_count > APART_TASKS)
+        answer->changed_count = 0;
+    memcpy(answer->changed, machine->memory + changes,
+           (size_t)answer->changed_count * sizeof(answer->changed[0]));
+}
+
+/* Carries the call there, as far as its tasks go, and the answer back. */
+static bool carry(void)
+{
+    const uint64_t end = offsetof(struct apart_message, call.tasks) +
+                         (uint64_t)message.call.task_count * sizeof(struct apart_task);
+    const uint64_t begin = offsetof(struct apart_message, call);
+    machine->is_endless = ++machine->calls > machine->calls_most ||
+                          machine->instructions > machine->instructions_most;
+    if (machine->is_endless || end > machine->room)
+        return false;
+    memcpy(machine->memory + begin, (const char *)&message + begin, end - begin);
+    const bool good = served();
+    take_answer();
+    return good;
+}
+
 static bool carried(void)
 {
-    calls++;
     memset(message.answer.trouble, 0, sizeof(message.answer.trouble));
-    bool good = carry(offsetof(struct apart_message, call.tasks) +
-                      (uint64_t)message.call.task_count * sizeof(struct apart_task));
+    bool good = carry();
     message.answer.trouble[sizeof(message.answer.trouble) - 1] = 0;
     return good && !message.answer.trouble[0];
 }
@@ -464,13 +486,12 @@ static bool take_levels(const struct apart_answer *answer)
            answer->level_order == LEVELS_HIGHEST_FIRST;
 }
 
-bool simulator_apart_begin(apart_carrier *carrier)
+bool simulator_apart_begin(struct apart_machine *of_policy)
 {
     struct apart_answer *answer = &message.answer;
     memset(&message, 0, sizeof(message));
     memset(known, 0, sizeof(known));
-    carry = carrier;
-    calls = 0;
+    machine = of_policy;
     kills = 0;
     message.call.hook = APART_DESCRIBE;
     if (!carried())

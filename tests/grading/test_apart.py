@@ -10,9 +10,10 @@ import pytest
 
 from built_once import build_once
 from conftest import ROOT
-from schedlab.grading import apart, sandbox
-from schedlab.grading.compiling import compile_policy
 from schedlab.grading.lab import Lab, LabTest, read
+from schedlab.submissions import apart, sandbox
+from schedlab.submissions.compiling import compile_policy
+from schedlab.submissions.trial import Form
 from schedlab.toolchain.build import SIMULATOR_LIBRARY
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
@@ -27,7 +28,7 @@ HEADERS = tuple(sorted(each.name for each in (ROOT / "policies").glob("*.h")))
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     build_once(str(apart.LIBRARY.relative_to(ROOT)), SIMULATOR_LIBRARY)
-    return replace(read(small_lab(tmp_path / "small")), headers=HEADERS)
+    return read(small_lab(tmp_path / "small"))
 
 
 @pytest.mark.parametrize(("policy", "cpus"), [("mlfq", 4), ("lottery", 2), ("edf", 2), ("hsfq", 3)])
@@ -38,9 +39,8 @@ def test_the_trace_is_that_of_the_simulator(
     workload = workload_files.read(ROOT / "workloads" / "files" / "mixed.json")
     test: LabTest = replace(lab.tests[0], workload=workload, cpus=cpus)
     source = ROOT / "policies" / f"{policy}.c"
-    named = replace(lab, policy=policy)
-    compiled = compile_policy(named, source, trusted=bool(sandbox.lacking()))
-    ran = apart.run(named, test, compiled, tmp_path / "apart.bin")
+    compiled = compile_policy(Form(policy, HEADERS), source, trusted=bool(sandbox.lacking()))
+    ran = apart.run(test, compiled, tmp_path / "apart.bin")
     within = tmp_path / "within.bin"
     text = text_of(workload, test.seed, test.tick_ns, cpus)
     with Simulator(

@@ -10,10 +10,10 @@ import pytest
 
 from conftest import ROOT
 from schedlab.errors import MachineUnfit
-from schedlab.grading import apart, sandbox
 from schedlab.grading.grading import Grader, grader
 from schedlab.grading.lab import read
 from schedlab.grading.verdict import Verdict
+from schedlab.submissions import apart, sandbox
 from submissions import PICK, SOLUTION, instead, picking, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")

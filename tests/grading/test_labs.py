@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.grading import sandbox
 from schedlab.grading.grading import Grader, grader
 from schedlab.grading.lab import SOLUTION, START, TEXT, Lab, find_lab, labs_folder, mistakes, read
+from schedlab.submissions import sandbox
 from submissions import LAB, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")

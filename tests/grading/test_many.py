@@ -10,8 +10,9 @@ import pytest
 from conftest import Command
 from hostile_names import NAMES
 from schedlab.errors import WrongUsage
-from schedlab.grading import many, sandbox
+from schedlab.grading import many
 from schedlab.grading.lab import read
+from schedlab.submissions import sandbox
 from submissions import SOLUTION, instead, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")

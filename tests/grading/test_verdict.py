@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.grading import sandbox
+from schedlab.submissions import sandbox
 from submissions import LAB, instead, picking, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")

@@ -17,6 +17,7 @@ import duckdb
 import psutil
 import pytest
 
+import schedlab
 from conftest import Command
 from processes import in_session, is_running, wait_until
 from schedlab.errors import SchedlabError, WrongUsage
@@ -151,6 +152,14 @@ def test_a_stranger_is_refused_by_a_cluster(tmp_path: Path, a_cluster: Started) 
     assert not attack(plain, tmp_path / "plain")
     assert not attack(a_cluster.address, tmp_path / "with-another", other)
     assert attack(a_cluster.address, tmp_path / "with-its-own", a_cluster.certificate)
+
+
+def test_a_cluster_scores_policies(a_cluster: Started) -> None:
+    """They come back in their order, although one has nothing to compile."""
+    sources = ["int first;\n", "int second;\n"]
+    with cluster.executor(a_cluster.address, a_cluster.certificate) as executor:
+        found = [*schedlab.score_many(sources, executor, trusted=True)]
+    assert found == [schedlab.score(each, trusted=True) for each in sources]
 
 
 def test_all_doors_of_a_cluster_are_locked_or_lead_nowhere(a_cluster: Started) -> None:

@@ -167,7 +167,7 @@ def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
 
 def sandbox() -> Finding:
     """What `grade` compiles submissions in. Without it all else works."""
-    from schedlab.grading.sandbox import lacking
+    from schedlab.submissions.sandbox import lacking
 
     found = program("bwrap", "compiles what `grade` is given", "bubblewrap")
     why = lacking()

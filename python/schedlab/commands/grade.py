@@ -109,8 +109,8 @@ def grade_class(lab: Lab, options: Options) -> None:
     unless all have all points."""
     from schedlab.files.placing import add_to_list, check_file
     from schedlab.grading.many import PAGE, Graded, grade_all, page, submissions_in
-    from schedlab.grading.sandbox import need_sandbox
     from schedlab.paths import new_runs_folder
+    from schedlab.submissions.sandbox import need_sandbox
 
     if options.gradescope or options.classroom:
         raise WrongUsage("--gradescope and --classroom are of one submission: name a file")

@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 
     from schedlab.comparison.statistics import Difference
     from schedlab.machines.run import Run
-    from schedlab.score.card import Card, Figure, Measured
-    from schedlab.score.sets import Level, WorkloadSet
+    from schedlab.scoring.card import Card, Figure, Measured
+    from schedlab.scoring.sets import Level, WorkloadSet
     from schedlab.toolchain.policies import PolicyChoice
 
 KEY_BYTES_MIN = 16
-_SHOWN = b"shown"
-"""The key of the variants that everybody may see."""
 
 
 @click.command()
@@ -58,7 +56,7 @@ def score(
     --key also for variants of the same workloads that the key draws: what is good with the shown
     ones alone was fitted to them. docs/score.md has the set, and what may be concluded.
     """
-    from schedlab.score.sets import read_set
+    from schedlab.scoring.sets import read_set
     from schedlab.toolchain.policies import check_choices, read_catalogue
 
     check_choices(read_catalogue(), policies, {})
@@ -110,8 +108,9 @@ def _key(file: Path) -> bytes:
 def _cards(
     workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice], key: bytes | None
 ) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
-    from schedlab.score import card
-    from schedlab.score.measuring import measure
+    from schedlab.scoring import card
+    from schedlab.scoring.measuring import measure
+    from schedlab.scoring.sets import SHOWN
     from schedlab.toolchain.policies import PolicyChoice, read_catalogue
 
     known = [PolicyChoice(name) for name in read_catalogue()]
@@ -125,7 +124,7 @@ def _cards(
             every = (*others, *policies)
             return measure(workload_set, with_key, level, every, Path(scratch), _carry_out)
 
-        shown, hidden = measured(_SHOWN), measured(key) if key else None
+        shown, hidden = measured(SHOWN), measured(key) if key else None
     cards = {name: card.card(workload_set, level, shown, name) for name in names}
     if hidden is None:
         return cards, {}, {}

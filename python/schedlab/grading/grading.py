@@ -16,17 +16,17 @@ from schedlab.display.names import slug
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.files import placing
 from schedlab.files.whole import file_hash
-from schedlab.grading import apart, kernel
-from schedlab.grading.compiling import Compiled, NotCompiled, compile_policy
+from schedlab.grading import kernel
 from schedlab.grading.judging import Judged, judge
 from schedlab.grading.lab import Expectation, Lab, LabTest
-from schedlab.grading.sandbox import need_sandbox
 from schedlab.grading.seen import Seen
 from schedlab.grading.verdict import Scored, TestVerdict, Verdict
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.runs import results
-from schedlab.workload.text import text_of
+from schedlab.submissions import apart
+from schedlab.submissions.compiling import Compiled, NotCompiled, compile_policy
+from schedlab.submissions.sandbox import need_sandbox
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Grader:
         tests: list[TestVerdict] = []
         refused = ""
         try:
-            policy = compile_policy(self.lab, source, self.trusted)
+            policy = compile_policy(self.lab.form, source, self.trusted)
         except NotCompiled as error:
             refused = str(error)
             tests = [_nothing(test, "it does not compile") for test in self.lab.tests]
@@ -68,7 +68,7 @@ class Grader:
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             path = Path(folder) / TRACE_FILE
             try:
-                apart.run(self.lab, test, policy, path)
+                apart.run(test, policy, path)
             except apart.Broken as error:
                 return _nothing(test, str(error))
             seen, right = Seen(path), self.right(test)
@@ -83,7 +83,7 @@ class Grader:
         self, test: LabTest, expected: Expectation, seen: Seen, right: Seen, policy: Compiled
     ) -> Judged:
         if expected.kind == "kernel":
-            return kernel.judge(self.lab, test, expected, policy, self.trusted)
+            return kernel.judge(test, expected, policy, self.trusted)
         return judge(test, expected, seen, right)
 
 
@@ -99,9 +99,9 @@ def grader(lab: Lab, trusted: bool) -> Iterator[Grader]:
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         references = Path(folder)
         try:
-            solution = compile_policy(lab, lab.solution, trusted)
+            solution = compile_policy(lab.form, lab.solution, trusted)
             for test in lab.tests:
-                apart.run(lab, test, solution, references / f"{test.name}.bin")
+                apart.run(test, solution, references / f"{test.name}.bin")
         except (NotCompiled, apart.Broken) as error:
             raise FileRefused(f"{lab.solution}: the lab's own solution fails: {error}") from None
         yield Grader(lab, trusted, references)
@@ -124,8 +124,7 @@ def _keep(lab: Lab, test: LabTest, seen: Seen, place: Path) -> None:
     with results.new_folder(place) as folder:
         shutil.copy(seen.path, folder / TRACE_FILE)
         seen.metrics.write(folder / results.METRICS)
-        text = text_of(test.workload, test.seed, test.tick_ns, test.cpus)
-        (folder / WORKLOAD_TEXT).write_text(text)
+        (folder / WORKLOAD_TEXT).write_text(test.text)
         manifest = {
             "format": results.FORMAT,
             "schedlab": __version__,
@@ -133,7 +132,7 @@ def _keep(lab: Lab, test: LabTest, seen: Seen, place: Path) -> None:
             "workload": test.name,
             "workload_sha256": lab.sha256,
             "costs": test.costs,
-            "policy": lab.policy,
+            "policy": lab.form.policy,
             "tunables": dict(test.settings),
             "cpus": test.cpus,
             "seed": test.seed,

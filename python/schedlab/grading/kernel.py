@@ -17,11 +17,8 @@ from pathlib import Path
 
 from schedlab import trace
 from schedlab.errors import MachineUnfit
-from schedlab.grading import apart
-from schedlab.grading.compiling import KERNEL_FLAGS, Compiled
 from schedlab.grading.judging import Judged
-from schedlab.grading.lab import Expectation, Lab, LabTest
-from schedlab.grading.sandbox import OUT, WORK, Done, Sandbox
+from schedlab.grading.lab import Expectation, LabTest
 from schedlab.grading.seen import Seen
 from schedlab.machines.kernel import Boot
 from schedlab.machines.outcome import outcome_of
@@ -29,13 +26,15 @@ from schedlab.machines.run import Run
 from schedlab.machines.spike import Spike, need_device_tree_compiler
 from schedlab.machines.spike_install import LIBRARY, installed_spike
 from schedlab.paths import BUILD, ROOT
+from schedlab.submissions import apart
+from schedlab.submissions.compiling import KERNEL_FLAGS, Compiled
+from schedlab.submissions.sandbox import OUT, WORK, Done, Sandbox
 from schedlab.toolchain.build import IMAGE, PARTS, build
 from schedlab.toolchain.policies import PolicyChoice
 from schedlab.toolchain.tools import compiler
 from schedlab.trace.errors import TraceError
 from schedlab.trace.parting import parting
 from schedlab.workload.loading import make_disk
-from schedlab.workload.text import text_of
 
 KERNEL = BUILD / "apart" / "kernel.o"
 MEMORY_MIB = 64
@@ -55,18 +54,16 @@ def need_kernel() -> None:
         )
 
 
-def judge(
-    lab: Lab, test: LabTest, expected: Expectation, policy: Compiled, trusted: bool
-) -> Judged:
+def judge(test: LabTest, expected: Expectation, policy: Compiled, trusted: bool) -> Judged:
     """All points if the kernel runs the test's workload to its end, in the order in which the simulator does."""
     with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
         place = Path(folder)
         simulated = place / "simulated.bin"
         try:
-            apart.run(lab, replace(test, costs="kernel"), policy, simulated)
+            apart.run(replace(test, costs="kernel"), policy, simulated)
         except apart.Broken as error:
             return Judged(Fraction(0), f"in the simulator at the kernel's costs: {error}")
-        return _judged(expected, Seen(simulated), *_boot(lab, test, policy, trusted, place))
+        return _judged(expected, Seen(simulated), *_boot(test, policy, trusted, place))
 
 
 def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> Judged:
@@ -86,22 +83,20 @@ def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> J
     return Judged(Fraction(0), where.told("on the kernel", "in the simulator"))
 
 
-def _boot(
-    lab: Lab, test: LabTest, policy: Compiled, trusted: bool, place: Path
-) -> tuple[Done, Path]:
+def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[Done, Path]:
     """Links a kernel with the policy, and boots it. Returns what came of it, and the trace's place."""
     out = place / "out"
     out.mkdir()
     release = Spike().release()
     text = place / "workload.txt"
-    text.write_text(text_of(test.workload, test.seed, test.tick_ns, test.cpus))
+    text.write_text(test.text)
     disk = make_disk(IMAGE, text, test.tick_ns, PARTS, place)
     own = place / "policy.o"
     own.write_bytes(policy.kernel_object)
     table = place / "table.c"
     table.write_text(
         subprocess.run(
-            ["sh", str(ROOT / "tools" / "make_policy_table.sh"), f"{lab.policy}.c"],
+            ["sh", str(ROOT / "tools" / "make_policy_table.sh"), f"{policy.name}.c"],
             capture_output=True,
             text=True,
             check=True,
@@ -117,13 +112,13 @@ def _boot(
     }
     tools = (str(Path(release.path).parent), str(installed_spike()))
     sandbox = Sandbox(out, files, trusted, tools)
-    return sandbox.run(_script(_run_of(lab, test))), out / _TRACE
+    return sandbox.run(_script(_run_of(policy, test))), out / _TRACE
 
 
-def _run_of(lab: Lab, test: LabTest) -> Run:
+def _run_of(policy: Compiled, test: LabTest) -> Run:
     return Run(
         workload=test.name,
-        policy=PolicyChoice(lab.policy, ""),
+        policy=PolicyChoice(policy.name, ""),
         settings=tuple(test.settings.items()),
         cpus=test.cpus,
         machine=Spike.name,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,13 @@ from typing import Any
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.files.json_lines import JsonError, Node, Object, parse
 from schedlab.paths import ROOT
+from schedlab.submissions.trial import CPUS_MAX, PROCESSES_MAX, Form, Trial
 from schedlab.units import parse_time
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.values import by_key, is_number, members, whole, wrong
 
 FILE, TEXT, START, SOLUTION = "lab.json", "README.md", "start.c", "solution.c"
-CPUS_MAX, PROCESSES_MAX = 64, 512
-"""Of sim/apart/message.h."""
 LAWS = {
     "ends": "the run ends, with all processes",
     "work-conserving": "no CPU idles for longer than a tick while a process waits for one",
@@ -82,18 +82,10 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class LabTest:
+class LabTest(Trial):
     """One run, and what is expected of it."""
 
-    name: str
     says: str
-    workload: WorkloadFile = field(repr=False)
-    cpus: int
-    seed: int
-    tick_ns: int
-    limit_ns: int
-    costs: str
-    settings: Mapping[str, int]
     hidden: bool
     expectations: tuple[Expectation, ...]
 
@@ -109,10 +101,8 @@ class Lab:
 
     folder: Path
     title: str
-    policy: str
-    """The name that submissions give their policy."""
-    headers: tuple[str, ...]
-    """Of policies/, which they may include."""
+    form: Form
+    """The policy that submissions are to define."""
     tests: tuple[LabTest, ...]
     sha256: str
     """Of its tests and its solution."""
@@ -125,11 +115,6 @@ class Lab:
     @property
     def solution(self) -> Path:
         return self.folder / SOLUTION
-
-    @property
-    def symbol(self) -> str:
-        """The policy's name in C."""
-        return f"policy_{self.policy.replace('-', '_')}"
 
 
 TIMES = frozenset(
@@ -170,12 +155,27 @@ def find_lab(wanted: str) -> Lab:
 def read(folder: Path) -> Lab:
     """Reads a lab's folder. Raises FileRefused with the line and what was expected there."""
     file = folder / FILE
-    try:
+    with _refusing(file):
         content = file.read_bytes()
         solution = (folder / SOLUTION).read_bytes()
         return _Reader(folder, hashlib.sha256(content + b"\0" + solution).hexdigest()).lab(
             parse(content.decode())
         )
+
+
+def read_tests(file: Path) -> tuple[LabTest, ...]:
+    """Reads tests that belong to no lab. Raises FileRefused."""
+    with _refusing(file):
+        content = file.read_bytes()
+        return _Reader(file.parent, hashlib.sha256(content).hexdigest()).tests(
+            parse(content.decode())
+        )
+
+
+@contextmanager
+def _refusing(file: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise FileRefused(f"{error.filename or file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -195,20 +195,27 @@ class _Reader:
         for needed in ("title", "policy", "tests"):
             if needed not in top:
                 raise wrong(node, f"`{needed}` in it")
-        tests = members(top["tests"], "an object whose keys are the names of tests")
-        if not tests:
-            raise wrong(top["tests"], "at least one test in it")
-        names = [name for name, _ in tests]
-        if len(set(names)) < len(names):
-            raise wrong(top["tests"], "each name of a test once")
         return Lab(
             self.folder,
             _text(top["title"]),
-            _matching(top["policy"], _NAME, "a name of a-z, 0-9 and -"),
-            _list(top.get("headers"), lambda each: _matching(each, _HEADER, "such as task_list.h")),
-            tuple(self.test(name, each) for name, each in tests),
+            Form(
+                _matching(top["policy"], _NAME, "a name of a-z, 0-9 and -"),
+                _list(
+                    top.get("headers"), lambda each: _matching(each, _HEADER, "such as task_list.h")
+                ),
+            ),
+            self.tests(top["tests"]),
             self.sha256,
         )
+
+    def tests(self, node: Node) -> tuple[LabTest, ...]:
+        found = members(node, "an object whose keys are the names of tests")
+        if not found:
+            raise wrong(node, "at least one test in it")
+        names = [name for name, _ in found]
+        if len(set(names)) < len(names):
+            raise wrong(node, "each name of a test once")
+        return tuple(self.test(name, each) for name, each in found)
 
     def test(self, name: str, node: Node) -> LabTest:
         keys = ("says", "workload", "cpus", "seed", "tick", "limit", "costs", "set", "hidden")
@@ -222,7 +229,6 @@ class _Reader:
             raise wrong(found["expect"], "at least one expectation in it")
         return LabTest(
             name,
-            _text(found["says"]) if "says" in found else "",
             self.workload(found["workload"]),
             _whole(found.get("cpus"), 1, 1, CPUS_MAX),
             _whole(found.get("seed"), 1, 0, 2**63 - 1),
@@ -230,6 +236,7 @@ class _Reader:
             _time(found.get("limit"), 10_000_000_000, tick_ns),
             _one_of(found["costs"], COSTS) if "costs" in found else "none",
             _settings(found.get("set")),
+            _text(found["says"]) if "says" in found else "",
             _truth(found.get("hidden")),
             expectations,
         )

@@ -9,6 +9,7 @@ import queue
 import secrets
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -173,15 +174,26 @@ def stop(name: str, dask_worker: Any = None) -> None:
 @contextmanager
 def connected(scheduler: str, folder: Path | None) -> Iterator[Cluster]:
     """The cluster at an address. `folder`: of the certificate. Raises WrongUsage, SchedlabError."""
+    with _connected(scheduler, folder) as client:
+        crew = Cluster(client)
+        try:
+            yield crew
+        finally:
+            crew.leave()
+
+
+@contextmanager
+def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
+    """The same cluster's workers as an executor of Python's. Raises WrongUsage, SchedlabError."""
+    with _connected(scheduler, folder) as client:
+        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _connected(scheduler: str, folder: Path | None) -> Iterator[Client]:
     found = certificate.of_scheduler(scheduler, folder)
-    with dask.config.set(_SETTINGS), _quiet_logs():
-        client = _client(scheduler, found)
-        with client:
-            crew = Cluster(client)
-            try:
-                yield crew
-            finally:
-                crew.leave()
+    with dask.config.set(_SETTINGS), _quiet_logs(), _client(scheduler, found) as client:
+        yield client
 
 
 def _client(scheduler: str, found: Certificate) -> Client:

@@ -19,9 +19,9 @@ from schedlab.machines import machine_named
 from schedlab.machines.run import Run
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
-from schedlab.score import measuring
-from schedlab.score.card import Card, Measured, card, gaps
-from schedlab.score.sets import Drawn, Objective, WorkloadSet, read_set
+from schedlab.scoring import measuring
+from schedlab.scoring.card import Card, Measured, card, gaps
+from schedlab.scoring.sets import Drawn, Objective, WorkloadSet, read_set
 from schedlab.toolchain.policies import PolicyChoice
 
 SET = read_set()

@@ -23,6 +23,8 @@ from schedlab.workload.model import limit_of
 
 FOLDER = Path(__file__).parent / "sets"
 LATEST = "1"
+SHOWN = b"shown"
+"""The key of the variants that everybody may see."""
 TICK_NS = 1_000_000
 MEMORY_MIB = 512
 _SEEDS = 2**31

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Where a submission is compiled, and the kernel made of it runs: bubblewrap, with nothing of this host but the tools.
 
-A submission in the simulator needs none of this: it is in a WebAssembly machine (schedlab.grading.apart).
+A submission in the simulator needs none of this: it is in a WebAssembly machine (schedlab.submissions.apart).
 """
 
 from __future__ import annotations

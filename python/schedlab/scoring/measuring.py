@@ -5,7 +5,8 @@ changes."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from schedlab.files.whole import file_hash
@@ -13,13 +14,13 @@ from schedlab.gate.baseline import SUFFIX, opened, write_baseline
 from schedlab.machines.run import Run
 from schedlab.paths import ROOT, cache_folder
 from schedlab.runs.collection import Collection, Kept, read
-from schedlab.score.card import Measured, read_values
-from schedlab.score.sets import Level, WorkloadSet
+from schedlab.scoring.card import Measured, read_values
+from schedlab.scoring.sets import Level, WorkloadSet
 from schedlab.toolchain.policies import PolicyChoice
 
 _MADE_OF = (
     *("Makefile", "abi", "kernel", "policies", "sim", "spike", "user"),
-    *("python/schedlab/metrics", "python/schedlab/workload"),
+    *("python/schedlab/metrics", "python/schedlab/submissions", "python/schedlab/workload"),
 )
 """What the figures of a policy are made of, in the checkout."""
 
@@ -36,8 +37,7 @@ def measure(
     carry_out: CarryOut,
 ) -> Measured:
     """Returns what policies measure with a key: from the cache, where it is there."""
-    hashes = _hashes()
-    kept = {policy: _kept_at(workload_set, key, level, policy, hashes) for policy in policies}
+    kept = {policy: kept_at(workload_set, key, level, policy, SUFFIX) for policy in policies}
     missing = [policy for policy, place in kept.items() if not place.is_file()]
     found = Measured({}, {})
     if missing:
@@ -64,24 +64,21 @@ def _keep(place: Path, runs: Collection) -> None:
     write_baseline(place, runs, {})
 
 
-def _kept_at(
-    workload_set: WorkloadSet,
-    key: bytes,
-    level: Level,
-    policy: PolicyChoice,
-    hashes: Mapping[Path, str],
+def kept_at(
+    workload_set: WorkloadSet, key: bytes, level: Level, policy: PolicyChoice, suffix: str
 ) -> Path:
-    """Where a policy's runs are kept: the name has the hash of all that they are made of."""
+    """Where what a policy measured is kept: the name has the hash of all that it is made of."""
     digest = hashlib.sha256()
     for part in (workload_set.sha256.encode(), key, level.name.encode(), str(policy).encode()):
         digest.update(part + b"\0")
-    for file, own in hashes.items():
+    for file, own in _hashes().items():
         is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
         if not is_other_policy or file.stem == policy.name:
             digest.update(f"{file} {own}\n".encode())
-    return cache_folder() / "score" / f"{digest.hexdigest()}{SUFFIX}"
+    return cache_folder() / "score" / f"{digest.hexdigest()}{suffix}"
 
 
+@cache
 def _hashes() -> dict[Path, str]:
     """The hashes of the files that figures are made of."""
     places = [ROOT / part for part in _MADE_OF]

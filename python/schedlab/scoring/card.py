@@ -15,7 +15,7 @@ import polars as pl
 from schedlab.comparison.measures import measured
 from schedlab.comparison.statistics import Difference, Estimate, Floats, difference, estimate
 from schedlab.runs.collection import Collection
-from schedlab.score.sets import Level, Objective, WorkloadSet
+from schedlab.scoring.sets import Level, Objective, WorkloadSet
 
 Values = Mapping[str, Floats]
 """By objective: of each variant the mean logarithm over its workloads and CPUs. An objective of which a run has no

@@ -11,18 +11,18 @@ import atexit
 import ctypes
 import os
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
-from schedlab.grading.compiling import MEMORY, SUBMISSION, Compiled
-from schedlab.grading.lab import PROCESSES_MAX, Lab, LabTest
 from schedlab.paths import BUILD
-from schedlab.workload.text import text_of
+from schedlab.submissions.compiling import MEMORY, SUBMISSION, Compiled
+from schedlab.submissions.trial import PROCESSES_MAX, Trial
 
 LIBRARY = BUILD / "apart" / "libschedlab-apart.so"
 HOOK_INSTRUCTIONS = 10_000_000
@@ -31,6 +31,8 @@ RUN_INSTRUCTIONS = 4_000_000_000
 RUN_CALLS = 250_000
 """What a whole run may."""
 _FRAME = re.compile(rf"- (?:\S+!)?(\w+)\n\s+at \S*{SUBMISSION}:(\d+)")
+_LOCK = threading.Lock()
+"""The simulator's library has one policy, and one simulator is made of it."""
 _DEEP = 20
 """Frames of one function: it calls itself."""
 
@@ -50,17 +52,16 @@ class Ran:
     """What these have executed, of WebAssembly."""
 
 
-def run(lab: Lab, test: LabTest, policy: Compiled, trace: Path) -> Ran:
-    """Runs a test's workload under a policy. Raises Broken."""
+def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
+    """Runs a trial's workload under a policy, one at a time in a process. Raises Broken."""
     import schedlab_simulator as simulator
 
-    with _policy(policy) as machine, simulator.using(LIBRARY):
-        machine.begin(lab.policy)
-        text = text_of(test.workload, test.seed, test.tick_ns, test.cpus)
+    with _LOCK, _policy(policy) as machine, simulator.using(LIBRARY):
+        machine.begin()
         try:
             with simulator.Simulator(
-                text,
-                policy=lab.policy,
+                test.text,
+                policy=policy.name,
                 cpus=test.cpus,
                 tick_ns=test.tick_ns,
                 seed=test.seed,
@@ -85,12 +86,32 @@ def run(lab: Lab, test: LabTest, policy: Compiled, trace: Path) -> Ran:
         return Ran(trace, machine.calls, machine.instructions)
 
 
+class _Driven(ctypes.Structure):
+    """struct apart_machine of sim/apart/apart.h."""
+
+    _fields_ = (
+        ("context", ctypes.c_void_p),
+        ("serve", ctypes.c_void_p),
+        ("memory", ctypes.c_void_p),
+        ("room", ctypes.c_uint64),
+        ("hook_instructions", ctypes.c_uint64),
+        ("instructions_most", ctypes.c_uint64),
+        ("calls_most", ctypes.c_uint64),
+        ("set_fuel", ctypes.c_void_p),
+        ("get_fuel", ctypes.c_void_p),
+        ("call", ctypes.c_void_p),
+        ("calls", ctypes.c_uint64),
+        ("instructions", ctypes.c_uint64),
+        ("error", ctypes.c_void_p),
+        ("trap", ctypes.c_void_p),
+        ("is_endless", ctypes.c_uint32),
+    )
+
+
 @cache
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(LIBRARY))
     for name, given in (
-        ("message", ctypes.c_void_p),
-        ("answer_bytes", ctypes.c_uint64),
         ("hook", ctypes.c_char_p),
         ("trouble", ctypes.c_char_p),
         ("begin", ctypes.c_bool),
@@ -108,10 +129,22 @@ def _engine() -> Any:
     config = wasmtime.Config()
     config.consume_fuel = True
     engine = wasmtime.Engine(config)
-    atexit.register(
-        engine.close
-    )  # the library has lost its own functions when Python takes it away
+
+    def close() -> None:
+        """The library has lost its own functions when Python takes these away."""
+        _module.cache_clear()
+        engine.close()
+
+    atexit.register(close)
     return engine
+
+
+@lru_cache(1)
+def _module(content: bytes) -> Any:
+    """The machine's code: of many runs of one policy it is made once."""
+    import wasmtime
+
+    return wasmtime.Module(_engine(), content)
 
 
 @contextmanager
@@ -126,90 +159,94 @@ def _policy(policy: Compiled) -> Iterator[_Machine]:
         store.close()
 
 
-_CARRIER = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_uint64)
-
-
 class _Machine:
-    """A policy's machine, which answers the simulator's calls."""
+    """A policy's machine, which the simulator's library drives by itself: no Python runs within a run."""
 
     def __init__(self, store: Any, policy: Compiled) -> None:
         import wasmtime
+        from wasmtime import _ffi
 
-        self.why = ""
-        """Why it stopped; "": it has not."""
-        self.calls = self.instructions = 0
-        self._raised: BaseException | None = None
-        self._store = store
+        self._why = ""
         self._name = policy.source.name
         store.set_fuel(HOOK_INSTRUCTIONS)
         try:
-            module = wasmtime.Module(_engine(), policy.module)
-            exports = wasmtime.Instance(store, module, []).exports(store)
-            serve, message, memory = (exports[name] for name in ("serve", "message", "memory"))
+            exports = wasmtime.Instance(store, _module(policy.module), []).exports(store)
+            self._serve, message, memory = (
+                exports[name] for name in ("serve", "message", "memory")
+            )
             if (
-                not isinstance(serve, wasmtime.Func)
+                not isinstance(self._serve, wasmtime.Func)
                 or not isinstance(message, wasmtime.Func)
                 or not isinstance(memory, wasmtime.Memory)
             ):
                 raise TypeError("it exports something else than it is to")
-            self._place = int(message(store))
+            kind = self._serve.type(store)
+            if kind.params or kind.results:
+                raise TypeError("its function takes or returns something")
+            place = int(message(store))
         except (wasmtime.WasmtimeError, wasmtime.Trap, KeyError, TypeError) as error:
             raise Broken(f"what is compiled of it cannot be run: {_first_line(error)}") from None
-        self._serve = serve
-        self._memory = ctypes.addressof(memory.data_ptr(store).contents)
-        self._bytes = memory.data_len(store)
-        library = _library()
-        self._answer = library.simulator_apart_answer_bytes()
-        self._ours = library.simulator_apart_message()
-        self._carrier = _CARRIER(self._carry)
+        room = memory.data_len(store)
+        if not 0 <= place < room:
+            raise Broken("what is compiled of it cannot be run: its message lies nowhere")
 
-    def begin(self, name: str) -> None:
+        def address(function: Any) -> int | None:
+            return ctypes.cast(function, ctypes.c_void_p).value
+
+        self._driven = _Driven(
+            context=address(store._context()),
+            serve=ctypes.addressof(self._serve._func),
+            memory=ctypes.addressof(memory.data_ptr(store).contents) + place,
+            room=room - place,
+            hook_instructions=HOOK_INSTRUCTIONS,
+            instructions_most=RUN_INSTRUCTIONS,
+            calls_most=RUN_CALLS,
+            set_fuel=address(_ffi.dll.wasmtime_context_set_fuel),
+            get_fuel=address(_ffi.dll.wasmtime_context_get_fuel),
+            call=address(_ffi.dll.wasmtime_func_call),
+        )
+
+    @property
+    def calls(self) -> int:
+        return int(self._driven.calls)
+
+    @property
+    def instructions(self) -> int:
+        return int(self._driven.instructions)
+
+    def begin(self) -> None:
         """Lets the policy describe itself. Raises Broken."""
         library = _library()
-        good = library.simulator_apart_begin(self._carrier)
+        good = library.simulator_apart_begin(ctypes.byref(self._driven))
         self.check()
         if not good:
-            raise Broken(self.why or library.simulator_apart_trouble().decode(errors="replace"))
+            raise Broken(library.simulator_apart_trouble().decode(errors="replace"))
 
     def check(self) -> None:
-        """Raises what came up within a call, where it could not be raised."""
-        if self._raised:
-            raise self._raised
-        if self.why:
-            raise Broken(self.why)
+        """Raises Broken if the machine has stopped."""
+        if why := self.why:
+            raise Broken(why)
 
-    def _carry(self, number: int) -> bool:
-        """Carries the message's call there, and its answer back. Called by the library."""
-        try:
-            return self._carried(number)
-        except BaseException as error:
-            self._raised = error
-            return False
+    @property
+    def why(self) -> str:
+        """Why it has stopped; "": it has not."""
+        self._why = self._why or self._found()
+        return self._why
 
-    def _carried(self, number: int) -> bool:
+    def _found(self) -> str:
         import wasmtime
+        from wasmtime import _ffi
 
-        self.calls += 1
-        if self.calls > RUN_CALLS or self.instructions > RUN_INSTRUCTIONS:
-            self.why = "its run does not end: the policy is asked again and again"
-            return False
-        there = self._memory + self._place
-        if not 0 <= self._place <= self._bytes - number:
-            self.why = "it has moved its own memory"
-            return False
-        self._store.set_fuel(HOOK_INSTRUCTIONS)
-        ctypes.memmove(there + self._answer, self._ours + self._answer, number - self._answer)
-        try:
-            self._serve(self._store)
-            good = True
-        except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
-            good = False
-            ctypes.memmove(self._ours, there, self._answer)
-            self.why = self._explained(error)
-        self.instructions += HOOK_INSTRUCTIONS - self._store.get_fuel()
-        if good:
-            ctypes.memmove(self._ours, there, self._answer)
-        return good
+        driven = self._driven
+        if driven.is_endless:
+            return "its run does not end: the policy is asked again and again"
+        if driven.trap:
+            trap = ctypes.cast(driven.trap, ctypes.POINTER(_ffi.wasm_trap_t))
+            return self._explained(wasmtime.Trap._from_ptr(trap))
+        if driven.error:
+            error = ctypes.cast(driven.error, ctypes.POINTER(_ffi.wasmtime_error_t))
+            return self._explained(wasmtime.WasmtimeError._from_ptr(error))
+        return ""
 
     def _explained(self, error: Any) -> str:
         """What stopped the policy's machine, with the hook, and the line of the submission."""

@@ -9,9 +9,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.grading.lab import Lab
-from schedlab.grading.sandbox import OUT, WORK, Sandbox
 from schedlab.paths import ROOT
+from schedlab.submissions.sandbox import OUT, WORK, Sandbox
+from schedlab.submissions.trial import Form
 from schedlab.toolchain.tools import compiler
 
 SOURCE_MAX = 1 << 20
@@ -45,41 +45,42 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A policy, as a module for schedlab.grading.apart."""
+    """A policy, as a module for schedlab.submissions.apart."""
 
+    name: str
     source: Path
     module: bytes
     kernel_object: bytes
     """The same for a kernel: schedlab.grading.kernel."""
 
 
-def sources_of(lab: Lab) -> dict[str, Path]:
+def sources_of(form: Form) -> dict[str, Path]:
     """What a submission may include, by its place: nothing else is there when it is compiled."""
-    policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *lab.headers)}
+    policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *form.headers)}
     apart = {
         f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
     }
     return {**policies, **apart}
 
 
-def compile_policy(lab: Lab, source: Path, trusted: bool) -> Compiled:
+def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
     """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's words."""
     if source.stat().st_size > SOURCE_MAX:
         raise NotCompiled(f"it has more than {SOURCE_MAX:,} bytes")
-    with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         out = Path(folder)
-        files = {**sources_of(lab), SUBMISSION: source}
-        done = Sandbox(out, files, trusted).run(_script(lab))
+        files = {**sources_of(form), SUBMISSION: source}
+        done = Sandbox(out, files, trusted).run(_script(form))
         if done.status:
             raise NotCompiled(
-                _words(done.said, lab, source) or f"the compiler ended with {done.status}"
+                _words(done.said, form, source) or f"the compiler ended with {done.status}"
             )
         if names := _VARIABLE.findall(done.said):
             raise NotCompiled(
                 f"it keeps variables of its own: {', '.join(dict.fromkeys(names))}. What it remembers belongs into the"
                 " state of a task, a queue or the scheduler (STATE_OF)"
             )
-        return Compiled(source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
+        return Compiled(form.policy, source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
 
 
 def _made(file: Path) -> bytes:
@@ -88,7 +89,7 @@ def _made(file: Path) -> bytes:
     return file.read_bytes()
 
 
-def _script(lab: Lab) -> str:
+def _script(form: Form) -> str:
     tools = compiler()
     clang, lister = shlex.quote(tools.clang), shlex.quote(tools.symbol_lister)
     flags = _FLAGS.format(work=WORK)
@@ -96,7 +97,7 @@ def _script(lab: Lab) -> str:
     return " && ".join(
         (
             f"{clang} {_MODULE} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/policy.o",
-            f"{clang} {_MODULE} {flags} -DPOLICY={lab.symbol} -c {WORK}/sim/apart/module.c -o {OUT}/module.o",
+            f"{clang} {_MODULE} {flags} -DPOLICY={form.symbol} -c {WORK}/sim/apart/module.c -o {OUT}/module.o",
             f"{clang} --target=wasm32-unknown-unknown -nostdlib {link} {OUT}/policy.o {OUT}/module.o"
             f" -o {OUT}/policy.wasm",
             f"{clang} {KERNEL_FLAGS} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/kernel.o",
@@ -105,10 +106,10 @@ def _script(lab: Lab) -> str:
     )
 
 
-def _words(said: str, lab: Lab, source: Path) -> str:
+def _words(said: str, form: Form, source: Path) -> str:
     """The compiler's first words, with the submission's name as its author knows it."""
-    if f"undefined symbol: {lab.symbol}" in said:
-        return f"it defines no {lab.symbol}: its last lines are to begin with POLICY_DEFINITION {lab.symbol} = {{"
+    if f"undefined symbol: {form.symbol}" in said:
+        return f"it defines no {form.symbol}: its last lines are to begin with POLICY_DEFINITION {form.symbol} = {{"
     if "Stack dump:" in said:
         return "the compiler broke down on it: it may need more memory than there is"
     lines = [_PLACE.sub(lambda _: source.name, line) for line in said.splitlines() if line.strip()]

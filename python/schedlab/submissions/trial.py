@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""What is asked of a submission: which policy it is to define, and under what it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from schedlab.workload.model import WorkloadFile
+from schedlab.workload.text import text_of
+
+CPUS_MAX, PROCESSES_MAX = 64, 512
+"""Of sim/apart/message.h."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The policy that a source is to define."""
+
+    policy: str
+    """Its name."""
+    headers: tuple[str, ...]
+    """Of policies/, which it may include."""
+
+    @property
+    def symbol(self) -> str:
+        """Its name in C."""
+        return f"policy_{self.policy.replace('-', '_')}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run."""
+
+    name: str
+    workload: WorkloadFile = field(repr=False)
+    cpus: int
+    seed: int
+    tick_ns: int
+    limit_ns: int
+    costs: str
+    settings: Mapping[str, int]
+    """Tunables."""
+
+    @cached_property
+    def text(self) -> str:
+        """The workload as the simulator reads it."""
+        return text_of(self.workload, self.seed, self.tick_ns, self.cpus)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""`schedlab.score`: what a source is worth, or in words why it is worth nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import schedlab
+from built_once import build_once
+from conftest import ROOT
+from schedlab.errors import WrongUsage
+from schedlab.scoring import candidate, measuring
+from schedlab.scoring.sets import read_set
+from schedlab.submissions import apart, sandbox
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+RR = (ROOT / "policies" / "rr.c").read_text()
+SLICE = "1, 1, 1000}"
+TRUSTED = bool(sandbox.lacking())
+
+
+@pytest.fixture(autouse=True)
+def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A set of two workloads, with two variants of each, on one CPU."""
+    build_once(str(apart.LIBRARY.relative_to(ROOT)))
+    whole = read_set()
+    quick = replace(whole.levels["quick"], variants=2, cpus=(1,))
+    kept = {name: whole.workloads[name] for name in ("build", "crowd")}
+    own = tuple(
+        replace(each, of={name: group for name, group in each.of.items() if name in kept})
+        for each in whole.objectives_of(quick)
+        if set(each.of) & set(kept)
+    )
+    small = replace(whole, levels={"quick": quick}, workloads=kept, objectives=own)
+    monkeypatch.setattr(candidate, "read_set", lambda: small)
+    monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path)
+    candidate._trials.cache_clear()
+    yield
+    candidate._trials.cache_clear()
+
+
+def changed(old: str, new: str) -> str:
+    assert old in RR
+    return RR.replace(old, new, 1)
+
+
+def test_a_source_is_scored_beside_the_reference(tmp_path: Path) -> None:
+    """The reference itself has a 1 in all; longer turns are another policy; and a file is its text."""
+    file = tmp_path / "mine.c"
+    file.write_text(changed(SLICE, "1, 20, 1000}"))
+    with ThreadPoolExecutor(2) as threads:
+        same, long = schedlab.score_many([RR, file], threads, trusted=TRUSTED)
+    assert (same["failure"], same["failed_at"], same["score"]) == ("", "", 1)
+    assert {each["factor"] for each in same["objectives"].values()} == {1}
+    assert long["score"] not in (None, 1)
+    assert long["objectives"]["starvation"]["factor"] < 0.5
+    assert schedlab.score(file.read_text(), trusted=TRUSTED) == long
+    hidden = schedlab.score(file, key=b"another key", trusted=TRUSTED)
+    assert hidden["score"] != long["score"]
+    assert hidden["key_sha256"] != long["key_sha256"] is None
+
+
+PICK = "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "at", "words"),
+    [
+        ("int main(void) { return 0; }\n", "compile", "it defines no policy"),
+        (changed("RR_SLICE, RR_TABLE_SCAN", "RR_SLICE"), "compile", "candidate.c:.*RR_TABLE_SCAN"),
+        (
+            changed(PICK, PICK + "    for (volatile int i = 0; i < 2;) {}\n"),
+            "laws",
+            r"alone: .*pick\(\): it does not end within 10,000,000 instructions, in rr_pick\(\) at candidate.c:\d+",
+        ),
+        (
+            changed(PICK, PICK + "    if (queue->queued == 3)\n        return NULL;\n"),
+            "laws",
+            "turns: policy rr broke a rule: ",
+        ),
+    ],
+    ids=["no policy", "no C", "endless", "a rule"],
+)
+def test_what_fails_says_why(source: str, at: str, words: str) -> None:
+    found = schedlab.score(source, trusted=TRUSTED)
+    assert (found["failed_at"], found["score"]) == (at, None)
+    assert re.search(words, found["failure"])
+
+
+def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(candidate, "INSTRUCTIONS_MOST", 1_000_000)
+    found = schedlab.score(RR, trusted=TRUSTED)
+    assert found["failed_at"] == "simulator"
+    assert found["failure"].startswith(
+        "up to build-0, 1 CPUs, its hooks have executed more than 1,000,000"
+    )
+
+
+def test_a_file_that_is_not_there_is_wrong_usage() -> None:
+    with pytest.raises(WrongUsage, match=r"nowhere\.c: No such file"):
+        schedlab.score("nowhere.c", trusted=TRUSTED)
