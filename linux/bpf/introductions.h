@@ -43,6 +43,15 @@ static __attribute__((noinline)) int read_name(struct name *name, const char *fr
     return 0;
 }
 
+/* `from` has room for HOST_NAME bytes. */
+static void remember_name(struct observed *thread, const char *from)
+{
+    uint64_t name[HOST_NAME / 8] = {0, 0};
+    bpf_probe_read_kernel_str(name, sizeof(name), from);
+    thread->name[0] = name[0];
+    thread->name[1] = name[1];
+}
+
 static uint32_t thread_of(struct task_struct *task)
 {
     return task->tgid == task->pid ? 0 : (uint32_t)task->tgid;
@@ -84,6 +93,7 @@ static __attribute__((noinline)) bool introduce(struct trace_state *state, struc
     uint32_t sequence = records ? trace_numbers(state, FOUND_RECORDS) : 0;
     uint64_t time = bpf_ktime_get_boot_ns();
     thread->pid = (uint32_t)task->pid;
+    remember_name(thread, task->comm);
     bool won = __sync_val_compare_and_swap(&thread->state, PROCESS_NEW, now) == PROCESS_NEW;
     if (records && won) {
         trace_fill(&records[0], time, sequence, TRACE_FOUND, thread->pid, now, thread_of(task));
@@ -116,6 +126,21 @@ static void emit_name(struct trace_state *state, uint32_t pid, const char *from,
     fill_text(&records[0], time, sequence, TRACE_EXEC, pid, name.text);
     fill_text(&records[1], time, sequence + 1, TRACE_TEXT, pid, name.text + TEXT_BYTES);
     bpf_ringbuf_submit(records, BPF_RB_NO_WAKEUP);
+}
+
+static void tell_name(struct trace_state *state, struct observed *thread, const char *from,
+                      uint32_t flags)
+{
+    remember_name(thread, from);
+    emit_name(state, thread->pid, from, flags);
+}
+
+/* Returns true if the thread has another name than the one that was told last. */
+static bool is_renamed(const struct observed *thread, const struct task_struct *task)
+{
+    uint64_t name[HOST_NAME / 8];
+    __builtin_memcpy(name, task->comm, sizeof(name));
+    return name[0] != thread->name[0] || name[1] != thread->name[1];
 }
 
 /* Returns what the trace knows of a thread, or null if there was no memory for it. */

@@ -7,15 +7,6 @@
 #include "held.h"
 #include "visits.h"
 
-static bool same_name(struct task_struct *one, struct task_struct *other)
-{
-    uint64_t names[2][HOST_NAME / 8] = {{0, 0}, {0, 0}};
-    bpf_probe_read_kernel_str(names[0], HOST_NAME, one->comm);
-    bpf_probe_read_kernel_str(names[1], HOST_NAME, other->comm);
-    return names[0][0] == names[1][0] && names[0][1] == names[1][1] &&
-           ((one->flags ^ other->flags) & THREAD_OF_KERNEL) == 0;
-}
-
 /* Writes FORK of a new thread, once. Interrupts are off. */
 static void tell_fork(struct trace_state *state, struct task_struct *task)
 {
@@ -29,8 +20,10 @@ static void tell_fork(struct trace_state *state, struct task_struct *task)
     thread->state = PROCESS_RUNNABLE;
     trace_emit(TRACE_FORK, parent, thread->pid, thread_of(task));
     struct task_struct *forks = bpf_get_current_task_btf();
-    if (parent == 0 || !same_name(task, forks))
-        emit_name(state, thread->pid, task->comm, task->flags);
+    remember_name(thread, forks->comm);
+    bool same_kind = ((task->flags ^ forks->flags) & THREAD_OF_KERNEL) == 0;
+    if (parent == 0 || !same_kind || is_renamed(thread, task))
+        tell_name(state, thread, task->comm, task->flags);
     if (!same_allowed(task, parent ? forks : 0)) /* it begins in another control group */
         emit_allowed(state, task, thread->pid);
 }
@@ -49,7 +42,7 @@ int BPF_PROG(observe_fork, struct task_struct *task)
 
 /* A new thread is about to be queued. Attached only if the trace has records of queues: FORK must
  * come before the thread's first QUEUED. */
-SEC("fentry/wake_up_new_task")
+SEC("fentry/post_init_entity_util_avg")
 int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
 {
     unsigned long flags;
@@ -62,8 +55,8 @@ int BPF_PROG(observe_fork_before_it_is_queued, struct task_struct *task)
     return 0;
 }
 
-/* A child inherits its parent's attributes before a policy queues it for the first time. */
-SEC("tp_btf/task_newtask")
+/* A child has its parent's attributes from before a policy queues it for the first time. */
+SEC("fentry/post_init_entity_util_avg")
 int BPF_PROG(inherit_attributes, struct task_struct *task)
 {
     struct task_struct *parent = bpf_get_current_task_btf();
@@ -112,7 +105,7 @@ int BPF_PROG(observe_name, struct task_struct *task, const char *name)
     started_cpu(state);
     struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
     if (is_alive(thread))
-        emit_name(state, thread->pid, name, task->flags);
+        tell_name(state, thread, name, task->flags);
     bpf_local_irq_restore(&flags);
     return 0;
 }
@@ -153,21 +146,15 @@ static void emit_exit(struct observed_cpu *cpu, struct task_struct *task)
 }
 
 /*
- * A thread has given back all that it had, and its parent is about to be told: so its EXIT comes
- * before all that others do for that reason, on whatever CPU. What the thread still has to do
+ * The running thread has given back all that it had, and others are about to be told: so its EXIT
+ * comes before all that they do for that reason, on whatever CPU. What the thread still has to do
  * before it leaves its CPU is the scheduler's. If it is preempted meanwhile, it leaves as a zombie,
- * and what it does after that is idle time. (Without this function, observe_switch() writes EXIT.)
+ * and what it does after that is idle time. Interrupts are off.
  */
-SEC("fentry/exit_notify")
-int BPF_PROG(observe_end)
+static __attribute__((noinline)) int end_running(struct trace_state *state,
+                                                 struct observed_cpu *cpu)
 {
-    unsigned long flags;
-    struct trace_state *state = trace_recording();
-    if (!state)
-        return 0;
-    bpf_local_irq_save(&flags);
     struct task_struct *task = bpf_get_current_task_btf();
-    struct observed_cpu *cpu = started_cpu(state);
     struct observed *thread = bpf_task_storage_get(&observed, task, 0, 0);
     if (is_alive(thread)) {
         enter_scheduler(cpu);
@@ -178,7 +165,31 @@ int BPF_PROG(observe_end)
     /* Another thread of its process may take over its PID by exec() as soon as it has ended. */
     if (cpu->ended && task->pid == task->tgid && task->signal->nr_threads > 1)
         emit_switch(cpu, 0, PROCESS_ZOMBIE);
+    return 0;
+}
+
+/* This program alone may be skipped, as observer.bpf.c has it: then the next one, a wake-up by the
+ * thread, or its last switch, ends it. */
+SEC("fentry/exit_notify")
+int BPF_PROG(observe_end)
+{
+    unsigned long flags;
+    struct trace_state *state = trace_recording();
+    if (!state)
+        return 0;
+    bpf_local_irq_save(&flags);
+    end_running(state, started_cpu(state));
     bpf_local_irq_restore(&flags);
+    return 0;
+}
+
+/* Interrupts are off. */
+SEC("fentry/do_notify_parent")
+int BPF_PROG(observe_parent_told, struct task_struct *task)
+{
+    struct trace_state *state = trace_recording();
+    if (state && task == bpf_get_current_task_btf())
+        end_running(state, started_cpu(state));
     return 0;
 }
 

@@ -14,6 +14,12 @@
  *   - `find_tasks`, which holds no lock: see introduce().
  *
  * Each program keeps interrupts off from its first record to its last.
+ *
+ * A thread that is preempted inside a program keeps the kernel from running that program for other
+ * threads of its CPU (bpf_prog_info.recursion_misses). So what everything else relies on is watched
+ * where interrupts are off already; an end or a name that was missed is told later (end_running(),
+ * observe_switch()); and marks and yields that were missed count as lost (observer_skipped() of the
+ * loader).
  */
 
 #include "vmlinux.h"
@@ -116,8 +122,10 @@ int BPF_PROG(observe_switch, bool preempted, struct task_struct *previous, struc
     if (!state)
         return 0;
     struct observed_cpu *cpu = started_cpu(state);
-    enter_scheduler(cpu);
     struct observed *left = cpu->current ? observed_of(state, previous) : 0;
+    if (left && !cpu->ended && is_renamed(left, previous))
+        tell_name(state, left, previous->comm, previous->flags);
+    enter_scheduler(cpu);
     struct observed *entered = next->pid ? observed_of(state, next) : 0;
     uint32_t state_left = cpu->current ? stop(cpu, previous, preempted, previous_state) : 0;
     uint32_t pid = entered ? come(state, next, entered) : 0;
@@ -169,6 +177,8 @@ int BPF_PROG(observe_waking, struct task_struct *task)
     struct observed_cpu *cpu = started_cpu(state);
     cpu->asked = 0;
     cpu->forked_to = 0;
+    if (!in_interrupt() && bpf_get_current_task_btf()->exit_state && !cpu->ended)
+        end_running(state, cpu);
     struct observed *thread = observed_of(state, task);
     if (!thread)
         return 0;

@@ -57,6 +57,7 @@ struct observed {
     uint32_t waker; /* of a wake-up that came before the thread had left its CPU */
     uint32_t fresh; /* 1: has never run */
     uint32_t later; /* 1: may run on other CPUs as soon as it may move, which is yet to be told */
+    uint64_t name[HOST_NAME / 8]; /* that was told last */
 };
 
 #define TOLD_TEXT 252 /* bytes at most, as docs/trace-format.md has it */

@@ -2,6 +2,7 @@
 
 #include "observer.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -40,63 +41,61 @@ static bool can_attach(const struct btf *kernel, const struct bpf_program *progr
 
 /* Programs for what kernels have under several names, or put into other functions: the first name
  * that this one has is taken. */
+#define NAMES 3
 static const struct {
     const char *program;
-    const char *names[3];
+    const char *names[NAMES];
 } by_name[] = {
     {"observe_yield", {"do_sched_yield", "__do_sys_sched_yield", "__x64_sys_sched_yield"}},
     /* The last two are called right before the first. */
     {"observe_end", {"exit_notify", "exit_tasks_rcu_start", "flush_ptrace_hw_breakpoint"}},
+    /* The first has its run queue locked. */
+    {"observe_fork_before_it_is_queued", {"post_init_entity_util_avg", "wake_up_new_task"}},
+    {"inherit_attributes", {"post_init_entity_util_avg", "wake_up_new_task"}},
 };
 
-static void fit_name(const struct btf *kernel, struct bpf_program *program,
-                     const char *const names[3])
+/* Returns false if the kernel has nothing to attach the program to. */
+static bool fit(const struct btf *kernel, struct bpf_program *program)
 {
-    for (size_t i = 0; program && i < 3; i++) {
-        if (!has_function(kernel, names[i]))
-            continue;
-        bpf_program__set_attach_target(program, 0, names[i]);
-        bpf_program__set_autoload(program, true);
-        return;
+    const char *const *names = NULL;
+    for (size_t i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++) {
+        if (strcmp(bpf_program__name(program), by_name[i].program) == 0)
+            names = by_name[i].names;
     }
-}
-
-static void fit_names(const struct btf *kernel, const struct bpf_object *observer)
-{
-    for (size_t i = 0; i < sizeof(by_name) / sizeof(by_name[0]); i++)
-        fit_name(kernel, bpf_object__find_program_by_name(observer, by_name[i].program),
-                 by_name[i].names);
+    if (!names)
+        return can_attach(kernel, program);
+    for (size_t i = 0; i < NAMES && names[i]; i++) {
+        if (has_function(kernel, names[i]))
+            return bpf_program__set_attach_target(program, 0, names[i]) == 0;
+    }
+    return false;
 }
 
 #define BEFORE_QUEUES "observe_fork_before_it_is_queued"
 #define INHERITS      "inherit_attributes" /* the one program that is of use without a trace */
 
-static void leave_out_all_for_traces(struct bpf_object *observer)
+static bool is_wanted(const struct bpf_program *program, enum told told_of, bool visits)
 {
-    struct bpf_program *program;
-    bpf_object__for_each_program(program, observer)
-    {
-        bpf_program__set_autoload(program, strcmp(bpf_program__name(program), INHERITS) == 0);
-    }
+    const char *name = bpf_program__name(program);
+    if (told_of == TOLD_NOTHING)
+        return strcmp(name, INHERITS) == 0;
+    if (strcmp(name, BEFORE_QUEUES) == 0)
+        return told_of == TOLD_EVENTS_AND_QUEUES;
+    return visits || !tells_visits(program);
 }
 
 void observer_fit(struct bpf_object *observer, enum told told_of)
 {
-    struct btf *kernel = told_of == TOLD_NOTHING ? NULL : btf__load_vmlinux_btf();
-    if (told_of == TOLD_NOTHING)
-        leave_out_all_for_traces(observer);
+    struct btf *kernel = btf__load_vmlinux_btf();
     if (!kernel)
         return; /* loading will say what is wrong */
     bool visits = can_time_visits(kernel);
-    bool queues = told_of == TOLD_EVENTS_AND_QUEUES;
     struct bpf_program *program;
     bpf_object__for_each_program(program, observer)
     {
-        bool wanted = queues || strcmp(bpf_program__name(program), BEFORE_QUEUES) != 0;
-        wanted = wanted && (visits || !tells_visits(program));
-        bpf_program__set_autoload(program, wanted && can_attach(kernel, program));
+        bool wanted = is_wanted(program, told_of, visits);
+        bpf_program__set_autoload(program, wanted && fit(kernel, program));
     }
-    fit_names(kernel, observer);
     size_t size = 0;
     struct bpf_map *map = bpf_object__find_map_by_name(observer, ".rodata.told");
     struct observer_settings *told = map ? bpf_map__initial_value(map, &size) : NULL;
@@ -120,4 +119,18 @@ bool observes_for_trace(const struct bpf_program *program)
     return bpf_program__autoload(program) && type == BPF_PROG_TYPE_TRACING &&
            bpf_program__expected_attach_type(program) != BPF_TRACE_ITER &&
            strcmp(bpf_program__name(program), INHERITS) != 0;
+}
+
+uint64_t observer_skipped(const struct bpf_object *observer)
+{
+    static const char *const alone[] = {"observe_mark", "observe_yield"};
+    uint64_t count = 0;
+    for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
+        struct bpf_program *program = bpf_object__find_program_by_name(observer, alone[i]);
+        struct bpf_prog_info info = {0};
+        uint32_t size = sizeof(info);
+        if (program && bpf_prog_get_info_by_fd(bpf_program__fd(program), &info, &size) == 0)
+            count += info.recursion_misses;
+    }
+    return count;
 }

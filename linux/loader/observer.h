@@ -3,6 +3,7 @@
 #define LINUX_LOADER_OBSERVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The observer (linux/bpf/observer.bpf.c) on this kernel: which of its programs serve here. */
 
@@ -25,5 +26,9 @@ int observer_start(struct bpf_object *observer);
 
 /* Returns true for a program that is attached while a trace is made. */
 bool observes_for_trace(const struct bpf_program *program);
+
+/* Returns how many records are missing because the kernel skipped the one program that writes them
+ * (see observer.bpf.c), since the object was loaded. */
+uint64_t observer_skipped(const struct bpf_object *observer);
 
 #endif

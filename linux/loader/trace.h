@@ -66,7 +66,7 @@ void trace_group(struct trace *trace, uint32_t group, uint32_t field, int64_t va
 /* What a trace came to. */
 struct trace_outcome {
     uint64_t records;
-    uint64_t lost;        /* the ring, or the memory, was full */
+    uint64_t lost;        /* the ring, or the memory, was full; or see observer_skipped() */
     uint64_t unexplained; /* wake-ups without a record */
 };
 

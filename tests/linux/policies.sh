@@ -49,6 +49,10 @@ chrt --other 0 sh -c 'while :; do taskset -p 1 $$; sleep 0.03; taskset -p 2 $$; 
 load="$load $!"
 echo $! >/result/bound
 
+# Preempts the others wherever they are, within the observer's programs too.
+chrt --fifo 50 sh -c 'while :; do sleep 0.002; done' &
+load="$load $!"
+
 for name in $POLICIES; do
     echo "$name" >"$control/sched_status" || echo "refused: $(cat "$control/sched_problem")"
     sleep "$TURN"
