@@ -19,6 +19,7 @@
 #define STATE_IDLE            0x0400u     /* added to that if the sleep is not counted as load */
 #define STATE_DEAD            0x0080u
 #define STATE_NEW             0x0800u
+#define STATE_FREEZABLE       0x2000u /* waits outside the kernel's own locks */
 
 #ifdef __TARGET_ARCH_x86
 
@@ -75,7 +76,7 @@ static uint32_t file_reason(struct task_struct *task, uint32_t descriptor)
 
 /* Returns the reason that the thread's system call gives; BLOCK_NONE if it gives none, or if there
  * is no system call. */
-static uint32_t call_reason(struct task_struct *task)
+static uint32_t call_reason(struct task_struct *task, uint32_t state)
 {
     struct pt_regs *registers = (struct pt_regs *)bpf_task_pt_regs(task);
     /* -1 if the thread entered the kernel by a fault or an interrupt. */
@@ -88,10 +89,11 @@ static uint32_t call_reason(struct task_struct *task)
         return BLOCK_SLEEP;
     case CALL_WAIT4:
     case CALL_WAITID:
+        return state & STATE_UNINTERRUPTIBLE ? BLOCK_NONE : BLOCK_CHILD;
     case CALL_VFORK: /* these three block until the child gives up the memory that both share */
     case CALL_CLONE:
     case CALL_CLONE3:
-        return BLOCK_CHILD;
+        return state & STATE_FREEZABLE ? BLOCK_CHILD : BLOCK_NONE;
     case CALL_FUTEX:
     case CALL_FUTEX_WAITV:
     case CALL_FUTEX_WAIT:
@@ -108,7 +110,7 @@ static uint32_t call_reason(struct task_struct *task)
 
 #else
 
-static uint32_t call_reason(struct task_struct *task)
+static uint32_t call_reason(struct task_struct *task, uint32_t state)
 {
     return BLOCK_NONE;
 }
@@ -121,7 +123,7 @@ static uint32_t block_reason(struct task_struct *task, uint32_t state)
         return BLOCK_DISK;
     uint32_t reason = BLOCK_NONE;
     if (!(task->flags & THREAD_OF_KERNEL))
-        reason = call_reason(task);
+        reason = call_reason(task, state);
     if (reason != BLOCK_NONE && reason != BLOCK_OTHER)
         return reason;
     /* A sleep that no signal ends and that is not I/O is short: it waits for a mutex of the kernel.
