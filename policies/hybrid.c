@@ -167,6 +167,7 @@ POLICY_DEFINITION policy_hybrid = {
     .remark = "ticket {}",
     .level_order = LEVELS_LOWEST_FIRST,
     .remark_kind = REMARK_TICKET,
+    .priorities = PRIORITIES_PREEMPT,
     .tunables = hybrid_tunables,
     .tunable_count = sizeof(hybrid_tunables) / sizeof(hybrid_tunables[0]),
     .task_bytes = sizeof(struct hybrid_task),

@@ -279,6 +279,13 @@ enum level_order {
     LEVELS_HIGHEST_FIRST,
 };
 
+/* What `priority` decides: is the policy the queue of which theory knows the mean times? */
+enum priority_rule {
+    PRIORITIES_NONE,    /* it is not */
+    PRIORITIES_WAIT,    /* the lowest number is next, when the task that runs ends or blocks */
+    PRIORITIES_PREEMPT, /* the lowest number takes the CPU */
+};
+
 /* How what enqueue() and pick() cost grows with the number of tasks, as `./schedlab bench`
  * verifies. */
 enum cost_growth {
@@ -337,6 +344,7 @@ struct policy {
     const char *boost;  /* the tunable: ticks from one lift of all to the next; null: none */
     enum level_order level_order;
     enum remark_kind remark_kind;
+    enum priority_rule priorities;
     enum cost_growth cost;
     const struct tunable *tunables;
     uint32_t tunable_count;

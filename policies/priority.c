@@ -243,6 +243,7 @@ POLICY_DEFINITION policy_priority = {
     .remark = "level {}: the best at which a task waits",
     .level_order = LEVELS_LOWEST_FIRST,
     .remark_kind = REMARK_LEVEL,
+    .priorities = PRIORITIES_PREEMPT,
     .cost = COST_CONSTANT,
     .tunables = priority_tunables,
     .tunable_count = sizeof(priority_tunables) / sizeof(priority_tunables[0]),

@@ -4,8 +4,8 @@
  * policy_list: prints what the policies say of themselves, as JSON: names,
  * meanings, sources, what a person needs to know of their queues, levels and
  * remarks, tunables with their ranges, presets with all their values, and by which
- * attribute the policy and each of its presets share the CPU. A preset's tunables
- * are those of its source.
+ * attribute the policy and each of its presets share the CPU. A preset's tunables, and
+ * what priorities decide under it, are those of its source.
  */
 
 #include <inttypes.h>
@@ -68,6 +68,16 @@ static const char *shares_by(const struct policy_choice *choice)
     return "unknown";
 }
 
+static const char *priorities(const struct policy *policy)
+{
+    static const char *const rules[] = {
+        [PRIORITIES_NONE] = "none",
+        [PRIORITIES_WAIT] = "wait",
+        [PRIORITIES_PREEMPT] = "preempt",
+    };
+    return rules[policy->priorities];
+}
+
 static void print_words(const struct policy *policy)
 {
     static const char *const level_orders[] = {
@@ -92,6 +102,7 @@ static void print_words(const struct policy *policy)
     print_field("boost", policy->boost ? policy->boost : "");
     print_field("level_order", level_orders[policy->level_order]);
     print_field("remark_kind", remark_kinds[policy->remark_kind]);
+    print_field("priorities", priorities(policy));
     print_field("cost", costs[policy->cost]);
 }
 
@@ -102,6 +113,7 @@ static void print_preset(const struct policy *policy, const struct preset *prese
     print_field("name", preset->name);
     print_field("meaning", preset->meaning);
     print_field("shares_by", shares_by(&choice));
+    print_field("priorities", priorities(policy));
     print_tunables(policy);
     printf("\"values\": {");
     for (uint32_t i = 0; i < policy->tunable_count; i++) {

@@ -13,7 +13,8 @@ import pytest
 from conftest import ROOT, Command
 from schedlab.errors import WrongUsage
 from schedlab.metrics.steady import COLUMNS, steady
-from schedlab.sweep.load_curves import charts, loads_of, scenes, theory
+from schedlab.sweep.load_curves import charts, loads_of, rules_of, scenes
+from schedlab.sweep.theory import theory
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 
@@ -64,10 +65,15 @@ def test_loads_may_be_listed_or_reach_from_one_to_another() -> None:
             loads_of(wrong)
 
 
-def file_with(tmp_path: Path, load: float, **tasks: object) -> WorkloadFile:
+def file_with(
+    tmp_path: Path, load: float, more: dict[str, object] | None = None, **tasks: object
+) -> WorkloadFile:
     path = tmp_path / "load.json"
     gaps = {"distribution": "exponential", "mean": 1}
-    content = {name: {"arrivals": gaps, "loop": 1, "run": run} for name, run in tasks.items()}
+    content = {
+        name: {"arrivals": gaps, "loop": 1, "run": run} | (more or {})
+        for name, run in tasks.items()
+    }
     path.write_text(json.dumps({"load": load, "tasks": content}))
     return workload_files.read(path)
 
@@ -84,7 +90,27 @@ def test_theory_is_of_the_file(tmp_path: Path) -> None:
     assert two["steady_turnaround_mean_ns"] == pytest.approx(1e7 / (1 - 0.7**2))
     mixed = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), None, TICK_NS, 1)
     assert mixed[0]["steady_turnaround_mean_ns"] == pytest.approx(2e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5)
-    assert theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1) == []
+    (own, shared) = theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "a", TICK_NS, 1)
+    assert own["steady_turnaround_mean_ns"] == pytest.approx(1e6 + 0.5 / 2e6 * 5e12 / 2 / 0.5)
+    assert shared["steady_turnaround_mean_ns"] == pytest.approx(2e6)
+    assert theory(file_with(tmp_path, 0.5, a=1_000, b=3_000), "c", TICK_NS, 1) == []
+
+
+def test_priorities_have_lines_where_a_policy_goes_by_them(tmp_path: Path) -> None:
+    """The jobs' priorities are drawn: half of them have each."""
+    priority = {"values": [2, 7]}
+    file = file_with(tmp_path, 0.8, {"priority": priority}, a=1_000)
+    lines = {row["series"]: row for row in theory(file, None, TICK_NS, 1, {"preempt", "wait"})}
+    first = lines["first come, first served"]["steady_turnaround_mean_ns"]
+    waiting = lines["priorities, not preemptive"]["steady_turnaround_mean_ns"]
+    preemptive = lines["priorities, preemptive"]["steady_turnaround_mean_ns"]
+    assert waiting == pytest.approx(1e6 * (1 + 0.4 * (1 / 0.6 + 1 / (0.6 * 0.2)) / 2))
+    assert preemptive == pytest.approx(1e6 * (1 + 0.2 / 0.6 + 1 / 0.6 + 0.4 / (0.6 * 0.2)) / 2)
+    assert waiting == pytest.approx(first), "equal work: what one class gains the other loses"
+    assert len(theory(file, None, TICK_NS, 1, rules_of(["rr", "priority:thesis"]))) == 2
+    assert rules_of(["rr", "priority:thesis", "hybrid"]) == {"none", "preempt"}
+    one = file_with(tmp_path, 0.8, a=1_000)
+    assert len(theory(one, None, TICK_NS, 1, {"preempt"})) == 2
 
 
 def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:

@@ -54,26 +54,49 @@ def processor_sharing_slowdown(rate: float, mean: float) -> float:
     return processor_sharing(rate, mean) / mean
 
 
-def priorities(classes: Sequence[tuple[float, Work]], preemptive: bool) -> list[float]:
-    """M/G/1 with classes of jobs, the most urgent first, each with its rate: the mean time of each
+@dataclass(frozen=True)
+class Delay:
+    """What a job of a class meets: it waits, and takes so many times its work from then on."""
+
+    wait: float
+    stretch: float
+
+    def stay(self, work: float) -> float:
+        """The mean time of a job with this work, from its arrival to its end."""
+        return self.wait + self.stretch * work
+
+
+def priorities(classes: Sequence[tuple[float, Work]], preemptive: bool) -> list[Delay]:
+    """M/G/1 with classes of jobs, the most urgent first, each with its rate: the delay of each
     class. Within a class first come, first served; `preemptive`: one that is interrupted goes on
     later where it was.
 
     Source: A. Cobham 1954; H. White and L. S. Christie 1958 for the preemptive.
     """
-    residual = sum(rate * work.square for rate, work in classes) / 2
     found = []
-    above, until, own = 0.0, 0.0, 0.0
+    above, own = 0.0, 0.0
+    residual = 0.0 if preemptive else _residual(classes)
     for rate, work in classes:
-        until += rate * work.mean
+        until = above + rate * work.mean
         own += rate * work.square / 2
         if until >= 1:
-            found.append(math.inf)
-        elif preemptive:
-            found.append(work.mean / (1 - above) + own / ((1 - above) * (1 - until)))
+            found.append(Delay(math.inf, 1.0))
         else:
-            found.append(work.mean + residual / ((1 - above) * (1 - until)))
+            waits = (own if preemptive else residual) / ((1 - above) * (1 - until))
+            found.append(Delay(waits, 1 / (1 - above) if preemptive else 1.0))
         above = until
+    return found
+
+
+def _residual(classes: Sequence[tuple[float, Work]]) -> float:
+    """What is left, in the mean over time, of the job that is served. Of a class that the server cannot bear it
+    serves what the classes above leave."""
+    left, found = 1.0, 0.0
+    for rate, work in classes:
+        load = rate * work.mean
+        served = min(1.0, left / load) if load > 0 else 1.0
+        left -= served * load
+        found += served * rate * work.square / 2
     return found
 
 

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from rich import box
@@ -18,18 +16,17 @@ from schedlab.comparison.statistics import estimate
 from schedlab.errors import WrongUsage
 from schedlab.files.placing import check_file
 from schedlab.metrics.tables import three_digits
-from schedlab.queueing import means
 from schedlab.report.model import Chart
 from schedlab.sweep import dataset, ranges
 from schedlab.sweep.description import Description
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.origin import MADE_OF
 from schedlab.sweep.plan import change_column
+from schedlab.sweep.theory import theory
+from schedlab.toolchain.policies import known_policies, parse_choices
 from schedlab.units import parse_time
 from schedlab.workload import workload_files
-from schedlab.workload.distributions import Constant, Distribution, Exponential
-from schedlab.workload.model import Step, Task, WorkloadFile, everything
-from schedlab.workload.times import Time
+from schedlab.workload.model import WorkloadFile
 
 LOAD = "load"
 """The place in a workload file."""
@@ -179,8 +176,11 @@ def scenes(
         cpus = f"{told['cpus']} CPU{'s' if told['cpus'] > 1 else ''}"
         title = f"{told['workload']} on {told['machine']}, {cpus}{of_group}"
         seen = {run.file.load: run for run in own}
+        rules = rules_of(part["policy"].unique())
         rows = [
-            row for run in seen.values() for row in theory(run.file, group, run.tick_ns, run.cpus)
+            row
+            for run in seen.values()
+            for row in theory(run.file, group, run.tick_ns, run.cpus, rules)
         ]
         yield Scene(
             title,
@@ -189,81 +189,14 @@ def scenes(
         )
 
 
-# --- theory
-
-
-def theory(file: WorkloadFile, group: str | None, tick_ns: int, cpus: int) -> list[dict[str, Any]]:
-    """What is known of the jobs that arrive by a Poisson process and compute once, where nothing else
-    takes time: rows of load, series, and means. Of a group that is not all of them nothing is known."""
-    arriving = [task for task in file.tasks if task.arrivals]
-    works = [_work(task) for task in arriving]
-    alone = len(arriving) == len([task for task in file.tasks if task.instances])
-    if (
-        not file.load
-        or not alone
-        or None in works
-        or (group and {t.group for t in arriving} != {group})
-    ):
-        return []
-    rates = []
-    for task in arriving:
-        assert task.arrivals and task.arrivals.gaps
-        rates.append(1 / task.arrivals.gaps.moments_ns(tick_ns)[0] / file.gap_scale(tick_ns, cpus))
-    moments = [work.moments_ns(tick_ns) for work in works if work]
-    rate = sum(rates)
-    mean, square = (
-        sum(each * moment[power] for each, moment in zip(rates, moments, strict=True)) / rate
-        for power in (0, 1)
-    )
-    first = works[0]
-    same = isinstance(first, Exponential) and all(work == first for work in works)
-    found: dict[str, tuple[float, float | None]] = {}
-    if cpus == 1:
-        found["first come, first served"] = means.first_come(rate, means.Work(mean, square)), None
-        found["processor sharing"] = (
-            means.processor_sharing(rate, mean),
-            means.processor_sharing_slowdown(rate, mean),
-        )
-        if same:
-            shortest = means.shortest_remaining(rate, lambda part: -mean * math.log(1 - part))
-            found["shortest remaining first"] = shortest, None
-    elif same:
-        found["one line, first come, first served"] = means.several_servers(rate, mean, cpus), None
-    return [
-        {
-            "load": file.load,
-            "series": name,
-            "steady_turnaround_mean_ns": stay,
-            "steady_slowdown_mean": slow,
-        }
-        for name, (stay, slow) in found.items()
-        if math.isfinite(stay)
-    ]
-
-
-def _work(task: Task) -> Distribution | None:
-    """How long a job computes; None if it does anything else, or does not come by a Poisson process."""
-    steps = [
-        item for item in everything(task.body) if not (isinstance(item, Step) and not item.time)
-    ]
-    arrivals = task.arrivals
-    if (
-        arrivals is None
-        or not isinstance(arrivals.gaps, Exponential)
-        or arrivals.batch.values != (1,)
-    ):
-        return None
-    if (
-        len(task.body) != 1
-        or len(steps) != 1
-        or not isinstance(steps[0], Step)
-        or steps[0].words != "run"
-    ):
-        return None
-    time = steps[0].time
-    if isinstance(time, Time):
-        return Constant(time)
-    return time if isinstance(time, Distribution) else None
+def rules_of(policies: Iterable[str]) -> set[str]:
+    """What priorities decide under these policies and presets, as far as they are known here."""
+    found = set()
+    for choice in (each for name in policies for each in parse_choices(name)):
+        policy = known_policies().get(choice.name)
+        if policy and (not choice.preset or choice.preset in policy.presets):
+            found.add(policy.priorities_under(choice.preset))
+    return found
 
 
 # --- what is shown

@@ -57,6 +57,7 @@ class Preset:
     meaning: str
     values: dict[str, int]
     shares_by: str = "equal"
+    priorities: str = "none"
     tunables: dict[str, Tunable] = field(default_factory=dict)
 
 
@@ -83,6 +84,9 @@ class Policy:
     """One of "none", "lowest first" and "highest first"."""
     remark_kind: str = "none"
     """One of "none", "level", "ticket" and "time" (nanoseconds)."""
+    priorities: str = "none"
+    """Is it a queue by the attribute `priority`? "preempt": the lowest number takes the CPU; "wait": it is
+    next when the task that runs ends or blocks."""
     boost: str = ""
     """The tunable that says after how many ticks all are lifted to the top; "": they never are."""
     cost: str = "unsaid"
@@ -98,6 +102,10 @@ class Policy:
     def shares_under(self, preset: str) -> str:
         """The attribute by which the preset shares the CPU; without one, the policy's own."""
         return self.presets[preset].shares_by if preset else self.shares_by
+
+    def priorities_under(self, preset: str) -> str:
+        """What priorities decide under the preset; without one, under the policy itself."""
+        return self.presets[preset].priorities if preset else self.priorities
 
     def value(self, preset: str, tunable: str) -> int:
         """The preset's value of a tunable; without a preset, or with an unknown one: the default."""

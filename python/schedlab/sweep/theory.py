@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""What theory says of the jobs of a workload file, for load curves (docs/sweeps.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from schedlab.queueing import means
+from schedlab.workload.distributions import Constant, Distribution, Exponential
+from schedlab.workload.model import ATTRIBUTES, Step, Task, WorkloadFile, everything
+from schedlab.workload.times import Time
+
+PRIORITY = "priority"
+RULES = {"preempt": "priorities, preemptive", "wait": "priorities, not preemptive"}
+"""Lines for what priorities decide under a policy (`Policy.priorities`)."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Jobs of a task that come by a Poisson process, all of one priority. Times in nanoseconds."""
+
+    group: str
+    priority: int
+    rate: float
+    work: means.Work
+    drawn: Distribution
+
+
+def theory(
+    file: WorkloadFile, group: str | None, tick_ns: int, cpus: int, rules: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """What is known of the jobs that arrive by a Poisson process and compute once, where nothing else
+    takes time: rows of load, series, and means. `group`: of its jobs alone, though they come among
+    the others. `rules`: what priorities decide, of which there is a line if jobs have several."""
+    streams = _streams(file, tick_ns, cpus)
+    shown = [each for each in streams if group in (None, each.group)]
+    if not shown:
+        return []
+    together, own = _together(streams), _together(shown)
+    rate, work, mean = together.rate, together.work, own.work.mean
+    drawn = {each.drawn for each in streams}
+    same = len(drawn) == 1 and isinstance(together.drawn, Exponential)
+    found: dict[str, tuple[float, float | None]] = {}
+    if cpus == 1:
+        waits = means.first_come(rate, work) - work.mean
+        slowdown = means.processor_sharing_slowdown(rate, work.mean)
+        found["first come, first served"] = waits + mean, None
+        found["processor sharing"] = mean * slowdown, slowdown
+        if same:
+            shortest = means.shortest_remaining(rate, lambda part: -mean * math.log(1 - part))
+            found["shortest remaining first"] = shortest, None
+        if len({each.priority for each in streams}) > 1:
+            for rule, name in RULES.items():
+                if rule in rules:
+                    found[name] = _by_priority(streams, shown, rule == "preempt"), None
+    elif same:
+        found["one line, first come, first served"] = (
+            means.several_servers(rate, work.mean, cpus),
+            None,
+        )
+    return [
+        {
+            "load": file.load,
+            "series": name,
+            "steady_turnaround_mean_ns": stay,
+            "steady_slowdown_mean": slow,
+        }
+        for name, (stay, slow) in found.items()
+        if math.isfinite(stay)
+    ]
+
+
+def _by_priority(streams: Sequence[Stream], shown: Sequence[Stream], preemptive: bool) -> float:
+    """The mean time of the jobs that are shown, where the lowest number goes first."""
+    levels = sorted({each.priority for each in streams})
+    classes = [_together([s for s in streams if s.priority == level]) for level in levels]
+    delays = means.priorities([(each.rate, each.work) for each in classes], preemptive)
+    of = dict(zip(levels, delays, strict=True))
+    stays = (each.rate * of[each.priority].stay(each.work.mean) for each in shown)
+    return sum(stays) / sum(each.rate for each in shown)
+
+
+def _together(streams: Sequence[Stream]) -> Stream:
+    """Several as one: their rates added, with the work of any of their jobs."""
+    rate = sum(each.rate for each in streams)
+    mean = sum(each.rate * each.work.mean for each in streams) / rate
+    square = sum(each.rate * each.work.square for each in streams) / rate
+    first = streams[0]
+    return Stream(first.group, first.priority, rate, means.Work(mean, square), first.drawn)
+
+
+def _streams(file: WorkloadFile, tick_ns: int, cpus: int) -> list[Stream]:
+    """All jobs of a file; none if theory does not know one of them, or what runs beside them."""
+    works = {task.name: _work(task) for task in file.tasks if task.instances}
+    if not file.load or None in works.values():
+        return []
+    scale = file.gap_scale(tick_ns, cpus)
+    return [
+        stream
+        for task in file.tasks
+        if (work := works.get(task.name))
+        for stream in _of_priorities(task, work, scale, tick_ns)
+    ]
+
+
+def _of_priorities(task: Task, drawn: Distribution, scale: float, tick_ns: int) -> Iterator[Stream]:
+    """The task's jobs by their priority, which may be drawn for each."""
+    assert task.arrivals and task.arrivals.gaps
+    rate = 1 / task.arrivals.gaps.moments_ns(tick_ns)[0] / scale
+    work = means.Work(*drawn.moments_ns(tick_ns))
+    chosen = task.drawn.get(PRIORITY)
+    if chosen is None:
+        standard = ATTRIBUTES[PRIORITY].standard
+        yield Stream(task.group, task.attributes.get(PRIORITY, standard), rate, work, drawn)
+        return
+    for priority, weight in zip(chosen.values, chosen.weights, strict=True):
+        part = weight / sum(chosen.weights)
+        if part:
+            yield Stream(task.group, priority, rate * part, work, drawn)
+
+
+def _work(task: Task) -> Distribution | None:
+    """How long a job computes; None if it does anything else, or does not come by a Poisson process."""
+    steps = [
+        item for item in everything(task.body) if not (isinstance(item, Step) and not item.time)
+    ]
+    arrivals = task.arrivals
+    if (
+        arrivals is None
+        or not isinstance(arrivals.gaps, Exponential)
+        or arrivals.batch.values != (1,)
+    ):
+        return None
+    if (
+        len(task.body) != 1
+        or len(steps) != 1
+        or not isinstance(steps[0], Step)
+        or steps[0].words != "run"
+    ):
+        return None
+    time = steps[0].time
+    if isinstance(time, Time):
+        return Constant(time)
+    return time if isinstance(time, Distribution) else None
