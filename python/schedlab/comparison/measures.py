@@ -17,7 +17,7 @@ import polars as pl
 from schedlab.comparison.best import Better
 from schedlab.comparison.printed import NUMBER, PER_SECOND, POINTS, SHARE, TIME, Quantity
 from schedlab.comparison.statistics import ANYWHERE, Floats, Within, contributions
-from schedlab.metrics import steady
+from schedlab.metrics.steady import steady_of
 from schedlab.metrics.tails import tails
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ class Measure:
     """What values are possible."""
 
 
-_JOBS_LEAST = 20
-"""Of fewer processes it is not asked what they come to in the long run."""
 TOLD = "told-"
 """Stands before the name of a value that a program told of itself, where that value is a metric."""
 _KINDS: tuple[tuple[str, Quantity, Grain, Within], ...] = (
@@ -133,7 +131,7 @@ def measured(collection: Collection) -> pl.DataFrame:
     spread = _spreads(collection.processes, ())
     whole = summary.join(of_runs, on="run", how="left").join(spread, on="run", how="left")
     whole = whole.join(_tails(collection.processes, ()), on="run", how="left")
-    whole = whole.join(_steady(collection.processes, ()), on="run", how="left")
+    whole = whole.join(steady_of(collection.processes, ("run",)), on="run", how="left")
     values = collection.values
     if "name" in values.columns:
         whole = whole.join(_events(values), on="run", how="left")
@@ -143,7 +141,7 @@ def measured(collection: Collection) -> pl.DataFrame:
         .join(steps, on="run", how="left")
         .join(spread, on=["run", "group"], how="left")
         .join(_tails(collection.processes, ("group",)), on=["run", "group"], how="left")
-        .join(_steady(collection.processes, ("group",)), on=["run", "group"], how="left")
+        .join(steady_of(collection.processes, ("run", "group")), on=["run", "group"], how="left")
     )
     return pl.concat(
         [
@@ -160,23 +158,6 @@ def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
     if not needed <= set(processes.columns):
         return pl.DataFrame(schema={"run": pl.Int64, **dict.fromkeys(by, pl.String)})
     return tails(processes, ("run", *by))
-
-
-def _steady(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
-    """What each run's jobs had after the warm-up."""
-    keys = {"run": pl.Int64, **dict.fromkeys(by, pl.String)}
-    schema = {**keys, **dict.fromkeys(steady.COLUMNS, pl.Float64)}
-    needed = {"role", "pid", "fork_ns", "exit_ns", "running_ns", "response_ns"}
-    if not needed <= set(processes.columns):
-        return pl.DataFrame(schema=keys)
-    workload = processes.filter(pl.col("role") == "workload")
-    parts = workload.partition_by("run", *by, as_dict=True, maintain_order=True)
-    rows = [
-        {**dict(zip(keys, names, strict=True)), **steady.steady(part)}
-        for names, part in parts.items()
-        if len(part) >= _JOBS_LEAST
-    ]
-    return pl.DataFrame(rows, schema=schema)
 
 
 def _events(values: pl.DataFrame) -> pl.DataFrame:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ WARM_UP = 0.1
 BATCHES = 20
 _STUDENT = 2.093
 """Student's t for 95 % and BATCHES - 1."""
+JOBS_LEAST = 20
+"""Of fewer processes it is not asked what they come to in the long run."""
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 STATISTICS = ("mean", *QUANTILES, "error")
@@ -47,6 +50,23 @@ def steady(processes: pl.DataFrame) -> dict[str, float | int | None]:
         **{f"steady_slowdown_{name}": value for name, value in _statistics(slowdown)},
         **{f"steady_response_{name}_ns": value for name, value in _statistics(response)},
     }
+
+
+def steady_of(processes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The same for each set of the columns `by`, "run" among them, of the workload's processes, if there are
+    JOBS_LEAST of them. Without COLUMNS if the processes have no times."""
+    keys = pl.Schema({each: pl.Int64 if each == "run" else pl.String for each in by})
+    needed = {"role", "pid", "fork_ns", "exit_ns", "running_ns", "response_ns"}
+    if not needed <= set(processes.columns):
+        return pl.DataFrame(schema=keys)
+    workload = processes.filter(pl.col("role") == "workload")
+    parts = workload.partition_by(*by, as_dict=True, maintain_order=True)
+    rows = [
+        {**dict(zip(by, names, strict=True)), **steady(part)}
+        for names, part in parts.items()
+        if len(part) >= JOBS_LEAST
+    ]
+    return pl.DataFrame(rows, schema={**keys, **dict.fromkeys(COLUMNS, pl.Float64)})
 
 
 def _statistics(values: npt.NDArray[np.float64]) -> list[tuple[str, float | None]]:

@@ -41,6 +41,7 @@ PLAIN = Unit(1)
 COUNT = Unit(1, digits=0)
 """The count of one run; a mean of several is written as any other number."""
 INDEX = Unit(1, digits=3, within=(0, 1))
+RATIO = Unit(1, digits=3)
 PERCENT = Unit(100, "%", within=(0, 1))
 PERCENT_OF_SHARES = Unit(100, "%", digits=1, within=(0, 1))
 _SHORTEST_UNIT_NS = 1000

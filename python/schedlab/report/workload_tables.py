@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from schedlab.comparison.statistics import Estimate
 from schedlab.display.names import unique_slugs
+from schedlab.metrics.steady import BATCHES, steady_of
 from schedlab.metrics.tails import tails
 from schedlab.report.charts import theme
 from schedlab.report.markup import literal
@@ -23,6 +24,7 @@ from schedlab.report.wording import (
     PERCENT,
     PERCENT_OF_SHARES,
     PLAIN,
+    RATIO,
     Unit,
     counted,
     in_a_column,
@@ -128,18 +130,21 @@ class Metric:
     family: str
     unit: Unit | None = None
     """None: the numbers are times, and choose the unit themselves."""
+    error: str = ""
+    """The column with half the interval of one run's mean; the metric is shown if a run has that."""
 
 
+_STEADY = "after the warm-up"
 METRICS = (
     Metric("turnaround_mean_ns", "mean", "turnaround"),
     Metric("turnaround_p95_ns", "95th percentile", "turnaround"),
     Metric("turnaround_p99_ns", "99th percentile", "turnaround"),
     Metric("turnaround_p999_ns", "99.9th percentile", "turnaround"),
     Metric("turnaround_max_ns", "maximum", "turnaround"),
-    Metric("slowdown_mean", "mean", "slowdown", INDEX),
-    Metric("slowdown_p95", "95th percentile", "slowdown", INDEX),
-    Metric("slowdown_p99", "99th percentile", "slowdown", INDEX),
-    Metric("slowdown_p999", "99.9th percentile", "slowdown", INDEX),
+    Metric("slowdown_mean", "mean", "slowdown", RATIO),
+    Metric("slowdown_p95", "95th percentile", "slowdown", RATIO),
+    Metric("slowdown_p99", "99th percentile", "slowdown", RATIO),
+    Metric("slowdown_p999", "99.9th percentile", "slowdown", RATIO),
     Metric("response_mean_ns", "mean", "response"),
     Metric("response_p95_ns", "95th percentile", "response"),
     Metric("response_p99_ns", "99th percentile", "response"),
@@ -150,6 +155,21 @@ METRICS = (
     Metric("wakeup_latency_median_ns", "median", "wake-up latency"),
     Metric("wakeup_latency_p99_ns", "99th percentile", "wake-up latency"),
     Metric("wakeup_latency_max_ns", "maximum", "wake-up latency"),
+    *(
+        Metric(
+            f"steady_{of}_{value}{ends}",
+            f"{of}, {words}",
+            _STEADY,
+            unit,
+            f"steady_{of}_error{ends}",
+        )
+        for of, ends, unit in (
+            ("turnaround", "_ns", None),
+            ("slowdown", "", RATIO),
+            ("response", "_ns", None),
+        )
+        for value, words in (("mean", "mean"), ("p99", "99th percentile"))
+    ),
     Metric("miss_share", "missed", "deadlines", PERCENT),
     Metric("lateness_max_ns", "lateness, maximum", "deadlines"),
     Metric("tardiness_mean_ns", "tardiness, mean", "deadlines"),
@@ -175,13 +195,16 @@ def metrics_table(
     """
     links = links or {}
     data = _with_tails(workload.rows_of(collection.summary), collection.processes)
-    shown = [metric for metric in METRICS if _has_values(data, metric.column)]
+    shown = [metric for metric in METRICS if _has_values(data, metric.error or metric.column)]
     rows = [rows_of(data, [each]) if each.succeeded else None for each in workload.setups]
     means, units = {}, {}
     for metric in shown:
         name, unit = metric.column, metric.unit or time_unit(data[metric.column].to_list())
-        means[name] = [None if own is None else mean_of(own[name].to_list(), unit) for own in rows]
+        means[name] = [None if own is None else _mean(own, metric, unit) for own in rows]
         units[name] = in_a_column(unit, means[name])
+    single = any(metric.error for metric in shown) and any(
+        own is not None and len(own) == 1 for own in rows
+    )
     columns = [
         Column(units[metric.column].heading(metric.title), metric.family) for metric in shown
     ]
@@ -203,20 +226,37 @@ def metrics_table(
             for place, each in enumerate(workload.setups)
         ),
         data=data,
-        caption=(_LINKED if links else "") + provenance(workload.setups),
+        caption=(_LINKED if links else "")
+        + (_SINGLE if single else "")
+        + provenance(workload.setups),
         sections=workload.sections,
         keys=len(_WHO),
     )
 
 
+def _mean(own: pl.DataFrame, metric: Metric, unit: Unit) -> Estimate | None:
+    """Of a setup's runs. Of a single run the interval is by batches of its processes, if these are enough."""
+    mean = mean_of(own[metric.column].to_list(), unit)
+    if mean is None or not metric.error or mean.count > 1 or "_mean" not in metric.column:
+        return mean
+    error = own[metric.error].item() or 0.0
+    return replace(mean, low=mean.mean - error, high=mean.mean + error, count=BATCHES)
+
+
+_SINGLE = (
+    f"After the warm-up, without the tenth of the processes that came first: of a single run, in brackets, the"
+    f" 95 % interval of its mean by {BATCHES} batches. "
+)
 _LINKED = "A linked number leads to the wait that it is, in the run with the first seed. "
 
 
 def _with_tails(summary: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
-    """The runs, with the tails of what their processes had."""
+    """The runs, with the tails of what their processes had, and with what came after the warm-up."""
     if summary.is_empty() or not {"role", "running_ns", "blocked_ns"} <= set(processes.columns):
         return summary
-    return summary.join(tails(processes, ("run",)), on="run", how="left", maintain_order="left")
+    for more in (tails(processes, ("run",)), steady_of(processes, ("run",))):
+        summary = summary.join(more, on="run", how="left", maintain_order="left")
+    return summary
 
 
 def _has_values(data: pl.DataFrame, column: str) -> bool:

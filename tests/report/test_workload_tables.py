@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Tables of a workload: what is told of jobs after the warm-up, and between which bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from kept_runs import MS, keep_run
+from schedlab.metrics.steady import steady
+from schedlab.report.model import Table
+from schedlab.report.workload_tables import metrics_table, workloads
+from schedlab.runs import collection as runs
+
+JOBS = 300
+
+
+def processes(seed: int) -> pl.DataFrame:
+    """Jobs of 1 ms that stay from 2 ms to 12; those of the warm-up stay for none but their work."""
+    stay = [MS] * 30 + [(2 + (number * (6 + seed)) % 11) * MS for number in range(JOBS - 30)]
+    return pl.DataFrame(
+        {
+            "pid": range(3, 3 + JOBS),
+            "role": ["workload"] * JOBS,
+            "fork_ns": [number * MS for number in range(JOBS)],
+            "exit_ns": [number * MS + each for number, each in enumerate(stay)],
+            "turnaround_ns": stay,
+            "response_ns": [each - MS for each in stay],
+            "running_ns": [MS] * JOBS,
+            "blocked_ns": [0] * JOBS,
+        }
+    )
+
+
+def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
+    """The table of a setup with so many seeds, and its cells by their headings."""
+    for seed in range(1, seeds + 1):
+        tables = {"summary": [{"processes": JOBS}], "processes": processes(seed)}
+        keep_run(folder, "jobs", "rr", seed, tables=tables)
+    collection = runs.read([folder])
+    (workload,) = workloads(collection)
+    table = metrics_table(collection, workload)
+    headings = [f"{column.group}: {column.title}" for column in table.columns]
+    return table, dict(zip(headings, [cell.text for cell in table.rows[0]], strict=True))
+
+
+def test_a_single_run_is_told_after_its_warm_up_with_its_interval(tmp_path: Path) -> None:
+    table, cells = told(tmp_path, 1)
+    own = steady(processes(1))
+    mean, error = own["steady_turnaround_mean_ns"], own["steady_turnaround_error_ns"]
+    assert mean is not None and error is not None and mean > 6.5 * MS
+    shown = cells["after the warm-up: turnaround, mean,\N{NO-BREAK SPACE}ms"]
+    assert [
+        float(part) for part in shown.replace("[", "").replace("]", "").replace(",", "").split()
+    ] == [float(f"{value / MS:.2f}") for value in (mean, mean - error, mean + error)]
+    assert "the tenth of the processes that came first" in table.caption
+
+
+def test_of_several_seeds_a_mean_lies_within_its_interval(tmp_path: Path) -> None:
+    """A slowdown is never below 1: its bounds were cut off above that."""
+    table, cells = told(tmp_path, 3)
+    for family in ("slowdown: mean", "after the warm-up: slowdown, mean"):
+        mean, low, high = (float(part.strip("[],")) for part in cells[family].split())
+        assert low < mean < high
+    assert "batches" not in table.caption
+
+
+def test_few_jobs_have_no_warm_up(tmp_path: Path) -> None:
+    tables = {"summary": [{"processes": 100}], "processes": processes(1)[:100]}
+    keep_run(tmp_path, "jobs", "rr", tables=tables)
+    collection = runs.read([tmp_path])
+    (workload,) = workloads(collection)
+    groups = {column.group for column in metrics_table(collection, workload).columns}
+    assert "slowdown" in groups
+    assert "after the warm-up" not in groups
