@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from kept_runs import MS, keep_run
+from kept_runs import MS, Rows, keep_run
 from schedlab.metrics.steady import steady
 from schedlab.report.model import Table
 from schedlab.report.workload_tables import metrics_table, workloads
@@ -36,7 +36,10 @@ def processes(seed: int) -> pl.DataFrame:
 def told(folder: Path, seeds: int) -> tuple[Table, dict[str, str]]:
     """The table of a setup with so many seeds, and its cells by their headings."""
     for seed in range(1, seeds + 1):
-        tables = {"summary": [{"processes": JOBS}], "processes": processes(seed)}
+        tables: dict[str, Rows | pl.DataFrame] = {
+            "summary": [{"processes": JOBS}],
+            "processes": processes(seed),
+        }
         keep_run(folder, "jobs", "rr", seed, tables=tables)
     collection = runs.read([folder])
     (workload,) = workloads(collection)
@@ -67,7 +70,10 @@ def test_of_several_seeds_a_mean_lies_within_its_interval(tmp_path: Path) -> Non
 
 
 def test_few_jobs_have_no_warm_up(tmp_path: Path) -> None:
-    tables = {"summary": [{"processes": 100}], "processes": processes(1)[:100]}
+    tables: dict[str, Rows | pl.DataFrame] = {
+        "summary": [{"processes": 100}],
+        "processes": processes(1)[:100],
+    }
     keep_run(tmp_path, "jobs", "rr", tables=tables)
     collection = runs.read([tmp_path])
     (workload,) = workloads(collection)
