@@ -278,6 +278,7 @@ def test_a_report_of_real_runs_is_drawn(browser: Browser) -> None:
                     assert cut_off(page) == []
     check_list(browser, first.with_name("runs.html"))
     check_traces(browser, first.parent)
+    check_ring(browser, next(first.parent.glob("workload-mixed*.html")))
 
 
 def cut_off(page: Page) -> list[str]:
@@ -318,6 +319,14 @@ def check_list(browser: Browser, file: Path) -> None:
         assert page.locator(".pages [aria-current]").inner_text() == "All runs"
         page.locator(".above a").click()
         assert page.locator("h1").inner_text() == "All runs"
+
+
+def check_ring(browser: Browser, file: Path) -> None:
+    """A click on a wait of a curve leads to its picture."""
+    with opened(browser, file) as page:
+        page.locator("figure[id^=latencies] .mark-symbol.role-mark path").first.click()
+        page.wait_for_url(re.compile(r"#(p99|longest)-wait-"))
+        assert page.locator(":target svg").count() == 1
 
 
 def check_traces(browser: Browser, folder: Path) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
@@ -10,8 +12,11 @@ from report_samples import REAL_RUNS, small_runs
 from schedlab.metrics import wakeup_latencies
 from schedlab.metrics.tables import duration
 from schedlab.report.charts.processes import people_of
+from schedlab.report.drawing import svg
 from schedlab.report.explained import explanations
-from schedlab.report.model import Chart
+from schedlab.report.model import HREF, Chart
+from schedlab.report.specifications import for_page, for_paper
+from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import metrics_table, workloads
 from schedlab.runs import collection as runs
 
@@ -25,14 +30,30 @@ def test_a_number_leads_to_its_wait() -> None:
     pictures = {block.name: block for block in blocks if isinstance(block, Chart)}
     table = metrics_table(collection, workload, links)
     followed = {cell.link for row in table.rows for cell in row if cell.link}
-    assert followed == {f"#{name}" for name in links.values()}
+    assert followed == {f"#{shown.chart}" for shown in links.values()}
     assert {place for place, column in links if column == "wakeup_latency_p99_ns"} == {0, 1, 2, 3}
-    for (place, column), name in links.items():
+    for (place, column), wait in links.items():
         run = workload.setups[place].runs[0]
         people = people_of(run.trace())
         woken = wakeup_latencies(people.intervals(), people.window).join(people.names, on="life")
         found = woken.filter(pl.col("role") == "workload")["latency_ns"].sort()
         told = run.metrics().summary[column][0]
         shown = found.filter(found >= told)[0]
-        assert f"Between the dashed lines: {duration(shown)}." in pictures[name].caption
+        assert shown == wait.duration_ns
+        assert f"Between the dashed lines: {duration(shown)}." in pictures[wait.chart].caption
         assert "max" not in column or shown == told
+    (curves,) = [
+        chart
+        for chart in workload_charts(collection, workload, links)
+        if chart.name.startswith("latencies")
+    ]
+    rings = [row for rows in curves.plain["datasets"].values() for row in rows if HREF in row]
+    assert {row[HREF] for row in rings} == followed
+    for row in rings:
+        one = (pl.col("series") == row["series"]) & (pl.col("panel") == row["panel"])
+        own = curves.data.filter(one)["ms"]
+        assert row["value"] == pytest.approx(own.filter(own == row["value"])[0])
+        assert row["percent"] == pytest.approx((own <= row["value"]).mean() * 100)
+    on_page = json.dumps(for_page(curves, lambda link: f"other.html{link}"))
+    assert all(f'"other.html{link}"' in on_page for link in followed)
+    assert HREF not in svg(for_paper(curves)), "on paper nothing leads elsewhere"

@@ -22,7 +22,7 @@ from schedlab.report.charts.processes import people_of
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Cell, Chart, Column, Row, Table, Text
 from schedlab.report.wording import cpus
-from schedlab.report.workload_tables import Workload
+from schedlab.report.workload_tables import Links, ShownWait, Workload
 from schedlab.runs.collection import Kept, Repeated
 from schedlab.tables import TraceTables
 from schedlab.toolchain.policies import known_policies
@@ -40,10 +40,6 @@ WORDS = 3
 """Parts of a wait that are told."""
 
 
-Links = Mapping[tuple[int, str], str]
-"""By the place of a setup in its workload, and a column of the summary: the picture of the wait that it tells of."""
-
-
 def explanations(workload: Workload) -> tuple[Sequence[Block], Links]:
     """What waiting went by with, and the longest wait of each setup, of its first seed's run; and pictures of single
     waits."""
@@ -53,7 +49,7 @@ def explanations(workload: Workload) -> tuple[Sequence[Block], Links]:
     several = len({workload.setups[place].setup.cpus for place in places}) > 1
     waited: list[tuple[Repeated, Explained]] = []
     pictures: list[Chart] = []
-    links: dict[tuple[int, str], str] = {}
+    links: dict[tuple[int, str], ShownWait] = {}
     for place in places:
         each = workload.setups[place]
         trace = each.runs[0].trace()
@@ -67,7 +63,11 @@ def explanations(workload: Workload) -> tuple[Sequence[Block], Links]:
         for columns, what, wait in _those_shown(tables, told.longest[0].wait):
             found = list(charts.drawn(_picture, workload, each, tables, several, what, wait))
             pictures += found
-            links.update(((place, column), chart.name) for chart in found for column in columns)
+            links |= {
+                (place, column): ShownWait(chart.name, wait.duration_ns)
+                for chart in found
+                for column in columns
+            }
     return list(_blocks(workload, waited, several, pictures)), links
 
 

@@ -204,7 +204,7 @@ class _PageWriter:
 
     def specification(self, chart: Chart) -> Markup:
         """Returns the specification as JSON in a script element."""
-        return Markup(json_in_script(for_page(chart)))
+        return Markup(json_in_script(for_page(chart, self.resolve)))
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
         """Returns the files beside it: the kind of each, and its address."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import altair as alt
     import polars as pl
 
+HREF = "href"
+"""The column of a chart's data that says what a click on its mark leads to, as in Text: `#NAME`."""
+
 Tone = Literal["plain", "good", "bad", "muted", "failed"]
 """How a cell is meant: near its ideal, or off it; of less weight; of a run that failed."""
 

@@ -167,7 +167,7 @@ def _workload(collection: Collection, workload: Workload, drawn: bool) -> Page:
     sections = {
         "Metrics": (metrics_table(collection, workload, links),),
         "Groups": (groups_table(collection, workload),),
-        "Pictures": workload_charts(collection, workload) if drawn else (),
+        "Pictures": workload_charts(collection, workload, links) if drawn else (),
         "Why they waited": why,
         "Processes": (processes_table(collection, workload),),
         "Again": (_again(workload),),

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import altair as alt
 
 from schedlab.display.names import all_visible, visible_in_chart
 from schedlab.report.charts import theme
-from schedlab.report.model import Chart
+from schedlab.report.model import HREF, Chart
 
 VEGA_LITE = ".".join(re.findall(r"\d+", alt.SCHEMA_VERSION)[:2])
 """The release that Altair writes for, as vl-convert names it: 6.4."""
@@ -21,25 +21,43 @@ _LAYOUT = {"axis": {"maxExtent": 400, "labelSeparation": 4}}
 each other."""
 
 
-def for_page(chart: Chart) -> dict[str, Any]:
+def for_page(chart: Chart, resolve: Callable[[str], str] = str) -> dict[str, Any]:
     """The chart on the page's own ground, in the page's own colour. templates/charts.js makes it
-    fit."""
-    specification = _specification(chart, theme.page_config())
+    fit. `resolve`: gives the address of what a mark leads to."""
+    specification = _specification(chart, theme.page_config(), resolve)
     specification["background"] = None
     return specification
 
 
 def for_paper(chart: Chart) -> dict[str, Any]:
-    """Black on white."""
-    specification = _specification(chart, theme.paper_config())
+    """Black on white, where nothing leads elsewhere."""
+    specification = _specification(chart, theme.paper_config(), None)
     specification["background"] = "white"
     return specification
 
 
-def _specification(chart: Chart, config: Mapping[str, Any]) -> dict[str, Any]:
+def _specification(
+    chart: Chart, config: Mapping[str, Any], resolve: Callable[[str], str] | None
+) -> dict[str, Any]:
     plain = all_visible(chart.plain, visible_in_chart)
     own = merged(_LAYOUT, config)
-    return {**plain, "config": merged(own, plain.get("config", {}))}
+    linked = {name: _with_links(each, resolve) for name, each in plain.items()}
+    return {**linked, "config": merged(own, plain.get("config", {}))}
+
+
+def _with_links(part: Any, resolve: Callable[[str], str] | None) -> Any:
+    """Returns it with the addresses of what its marks lead to; None: without any."""
+    if isinstance(part, list):
+        return [_with_links(each, resolve) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        name: resolve(each)
+        if resolve and isinstance(each, str) and name == HREF
+        else _with_links(each, resolve)
+        for name, each in part.items()
+        if resolve or name != HREF
+    }
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

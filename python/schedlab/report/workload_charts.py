@@ -14,7 +14,7 @@ from schedlab.report.markup import literal
 from schedlab.report.model import Chart
 from schedlab.report.provenance import mark, provenance, repeatable
 from schedlab.report.wording import cpus
-from schedlab.report.workload_tables import Workload
+from schedlab.report.workload_tables import Links, Workload
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.units import format_time
 
@@ -24,12 +24,12 @@ _TRACES = 60
 """The most traces that are read for the latencies of one workload."""
 
 
-def workload_charts(collection: Collection, workload: Workload) -> Iterator[Chart]:
-    """Gives the charts in the order of interest."""
+def workload_charts(collection: Collection, workload: Workload, links: Links) -> Iterator[Chart]:
+    """Gives the charts in the order of interest. `links`: waits to which those of wake-up latencies lead."""
     yield from _turnaround(collection, workload)
     for metric in ("turnaround", "response", "waiting"):
         yield from _distribution(collection, workload, metric)
-    yield from _latencies(collection, workload)
+    yield from _latencies(collection, workload, links)
     for shown, length_ns in _drawn_one_by_one(workload):
         for each, stem in shown:
             yield from charts.drawn(_lane, workload, each, stem, length_ns)
@@ -83,7 +83,7 @@ def _distribution(collection: Collection, workload: Workload, metric: str) -> It
     )
 
 
-def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
+def _latencies(collection: Collection, workload: Workload, links: Links) -> Iterator[Chart]:
     """Draws all wake-up latencies: a curve for each policy, a picture for each number of CPUs."""
     setups = [each for each in workload.setups if each.succeeded]
     rows = workload.rows_of(collection.summary)
@@ -91,11 +91,17 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
     if many or not setups or "wakeups" not in rows.columns or not rows["wakeups"].sum():
         return
     counts = sorted({each.setup.cpus for each in setups})
+    panels = {count: cpus([count]) if len(counts) > 1 else "" for count in counts}
+    waits = {
+        (panels[own.cpus], own.policy_title, shown.duration_ns): shown.chart
+        for (place, column), shown in links.items()
+        if column.startswith("wakeup_latency") and (own := workload.setups[place].setup)
+    }
     yield from charts.drawn(
         charts.latencies_in_panels,
         f"latencies-{workload.stem}",
         {
-            cpus([count]) if len(counts) > 1 else "": {
+            panels[count]: {
                 each.setup.policy_title: [run.trace() for run in each.runs]
                 for each in setups
                 if each.setup.cpus == count
@@ -104,6 +110,7 @@ def _latencies(collection: Collection, workload: Workload) -> Iterator[Chart]:
         },
         title=f"{workload.title}: wake-up latency{mark(setups)}",
         caption=provenance(setups, brackets=False),
+        waits=waits,
     )
 
 

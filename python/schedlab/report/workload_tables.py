@@ -46,6 +46,19 @@ _WHO = (Column("policy", align="left"), Column("CPUs"))
 
 
 @dataclass(frozen=True)
+class ShownWait:
+    """A single wait, and the name of the chart that shows it."""
+
+    chart: str
+    duration_ns: int
+
+
+Links = Mapping[tuple[int, str], ShownWait]
+"""By the place of a setup in its workload, and a column of the summary: the wait that it tells of, of its first seed's
+run."""
+
+
+@dataclass(frozen=True)
 class Workload:
     """Setups of one table: what differs in them is the policy and the number of CPUs."""
 
@@ -186,12 +199,10 @@ METRICS = (
 )
 
 
-def metrics_table(
-    collection: Collection, workload: Workload, links: Mapping[tuple[int, str], str] | None = None
-) -> Table:
+def metrics_table(collection: Collection, workload: Workload, links: Links | None = None) -> Table:
     """The workload as a whole: a row for each policy and number of CPUs.
 
-    `links`: what a click on a number shows, by the place of the row and the column of the summary.
+    `links`: what a click on a number shows.
     """
     links = links or {}
     data = _with_tails(workload.rows_of(collection.summary), collection.processes)
@@ -219,7 +230,7 @@ def metrics_table(
                     each,
                     [means[name][place] for name in units],
                     units.values(),
-                    [links.get((place, name), "") for name in units],
+                    [links.get((place, name)) for name in units],
                 ),
                 Cell(str(len(each.runs)), "muted"),
             )
@@ -267,13 +278,13 @@ def _metric_cells(
     each: Repeated,
     means: Sequence[Estimate | None],
     units: Iterable[Unit],
-    links: Iterable[str],
+    links: Iterable[ShownWait | None],
 ) -> list[Cell]:
     if not each.succeeded:
         return failure_cells(each, max(len(means), 1))
     return [
-        Cell(with_interval(mean, unit), link=f"#{name}" if name else "")
-        for mean, unit, name in zip(means, units, links, strict=True)
+        Cell(with_interval(mean, unit), link=f"#{shown.chart}" if shown else "")
+        for mean, unit, shown in zip(means, units, links, strict=True)
     ] or [Cell("success")]
 
 

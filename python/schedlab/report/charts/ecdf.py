@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
@@ -29,7 +30,7 @@ from schedlab.report.charts.parts import (
     thinned,
 )
 from schedlab.report.charts.theme import WIDTH
-from schedlab.report.model import Chart
+from schedlab.report.model import HREF, Chart
 
 HEIGHT, PANEL_HEIGHT = 300, 190
 WIDE = 50
@@ -42,6 +43,16 @@ _APART = {True: (1 / 600, 1 / 400), False: (1 / 250, 1 / 150)}
 """Parts of the width and height: points of a curve, of all runs or of one, that are closer to each other are
 not drawn."""
 Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A value of a curve that has a chart of its own, to which a click on it leads."""
+
+    panel: str
+    series: str
+    value: float
+    chart: str
 
 
 def ecdf(
@@ -59,6 +70,7 @@ def ecdf(
     run: str | None = None,
     panel: str | None = None,
     least: float | None = None,
+    marks: Sequence[Mark] = (),
 ) -> Chart:
     """A curve for each series: what part of its values is up to the value on the axis.
 
@@ -78,11 +90,12 @@ def ecdf(
     remarks = [
         "Thick: all runs together; thin: each run." if rows["run"].n_unique() > 1 else "",
         axis.remark,
+        "A ring is a single wait: on a page, a click on it leads to its picture." if marks else "",
     ]
     return Chart(
         name,
         title,
-        _chart(rows, looks, axis, x_title, y_title),
+        _chart(rows, looks, axis, (x_title, y_title), _rings(rows, marks)),
         data,
         sentences(caption, *remarks),
         _words(rows, x_title),
@@ -147,7 +160,21 @@ class _Axis:
         return alt.X("at:Q", title=title, scale=self.reach.scale(), axis=axis)
 
 
-def _chart(rows: pl.DataFrame, looks: Looks, axis: _Axis, x_title: str, y_title: str) -> Any:
+def _rings(rows: pl.DataFrame, marks: Sequence[Mark]) -> pl.DataFrame:
+    """Where marks lie on the curves of all runs together: panel, series, value, percent, href."""
+    found = []
+    for mark in marks:
+        own = rows.filter((pl.col("panel") == mark.panel) & (pl.col("series") == mark.series))
+        if len(own):
+            part = (own["value"] <= mark.value).sum() / len(own) * 100
+            found.append((mark.panel, mark.series, mark.value, part, f"#{mark.chart}"))
+    names = {"panel": pl.String, "series": pl.String, "value": pl.Float64, "percent": pl.Float64}
+    return pl.DataFrame(found, schema={**names, HREF: pl.String}, orient="row")
+
+
+def _chart(
+    rows: pl.DataFrame, looks: Looks, axis: _Axis, titles: tuple[str, str], rings: pl.DataFrame
+) -> Any:
     panels = panels_of(rows["panel"])
     curves = _curves(rows, axis)
     height = HEIGHT if len(panels) == 1 else PANEL_HEIGHT
@@ -155,9 +182,12 @@ def _chart(rows: pl.DataFrame, looks: Looks, axis: _Axis, x_title: str, y_title:
     pictures: list[tuple[str, Any]] = []
     for panel, last in panels:
         own = curves.filter(pl.col("panel") == panel).drop("panel")
-        layers = _layers(own, looks, axis, (x_title if last else "", y_title), chosen)
+        layers = _layers(own, looks, axis, (titles[0] if last else "", titles[1]), chosen)
         if not pictures:  # all panels obey what is chosen in the legend, which belongs to one
             layers[-1] = layers[-1].add_params(chosen)
+        marked = rings.filter(pl.col("panel") == panel)
+        if len(marked):
+            layers.append(_ringed(marked, looks, axis, layers[-1].encoding, chosen))
         picture = alt.layer(*layers) if len(layers) > 1 else layers[0]
         pictures.append((panel, picture.properties(width=WIDTH, height=height)))
     return stacked(pictures)
@@ -231,6 +261,23 @@ def _layers(
 def _lines(curves: pl.DataFrame, axis: _Axis, **look: Any) -> Any:
     drawn = chart_of(curves, digits=4).transform_calculate(at=axis.at())
     return drawn.mark_line(interpolate="step-after", clip=True, **look)
+
+
+def _ringed(rings: pl.DataFrame, looks: Looks, axis: _Axis, of: Any, chosen: alt.Parameter) -> Any:
+    """Marks on curves with this encoding."""
+    data = alt.InlineData(values=rings.to_dicts())
+    drawn = alt.Chart(data).transform_calculate(at=axis.at())
+    return drawn.mark_point(size=90, strokeWidth=2, filled=False, cursor="pointer").encode(
+        of.x,
+        of.y,
+        looks.colour(symbolSize=STROKE_SIZE),
+        href=alt.Href(f"{HREF}:N"),
+        opacity=opacity_if(chosen),
+        tooltip=[
+            alt.Tooltip("series:N", title="a wait under"),
+            alt.Tooltip("value:Q", title="took", format=NUMBERS),
+        ],
+    )
 
 
 def _words(rows: pl.DataFrame, x_title: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from schedlab.metrics import wakeup_latencies
-from schedlab.report.charts.ecdf import ecdf
+from schedlab.report.charts.ecdf import Mark, ecdf
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import sentences
 from schedlab.report.charts.processes import people_of
@@ -42,8 +42,10 @@ def latencies_in_panels(
     title: str,
     caption: str,
     group: str | None = None,
+    waits: Mapping[tuple[str, str, int], str] | None = None,
 ) -> Chart:
-    """The same in several pictures, one below the other, each with its name."""
+    """The same in several pictures, one below the other, each with its name. `waits`: the charts of single waits, to
+    which marks on the curves lead, by panel, series and latency in nanoseconds."""
     runs = [(panel, each, own) for panel, traces in panels.items() for each, own in traces.items()]
     found = pl.concat([_of_series(*each, group) for each in runs])
     if found.is_empty():
@@ -65,6 +67,10 @@ def latencies_in_panels(
         run="run",
         panel="panel",
         least=max([FINEST_NS, *steps]) / 1e6,
+        marks=[
+            Mark(panel, series, float(_in_ms(pl.Series([latency_ns]))[0]), chart)
+            for (panel, series, latency_ns), chart in (waits or {}).items()
+        ],
     )
 
 
@@ -80,11 +86,16 @@ def _of_series(panel: str, series: str, runs: Sequence[Trace], group: str | None
                 "pid",
                 "group",
                 "latency_ns",
-                ms=pl.col("latency_ns") / 1e6,
+                ms=pl.col("latency_ns").map_batches(_in_ms, pl.Float64),
             )
             for run, trace in enumerate(runs)
         ]
     )
+
+
+def _in_ms(latency_ns: pl.Series) -> pl.Series:
+    """To the last bit as in all of the chart: Polars does not round as Python does."""
+    return latency_ns / 1e6
 
 
 def _of_run(trace: Trace, group: str | None) -> pl.DataFrame:
