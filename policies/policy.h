@@ -122,7 +122,8 @@ struct task {
     uint64_t slice;            /* nanoseconds that it wants to run at a time */
     /* Of a task with deadlines: it needs `runtime` ns in each `period` of ns, within `deadline` of
      * the period's beginning (0: within the period). It is one while runtime and period are not 0,
-     * and its children are none. */
+     * and its children are none. Without a period, `runtime` is the ns of work that it has before
+     * it, from when that was set; 0: it is not known. */
     uint64_t runtime;
     uint64_t deadline;
     uint64_t period;

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import math
 from pathlib import Path
@@ -161,24 +160,10 @@ def test_first_come_with_several_servers_is_as_erlang_has_it() -> None:
     assert close(stay, 1e9 * means.several_servers(2.4, 1, 3))
 
 
-def test_shortest_remaining_is_as_schrage_and_miller_have_it() -> None:
-    """Against a simulation of the discipline alone, job by job."""
-    random = Random(2)
-    now, free, stays = 0.0, 0.0, []
-    waiting: list[tuple[float, float]] = []
-    for _ in range(100_000):
-        arrival = now + random.expovariate(0.8)
-        free = max(free, now)
-        while waiting and free < arrival:
-            left, came = heapq.heappop(waiting)
-            if free + left > arrival:
-                heapq.heappush(waiting, (left - (arrival - free), came))
-                free = arrival
-            else:
-                free += left
-                stays.append(free - came)
-        now = arrival
-        heapq.heappush(waiting, (random.expovariate(1), arrival))
-    expected = means.shortest_remaining(0.8, lambda part: -math.log(1 - part))
-    assert close(pl.Series(stays), expected)
-    assert expected < means.processor_sharing(0.8, 1)
+def test_shortest_remaining_is_as_schrage_and_miller_have_it(tmp_path: Path) -> None:
+    drawn, _ = WORKS["exponential"]
+    told = {"job": task(drawn, **{"dl-runtime": "work"})}
+    found = jobs(tmp_path, told, 0.8, "--policy", "srpt")
+    expected = means.shortest_remaining(0.8 / MEAN, lambda part: -MEAN * math.log(1 - part))
+    assert close(found["stay"], expected)
+    assert expected < means.processor_sharing(0.8 / MEAN, MEAN)

@@ -74,6 +74,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     ),
     "hybrid": (Choice("hybrid", {"slice": (1, 2, 3)}),),
     "stride": (Choice("stride", {"slice": (1, 2, 3)}),),
+    "srpt": (Choice("srpt", {"knows": (2, 1, 0), "preemption": (1, 0), "error": (100, 300)}),),
     "cfs": (
         Choice("cfs", {"min_granularity_us": (750, 2500), "latency_us": (6000, 20000)}),
         Choice(

@@ -142,6 +142,23 @@ def test_phases_come_one_after_another_with_their_loops_and_attributes(tmp_path:
     ]
 
 
+def test_a_process_is_told_all_its_work(tmp_path: Path) -> None:
+    body = {"phases": {"a": {"loop": 3, "run": 10, "sleep": 5}, "b": {"run": 1, "call": 2}}}
+    told = {"loop": 2, "dl-runtime": "work", **body}
+    other = {"nice": -1, "loop": 1, "run": 7}
+    file = read(tmp_path, {"tasks": {"told": told, "other": other}})
+    assert {"runtime 62000ns told", "runtime 0ns other", "nice -1 other"} <= {
+        *program(file, "root")
+    }
+    drawn = {"loop": 4, "run": {"distribution": "exponential", "mean": 100}}
+    gaps = {"times": [0, 5]}
+    file = read(tmp_path, {"tasks": {"job": {**drawn, "dl-runtime": "work", "arrivals": gaps}}})
+    for own in ("job@1", "job@2"):
+        first, *others = program(file, own)
+        runs = [int(line[4:-2]) for line in others if line.startswith("run ")]
+        assert len(runs) == 4 and first == f"runtime {sum(runs)}ns"
+
+
 def test_equal_keys_and_comments_are_read_as_rt_app_and_its_workgen_do(tmp_path: Path) -> None:
     text = '{"tasks": {"a": {"loop": 1, "run": 1, /* and */ "sleep": 2, "run": 3}}} // end\n'
     assert program(read(tmp_path, text), "a")[1:] == ["run 1000ns", "sleep 2000ns", "run 3000ns"]
@@ -430,6 +447,10 @@ def test_the_documentation_names_every_key() -> None:
             ({"run": 1, key: 1}, [f"w.json:5: tasks.a.{key}: it cannot be had here: "])
             for key in tasks.REFUSED
         ),
+        ({"dl-runtime": "work", "run": 5}, ["dl-runtime", "loops with an end"]),
+        ({"dl-runtime": "work", "loop": 1, "dl-period": 9, "run": 5}, ["no `dl-period`"]),
+        ({"dl-runtime": "work", "loop": 1, "run": {"until": 9}}, ["no `until`"]),
+        ({"phases": {"a": {"dl-runtime": "work", "run": 5}}}, ["a time"]),
     ],
     ids=str,
 )

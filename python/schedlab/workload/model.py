@@ -59,6 +59,8 @@ ATTRIBUTES = {
     TASKGROUP: Attribute(0, GROUPS_MAX - 1, 0),
 }
 """By their names, as in files of the scheduler and in traces."""
+ALL_WORK = -_TIME_MAX
+"""In place of a runtime: as long as the process computes in all."""
 
 
 @dataclass(frozen=True)

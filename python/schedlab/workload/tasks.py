@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from schedlab.workload.distributions import Whole
 from schedlab.workload.groups import Groups
 from schedlab.workload.jobs import with_jobs
 from schedlab.workload.model import (
+    ALL_WORK,
     ATTRIBUTES,
     GIVEN,
     GIVEN_KEYS,
@@ -21,10 +23,12 @@ from schedlab.workload.model import (
     Device,
     Fork,
     Item,
+    Loop,
     Meet,
     Starter,
     Step,
     Task,
+    everything,
     looped,
 )
 from schedlab.workload.times import Time
@@ -80,6 +84,7 @@ _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
 _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
 _PRIORITY = ATTRIBUTES["priority"]
+_RUNTIME = ATTRIBUTES["runtime"]
 _LOCK = 'the name of a lock, or an object such as {"ref": "lock", "ceiling": 2}'
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
@@ -156,8 +161,13 @@ class TaskReader:
                     f"{properties[key].path}: expected none: it is the `starter` that starts it",
                 )
         drawn_ones = self.drawn(properties)
-        given = self.attributes(
-            {key: node for key, node in properties.items() if key not in drawn_ones}
+        told = self.told(properties, body)
+        given = told | self.attributes(
+            {
+                key: node
+                for key, node in properties.items()
+                if key not in drawn_ones and not (told and key == _RUNTIME.key)
+            }
         )
         arrivals = self.arrivals(properties.get("arrivals"), properties.get("instance"))
         return Task(
@@ -170,6 +180,23 @@ class TaskReader:
             body=with_jobs(given, body),
             drawn=drawn_ones,
         )
+
+    def told(self, properties: dict[str, Node], body: tuple[Item, ...]) -> dict[str, int]:
+        """The runtime of a process that is told all its work; {} if it is told none, or a time."""
+        node = properties.get(_RUNTIME.key)
+        if node is None or node.value != "work":
+            return {}
+        endless = any(
+            (isinstance(item, Loop) and math.isinf(item.rounds))
+            or (isinstance(item, Step) and item.words == "run until")
+            for item in everything(body)
+        )
+        if endless or "dl-period" in properties:
+            raise wrong(
+                node,
+                "a time; or no `dl-period`, loops with an end, and no `until`: only then is all work known",
+            )
+        return {"runtime": ALL_WORK}
 
     def device(self) -> Device:
         """The same of a device: what it gives, and when."""

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from schedlab.workload.distributions import Distribution, uniform_of
 from schedlab.workload.model import (
+    ALL_WORK,
     GIVEN,
     ROOT,
     AwaitAll,
@@ -130,10 +131,12 @@ class _Writer:
         self.bodies = {task.name: awaiting(task.body)[0] for task in file.tasks}
         self.own: list[str] = []
         """The texts of programs that one process has for itself."""
+        self.work: dict[str, int] = {}
+        """Of each program: how long it computes in all (ns), if that is told."""
 
     def text(self) -> str:
         shared = [
-            _program(task.name, self.program(task, None))
+            _program(task.name, self.program(task, task.name, None))
             for task in self.file.tasks
             if task.name not in self.drawing
         ]
@@ -208,7 +211,7 @@ class _Writer:
         """The root sets the attributes of a new process, which would else inherit the root's."""
         name = self.program_of(task.name, numbers)
         yield f"fork {name}"
-        yield from (f"{line} {name}" for line in self.attributes(task))
+        yield from (f"{line} {name}" for line in self.attributes(task, name))
 
     def others_ended(self) -> Iterator[str]:
         """Steps that wait until the processes that tasks have started have ended."""
@@ -240,36 +243,49 @@ class _Writer:
         own = f"{name}@{len(self.own) + 1}"
         place = len(self.own)
         self.own.append("")  # its children come behind it
-        self.own[place] = _program(own, self.program(self.tasks[name], child))
+        self.own[place] = _program(own, self.program(self.tasks[name], own, child))
         return own
 
-    def program(self, task: Task, numbers: Numbers | None) -> Iterator[str]:
+    def program(self, task: Task, name: str, numbers: Numbers | None) -> Iterator[str]:
         """One that tasks fork sees to its attributes itself: several may fork it at once, and none
         could say which process it means. With a starter all do, as programs of our kernel."""
         forked = task.name in self.forked
+        drawn = self.drawn(task, numbers) if task.arrives else {}
+        body = list(self._lines(self.bodies[task.name], numbers))
+        if ALL_WORK in task.attributes.values():
+            self.work[name] = _work(body)
         if task.arrives:
-            yield from self.attributes(task, numbers)
+            yield from self.attributes(task, name, drawn)
         yield f"group {task.group}"
         if task.arrives:
             pass
         elif self.file.starter:
-            yield from (GIVEN[key].line(key, value) for key, value in task.attributes.items())
+            yield from (self.attribute(key, name, value) for key, value in task.attributes.items())
         elif forked:
-            yield from self.attributes(task)
-        yield from self._lines(self.bodies[task.name], numbers)
+            yield from self.attributes(task, name)
+        yield from body
         if forked and self.file.duration_ns is None:
             yield f"give {FINISHED}"
 
-    def attributes(self, task: Task, numbers: Numbers | None = None) -> list[str]:
-        """All that the file gives to anyone. `numbers`: of the process, if some are drawn for it."""
-        given = dict(task.attributes)
-        if numbers:
-            uniform = uniform_of(numbers.below)
-            given |= {key: whole.draw(uniform) for key, whole in task.drawn.items()}
+    def drawn(self, task: Task, numbers: Numbers | None) -> dict[str, int]:
+        """The attributes that are drawn for a process, of which these are the numbers."""
+        if not numbers:
+            return {}
+        uniform = uniform_of(numbers.below)
+        return {key: whole.draw(uniform) for key, whole in task.drawn.items()}
+
+    def attributes(
+        self, task: Task, name: str, drawn: Mapping[str, int] | None = None
+    ) -> list[str]:
+        """All that the file gives to anyone, for a process that plays the program `name`."""
+        given = {**task.attributes, **(drawn or {})}
         return [
-            GIVEN[key].line(key, given.get(key, GIVEN[key].standard))
+            self.attribute(key, name, given.get(key, GIVEN[key].standard))
             for key in self.attribute_names
         ]
+
+    def attribute(self, key: str, name: str, value: int) -> str:
+        return GIVEN[key].line(key, self.work[name] if value == ALL_WORK else value)
 
     # --- what they do
 
@@ -311,6 +327,22 @@ BEGIN = Step("mark begin")
 
 def _program(name: str, lines: Iterable[str]) -> str:
     return "\n".join(("", f"program {name}", *(f"  {line}" for line in lines), ""))
+
+
+def _work(lines: Iterable[str]) -> int:
+    """How long a process that does this computes, in nanoseconds."""
+    sums, rounds = [0], [1]
+    for line in lines:
+        match line.split():
+            case ["loop", number]:
+                sums.append(0)
+                rounds.append(int(number))
+            case ["end"]:
+                inner = sums.pop() * rounds.pop()
+                sums[-1] += inner
+            case ["run", time]:
+                sums[-1] += int(time.removesuffix("ns"))
+    return min(sums[0], GIVEN["runtime"].most)
 
 
 def repeated(count: float, lines: list[str]) -> Iterator[str]:

@@ -45,12 +45,16 @@ PALETTE = tuple(_PALETTE)
 """For series that are no policies; slate is for all others."""
 POLICY_COLOURS = {name: colour for kind, name, colour in _COLOURS if kind == "policy"}
 """Of the policies that come with schedlab, and of Linux's own class."""
+_FIRST_OF = {colour: name for name, colour in reversed(POLICY_COLOURS.items())}
 OWN_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-policy")
 """Of those that a user has added, in their order. They take no colour from the others, whatever their names are."""
 BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID = PALETTE
 
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
+SECOND_DASHES: tuple[tuple[int, ...], ...] = ((1, 2), (6, 2, 1, 2), (5, 1), (2, 6), (10, 2, 2, 2))
+SECOND_SHAPES = ("cross", "triangle-right", "triangle-left", "wedge", "arrow")
+"""Of a policy that shares its colour with one before it."""
 PUBLISHED_DASH = (2, 3)
 
 
@@ -77,7 +81,10 @@ def policy_look(policy: str) -> Look:
     known = tuple(policy_known.presets) if policy_known else ()
     place = known.index(preset) + 1 if preset in known else len(known) + 1 if preset else 0
     place = min(place + (1 if settings else 0), len(DASHES) - 1)
-    return Look(_policy_colour(name), DASHES[place], SHAPES[place])
+    colour = _policy_colour(name)
+    if name in POLICY_COLOURS and name != _FIRST_OF[colour]:
+        return Look(colour, SECOND_DASHES[place], SECOND_SHAPES[place])
+    return Look(colour, DASHES[place], SHAPES[place])
 
 
 def _policy_colour(name: str) -> str:

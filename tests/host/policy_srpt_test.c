@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Shortest remaining processing time: who runs, by what is known of the work. */
+
+#include "policy_harness.h"
+
+#include "../../policies/srpt.c"
+#include "../../policies/support/registry.c"
+
+const struct policy *const policies[] = {&policy_srpt};
+const uint32_t policies_count = 1;
+const uint32_t policy_sources_count = 1;
+
+#define TICK MODEL_TICK_NS
+
+static struct model_task *fork_told(struct model *model, uint64_t ticks)
+{
+    struct model_task *task = model_fork(model, NULL);
+    model_set_attribute(model, task, MODEL_RUNTIME, ticks * TICK);
+    return task;
+}
+
+static struct model *model_with(const char *policy, const char *tunable, int64_t value)
+{
+    struct model *model = model_new(policy, 1, 1);
+    uint32_t index = tunable_find(model->policy, tunable, strlen(tunable));
+    check(tunable_set(&model->scheduler, model->policy, index, value) == POLICY_OK);
+    return model;
+}
+
+static void the_least_work_left_runs(void)
+{
+    struct model *model = model_new("srpt", 1, 1);
+    struct model_task *long_one = fork_told(model, 10);
+    model_ticks(model, 3);
+    struct model_task *middle = fork_told(model, 8);
+    check(model_running(model, 0) == long_one->task.pid); /* 7 are left */
+    struct model_task *short_one = fork_told(model, 6);
+    check(model_running(model, 0) == short_one->task.pid);
+    model_ticks(model, 6);
+    model_end(model, short_one);
+    check(model_running(model, 0) == long_one->task.pid);
+    model_ticks(model, 7);
+    model_end(model, long_one);
+    check(model_running(model, 0) == middle->task.pid);
+    model_free(model);
+}
+
+static void on_several_cpus_the_longest_gives_way(void)
+{
+    struct model *model = model_new("srpt", 2, 1);
+    struct model_task *tasks[] = {fork_told(model, 9), fork_told(model, 20), fork_told(model, 5)};
+    check(tasks[1]->place == MODEL_QUEUED);
+    check(tasks[0]->place == MODEL_RUNNING && tasks[2]->place == MODEL_RUNNING);
+    model_free(model);
+}
+
+static void what_is_told_runs_to_its_end_without_preemption(void)
+{
+    struct model *model = model_new("srpt:sjf", 1, 1);
+    struct model_task *long_one = fork_told(model, 10);
+    struct model_task *short_one = fork_told(model, 1);
+    model_ticks(model, 9);
+    check(model_running(model, 0) == long_one->task.pid);
+    model_end(model, long_one);
+    check(model_running(model, 0) == short_one->task.pid);
+    model_free(model);
+}
+
+/* Of tasks that nothing is told of, the one that has had the least. */
+static void what_is_unknown_takes_turns(void)
+{
+    struct model *model = model_with("srpt", "knows", KNOWS_NOTHING);
+    struct model_task *one = fork_told(model, 1);
+    model_ticks(model, 4);
+    struct model_task *other = fork_told(model, 9);
+    model_ticks(model, 4);
+    check(other->task.run_time == 4 * TICK);
+    model_ticks(model, 6);
+    check(one->task.run_time == 7 * TICK && other->task.run_time == 7 * TICK);
+    model_free(model);
+}
+
+/* A task that was told too little waits as one that has yet to do as much as it has done. */
+static void work_that_is_not_over_goes_on_behind(void)
+{
+    struct model *model = model_new("srpt", 1, 1);
+    struct model_task *late = fork_told(model, 2);
+    struct model_task *other = fork_told(model, 3);
+    model_ticks(model, 5);
+    check(late->task.run_time == 4 * TICK && other->task.run_time == TICK);
+    model_free(model);
+}
+
+static void a_piece_that_is_done_is_followed_by_another(void)
+{
+    struct model *model = model_new("srpt", 1, 1);
+    struct model_task *task = fork_told(model, 4);
+    struct srpt_task *own = task->task.state;
+    model_ticks(model, 1);
+    model_block(model, 0);
+    model_wake(model, task);
+    check(own->node.key == 3 * TICK); /* it waited in the middle */
+    model_ticks(model, 3);
+    model_block(model, 0);
+    model_wake(model, task);
+    check(own->node.key == 4 * TICK);
+    model_free(model);
+}
+
+static void bursts_are_foreseen_by_their_average(void)
+{
+    struct model *model = model_with("srpt:average", "alpha", 25);
+    struct model_task *task = model_fork(model, NULL);
+    uint64_t expected[] = {4 * TICK, 5 * TICK, 5 * TICK - TICK / 4};
+    uint32_t bursts[] = {4, 8, 4};
+    for (int i = 0; i < 3; i++) {
+        model_ticks(model, bursts[i]);
+        model_block(model, 0);
+        model_wake(model, task);
+        check(((struct srpt_task *)task->task.state)->expected == expected[i]);
+    }
+    model_free(model);
+}
+
+static void errors_are_as_large_as_is_said(void)
+{
+    struct model *model = model_with("srpt", "error", 400);
+    uint32_t above = 0, far = 0;
+    for (int i = 0; i < 200; i++) {
+        struct model_task *task = fork_told(model, 100);
+        uint64_t told = ((struct srpt_task *)task->task.state)->expected;
+        check(told >= 25 * TICK && told <= 400 * TICK);
+        above += told > 100 * TICK;
+        far += told > 250 * TICK || told < 40 * TICK;
+    }
+    check(above > 70 && above < 130 && far > 70 && far < 130);
+    model_free(model);
+}
+
+int main(void)
+{
+    run_test(the_least_work_left_runs);
+    run_test(on_several_cpus_the_longest_gives_way);
+    run_test(what_is_told_runs_to_its_end_without_preemption);
+    run_test(what_is_unknown_takes_turns);
+    run_test(work_that_is_not_over_goes_on_behind);
+    run_test(a_piece_that_is_done_is_followed_by_another);
+    run_test(bursts_are_foreseen_by_their_average);
+    run_test(errors_are_as_large_as_is_said);
+    return 0;
+}
