@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
 from pathlib import Path
@@ -162,7 +163,7 @@ def test_first_come_with_several_servers_is_as_erlang_has_it() -> None:
 
 def test_shortest_remaining_is_as_schrage_and_miller_have_it(tmp_path: Path) -> None:
     drawn, _ = WORKS["exponential"]
-    told = {"job": task(drawn, **{"dl-runtime": "work"})}
+    told: Json = {"job": task(drawn) | {"dl-runtime": "work"}}
     found = jobs(tmp_path, told, 0.8, "--policy", "srpt")
     expected = means.shortest_remaining(0.8 / MEAN, lambda part: -MEAN * math.log(1 - part))
     assert close(found["stay"], expected)
