@@ -57,6 +57,19 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
         assert json.loads(manifest.read_text())["limit_ns"] == 776_803_961
 
 
+def test_processes_are_found_again_whatever_they_are_called(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    """One has a line's end in its name."""
+    path, out = unpacked("threads.data", tmp_path), tmp_path / "out"
+    words = ("run", "--what-if", str(path), "--policy", "eevdf", "--out", str(out), "--json")
+    done = schedlab(*words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["recorded"]["processes"] == 4
+    assert [each["processes"] for each in found["policies"]] == [4]
+
+
 def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: Path) -> None:
     file = tmp_path / "work.json"
     file.write_text(json.dumps({"tasks": {"cpu": {"instance": 5, "loop": 1, "run": 20_000}}}))

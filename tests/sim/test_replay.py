@@ -109,6 +109,91 @@ def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool
         assert len(before) == len(after), replayed.text
 
 
+OPEN = """
+program root
+  mark begin
+  fork hog
+  arrive job 2500us
+  deliver card 2700us
+  arrive urgent 3100us
+  arrive job 3100us
+  deliver card 9ms
+  deliver card 9ms
+  arrive urgent 12ms
+  arrive job 30ms
+  wait all
+  mark end
+program hog
+  fork server
+  loop 3
+    run 1300us
+    sleep 800us
+  end
+  run 9ms
+program job
+  tickets 20
+  run 2700us
+program urgent
+  priority 1
+  nice -5
+  run 1ms
+  sleep 300us
+  run 900us
+program server
+  loop 3
+    take card
+    run 400us
+  end
+"""
+
+
+@pytest.mark.parametrize("policy", ["rr", "priority", "lottery", "eevdf", "mlfq"])
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_what_comes_from_outside_comes_again(policy: str, cpus: int) -> None:
+    """Processes with their attributes, and what a device brings; who waited for all of them does."""
+    check_same(OPEN, policy, cpus, 1)
+
+
+@pytest.mark.parametrize("policy", ["priority", "mlfq", "eevdf"])
+def test_arrivals_do_not_wait_for_another_policy(tmp_path: Path, policy: str) -> None:
+    """Of jobs alone, a replay under another policy is what that policy does with the same jobs."""
+    jobs = re.sub(r".*(fork hog|deliver card).*\n", "", OPEN)
+    first, wanted = (recorded(tmp_path, jobs, name, "--policy", name) for name in ("rr", policy))
+    assert first is not None
+    assert wanted is not None
+    text = workload_of(first, charges("none")).text
+    again = recorded(tmp_path, text, "again", "--policy", policy)
+    assert again is not None
+    assert story(again).rows() == story(wanted).rows()
+    assert story(first).rows() != story(wanted).rows()
+
+
+def test_things_come_though_no_process_is_known_that_lets_them(tmp_path: Path) -> None:
+    """The last one finds its receiver at work, and so is in no trace, nor is whom it let go on."""
+    text = """
+program root
+  fork server
+  deliver card 2ms
+  deliver card 2100us
+  wait
+program server
+  run 1ms
+  take card
+  run 500us
+  take card
+  run 500us
+"""
+    events = recorded(tmp_path, text, "recorded")
+    assert events is not None
+    replayed = workload_of(events, charges("none"))
+    assert "deliver wake.3.2 2000000ns" in program(replayed, "start")
+    assert program(replayed, "server")[:3] == ["run 1000000ns", "take wake.3.2", "run 1000000ns"]
+    late = replayed.text.replace("  run 1000000ns\n  take", "  run 5ms\n  take")
+    again = recorded(tmp_path, late, "late")
+    assert again is not None
+    assert max(_ends(again)) == 6_000_000, "it does not wait for what has come"
+
+
 ROOT_LEAVES_A_CHILD = """
 program root
   mark begin

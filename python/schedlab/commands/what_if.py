@@ -122,6 +122,7 @@ def _found(
     unchecked: bool,
     notes: list[str],
 ) -> WhatIf:
+    from schedlab import metrics
     from schedlab.explanation import Asked, explain
     from schedlab.replay.nearness import pooled
     from schedlab.report.what_if import WhatIf
@@ -150,7 +151,7 @@ def _found(
                 beside=tuple(each.with_switches() for each in others),
             ),
         )
-    measured = pooled([each.metrics() for each in recorded])
+    measured = pooled([metrics.load(each.measured) for each in recorded])
     replays = _replayed(requests, limits)
     nearest = replays[0] if own else _nearest(measured, replays)
     explained = explain(traces[0], Asked(), read_catalogue())

@@ -12,6 +12,7 @@ import polars as pl
 
 from schedlab.metrics.lives import Lives
 from schedlab.replay.charges import Charges
+from schedlab.replay.outside import NOTHING, Outside, came_with
 from schedlab.replay.progress import Stays, life_of
 from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
 from schedlab.trace.model import Integers
@@ -65,15 +66,24 @@ class Acts:
         return len(self.life)
 
 
-def acts(trace: Trace, who: Lives, on_cpu: Stays, charges: Charges, omitted: Integers) -> Acts:
+def acts(
+    trace: Trace,
+    who: Lives,
+    on_cpu: Stays,
+    charges: Charges,
+    omitted: Integers,
+    outside: Outside = NOTHING,
+) -> Acts:
     """All acts of all lives, except those that are omitted; a process that these wake wakes by
     itself."""
     kind = trace.column("kind")
     row = _rows(trace)
     actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
+    own = came_with(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
+    actor[own] = other[own]
     actor[np.isin(actor, omitted)] = -1
     other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
-    waits = _Waits(trace, who, charges, omitted)
+    waits = _Waits(trace, who, charges, omitted, outside)
     kinds = kind[row]
     deed = np.select(
         [
@@ -171,7 +181,9 @@ def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
 class _Waits:
     """What each wait was for, and which process ended it."""
 
-    def __init__(self, trace: Trace, who: Lives, charges: Charges, omitted: Integers) -> None:
+    def __init__(
+        self, trace: Trace, who: Lives, charges: Charges, omitted: Integers, outside: Outside
+    ) -> None:
         self.trace, self.who, self.charges = trace, who, charges
         self.wake_row = trace.rows(Kind.WAKEUP)
         pid = trace.column("process")[self.wake_row].astype(np.int64)
@@ -182,6 +194,8 @@ class _Waits:
         self.order = np.lexsort((self.wake_row, self.woken))
         self.key = (self.woken[self.order] << 40) | self.wake_row[self.order]
         self.reason = self._reasons()
+        given = [each.row for each in outside.comings if not each.is_process]
+        self.from_outside = np.isin(self.wake_row, given)
 
     def _reasons(self) -> Integers:
         """Why the process was blocked, for each wake-up."""
@@ -235,7 +249,7 @@ class _Waits:
             nothing = np.zeros(len(row), np.uint64)
             return np.full(len(row), Deed.FOREVER), nothing, np.full(len(row), -1)
         end = time[self.wake_row[at]]
-        by_interrupt = found & (self.waker[at] < 0)
+        by_interrupt = found & (self.waker[at] < 0) & ~self.from_outside[at]
         cpu = self.trace.column("cpu")[self.wake_row[at]].astype(np.int64)
         ticks = self._ticks(begin, end, cpu, by_interrupt & (reason == BlockReason.SLEEP))
         deed = np.select(

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
 from schedlab.replay.charges import Charges
 from schedlab.replay.otherwise import AS_RECORDED, Otherwise
+from schedlab.replay.outside import NOTHING
 from schedlab.replay.story import Story
 from schedlab.replay.text import NAME_MAX, safe_name, with_loops
 from schedlab.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
 from schedlab.trace import Trace, TraceError, check_records
 
+_BEGIN = ("fork", "arrive")
+"""Steps by which another process begins."""
 STARTER = "start"
 """Forks those processes that no process in the trace forks."""
 
@@ -48,14 +52,15 @@ def workload_of(
     order = [int(life) for life in np.argsort(story.who.fork_row, kind="stable")]
     order = [life for life in order if life != story.init]
     tops = [life for life in order if story.who.parent[life] in (-1, story.init)]
-    first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 else None
+    alone = story.outside.by >= 0 or not story.outside.comings
+    first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 and alone else None
     writer = Writer(story, first)
     # Children before their parents: those that do the same play one program.
     bodies = {life: otherwise.body(life, writer.body(life)) for life in reversed(order)}
     programs = _Programs(story, bodies)
     parts = list(programs.in_order(order))
     if first is None:
-        parts.insert(0, (STARTER, _starter(story, tops, programs)))
+        parts.insert(0, (STARTER, _starter(story, tops, programs, writer)))
     lines: list[str] = []
     for name, steps in parts:
         lines += ["", f"program {name}", *(f"  {line}" for line in with_loops(steps))]
@@ -75,20 +80,26 @@ def _check_parents(story: Story) -> None:
         )
 
 
-def _starter(story: Story, tops: Sequence[int], programs: _Programs) -> list[str]:
-    """Forks each when it was forked, and stays as long as the recording."""
+def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Writer) -> list[str]:
+    """Forks each when it was forked, lets come what came from outside if no process did, and stays as long as the
+    recording."""
+    outside = story.outside if story.outside.by < 0 else NOTHING
+    forked = [life for life in tops if life not in outside.processes]
+    timed = [(story.begin_ns(life), f"fork {programs.name_of(life)}") for life in forked]
+    timed += [(each.time_ns, programs.with_name(writer.coming(each))) for each in outside.comings]
     lines: list[str] = []
     time = 0
-    for life in tops:
-        begin = story.begin_ns(life)
-        if begin > max(time, AT_ONCE_NS):
-            time = begin
-            lines.append(f"sleep until {time}ns")
-        lines.append(f"fork {programs.name_of(life)}")
-    ended = [life for life in tops if story.who.exit_row[life] >= 0]
+    for begin, line in sorted(timed, key=itemgetter(0)):
+        if line.startswith("fork") and begin > max(time, AT_ONCE_NS):
+            lines.append(f"sleep until {begin}ns")
+        time = max(time, begin)
+        lines.append(line)
+    ended = [life for life in forked if story.who.exit_row[life] >= 0]
     lines += ["wait"] * len(ended)
-    if len(ended) < len(tops):
+    if len(ended) < len(forked):
         lines.append(f"sleep until {story.trace.end_ns}ns")
+    elif outside.processes:
+        lines.append("wait all")
     return lines
 
 
@@ -117,8 +128,15 @@ class _Programs:
         self.names = self._names()
 
     def _with_program(self, line: str) -> str:
-        word, _, life = line.partition(" ")
-        return f"fork {self.program[int(life)]}" if word == "fork" else line
+        word, _, rest = line.partition(" ")
+        life, _, time = rest.partition(" ")
+        return f"{word} {self.program[int(life)]} {time}".rstrip() if word in _BEGIN else line
+
+    def with_name(self, line: str) -> str:
+        """The line with the name of the program that it begins, instead of a life that plays it."""
+        word, _, rest = line.partition(" ")
+        life, _, time = rest.partition(" ")
+        return f"{word} {self.name_of(int(life))} {time}".rstrip() if word in _BEGIN else line
 
     def name(self, life: int) -> str:
         return self.of.name[life] or "process"
@@ -161,11 +179,5 @@ class _Programs:
 
     def _named(self, program: int) -> Iterator[str]:
         for line in self.lines[program]:
-            word, _, rest = line.partition(" ")
-            if word == "fork":
-                yield f"fork {self.names[int(rest)]}"
-            elif "@" in line:
-                text, _, life = line.rpartition("@")
-                yield text + self.name_of(int(life))
-            else:
-                yield line
+            text, at, life = line.rpartition("@")
+            yield text + self.name_of(int(life)) if at else self.with_name(line)

@@ -16,7 +16,7 @@ from schedlab.trace.format import is_kind
 from schedlab.trace.model import Integers
 
 Places = npt.NDArray[np.int64]
-_ROW_BITS = 40
+ROW_BITS = 40
 _ENDING_MAX = 64
 """How many of the processes that one interrupt wakes are looked for, at most."""
 
@@ -230,4 +230,4 @@ def _ended_by(trace: Trace, cpu: Integers, begin: Integers, end: Integers) -> In
 
 
 def _key(of: Integers, row: Integers) -> Integers:
-    return (of.astype(np.int64) << _ROW_BITS) | row
+    return (of.astype(np.int64) << ROW_BITS) | row

@@ -11,6 +11,7 @@ from schedlab.metrics.window import measured_window
 from schedlab.replay import acts as deeds
 from schedlab.replay.acts import Acts, Deed
 from schedlab.replay.charges import Charges
+from schedlab.replay.outside import Outside, adopted, came_with, outside
 from schedlab.replay.progress import Stays, life_of, stays
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 
@@ -31,7 +32,13 @@ class Story:
         self.on_cpu: Stays = stays(trace, self.who, charges)
         self.init = self._init()
         self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
-        self.acts: Acts = deeds.acts(trace, self.who, self.on_cpu, charges, self.omitted)
+        self.outside: Outside = outside(trace, self.who, self.omitted)
+        if self.outside.by >= 0:
+            self.who = adopted(self.who, self.outside)
+        self.acts: Acts = deeds.acts(
+            trace, self.who, self.on_cpu, charges, self.omitted, self.outside
+        )
+        self.came_with = self._came_with()
         self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
         self.new_slots = self._new_slots()
         self.begun = self._begun()
@@ -60,10 +67,19 @@ class Story:
             )
         given = self.trace.rows(Kind.ATTRIBUTE)
         cpu = self.trace.column("cpu")[given].astype(np.int64)
-        unknown = int(np.count_nonzero(self.on_cpu.running(cpu, given) < 0))
+        of = life_of(self.who, self.trace.column("process")[given].astype(np.int64), given)
+        known = came_with(self.who, self.outside, of, given)
+        unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
         if unknown:
             notes.append(f"left out: {unknown} attributes that no process on a CPU set")
         return notes
+
+    def _came_with(self) -> frozenset[int]:
+        """Rows of attributes with which processes arrived."""
+        acts = self.acts
+        given = acts.deed == deeds.Deed.ATTRIBUTE
+        own = came_with(self.who, self.outside, acts.other, acts.row) & (acts.other == acts.life)
+        return frozenset(acts.row[given & own].tolist())
 
     def _new_slots(self) -> frozenset[int]:
         """Rows of forks at which there were more processes than ever before."""

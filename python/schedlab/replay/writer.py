@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from schedlab.replay.acts import KILLED, Deed
+from schedlab.replay.outside import Coming
 from schedlab.replay.story import READY, Story
 from schedlab.replay.text import safe_name
 from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKind, mark_text
@@ -71,13 +72,19 @@ class Writer:
         which = which[np.argsort(acts.row[which])]
         for life, row in zip(acts.other[which].tolist(), acts.row[which].tolist(), strict=True):
             found.setdefault(life, []).append(row)
+        for each in self.of.outside.comings:
+            if not each.is_process:
+                insort(found.setdefault(each.life, []), each.row)
         return found
 
     def body(self, life: int) -> list[str]:
         """What the process does, as lines."""
         self.life = life
         self.program = _Program()
-        self.children = self.of.forked_by.get(life, [])
+        arrived = self.of.outside.processes
+        self.children = [each for each in self.of.forked_by.get(life, []) if each[1] not in arrived]
+        self.comings = list(self.of.outside.comings) if life == self.of.outside.by else []
+        self.await_all = bool(self.comings)
         self.waited = 0
         self.waiting = False
         self.splits = life in self.of.at_end
@@ -132,6 +139,13 @@ class Writer:
         together = self.of.channel_of.get((self.life, wakes[at])) if at < len(wakes) else None
         return together or self.own_channel(self.life)
 
+    def coming(self, each: Coming) -> str:
+        """The step that lets it come."""
+        what = (
+            f"arrive {each.life}" if each.is_process else f"deliver {self.own_channel(each.life)}"
+        )
+        return f"{what} {each.time_ns}ns"
+
     def own_channel(self, life: int) -> str:
         return f"wake.{self.of.who.pid[life]}.{life}"
 
@@ -141,6 +155,7 @@ class Writer:
         deed = self.deeds[self.act]
         row, self.time, self.computed, other, detail, number = self.facts[self.act]
         taken = 1
+        self._let_come(row)
         self._windows_end(row)
         if deed == Deed.EXIT:
             self._exit(row, number)
@@ -157,9 +172,30 @@ class Writer:
             line = self._line(deed, row, other, detail, number)
             if deed == Deed.SLEEP and not self._by_itself(row):
                 self._device(number)
+            elif deed in (Deed.SLEEP, Deed.SLEEP_TICKS) and self._sleeps_for_comings():
+                self._let_come(self._next_row(), self._taken("sleep"))
+            elif other == self.life and row in self.of.came_with:
+                self.program.lines.append(line)
             elif line:
                 self._act(line)
         self.act += taken
+
+    def _next_row(self) -> int:
+        """Where its next act is."""
+        after = self.act + 1
+        there = after < int(self.of.first_act[self.life + 1])
+        return self.rows[after] if there else len(self.of.trace)
+
+    def _sleeps_for_comings(self) -> bool:
+        """Does it sleep only until the last of what it lets come before it acts again?"""
+        return bool(self.comings) and self.comings[0].row < self._next_row()
+
+    def _let_come(self, row: int, taken: int = 0) -> None:
+        """Lets come what came before a row. `taken`: what going to sleep for it took."""
+        while self.comings and self.comings[0].row < row:
+            self.program.run(self.computed, taken)
+            self.program.lines.append(self.coming(self.comings.pop(0)))
+            taken = 0
 
     def _by_itself(self, row: int) -> bool:
         """Does the process sleep because it wants to?"""
@@ -244,6 +280,9 @@ class Writer:
 
     def _wait(self, row: int, waker: int) -> None:
         """It blocks only if no child has ended that it has not waited for."""
+        if waker in self.of.outside.processes:
+            self._wait_for_all()
+            return
         before = bisect_left(self.children, (row, -1))
         if any(child == waker for _, child in self.children[self.waited : before]):
             before -= 1  # on its way to its end, on another CPU
@@ -251,15 +290,27 @@ class Writer:
         self.waited = max(before + 1, self.waited + 1)
         self.waiting = True
 
+    def _wait_for_all(self) -> None:
+        """For those that have arrived, too: the last one to end wakes it."""
+        self._act("wait all")
+        self.await_all = False
+
     def _reap(self, row: int, then: str, in_any_case: bool = False) -> None:
         """Waits for children that have ended already are not in a trace: they are done just before
         what the process did then."""
+        if in_any_case and self.await_all and self._all_ended(row):
+            self._wait_for_all()
         if self.life in self.of.left_children or not (self.waiting or in_any_case):
             return
         ended = bisect_left(self.children, (row, -1))
         if ended > self.waited:
             self._waits(ended - self.waited, self._taken(then) + self.of.charges.reap)
             self.waited = ended
+
+    def _all_ended(self, row: int) -> bool:
+        """Have all that arrived ended before a row?"""
+        ended = self.of.who.exit_row[list(self.of.outside.processes)]
+        return bool(((ended >= 0) & (ended < row)).all())
 
     def _windows_end(self, row: int) -> None:
         """What was going on when the window ended had not come to its end by itself."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from schedlab.display.names import visible_frame
 from schedlab.explanation import Explained
 from schedlab.metrics import Metrics
 from schedlab.metrics.tables import duration, percent
@@ -54,7 +55,7 @@ class WhatIf:
 
     recorded: Sequence[Kept]
     measured: Metrics
-    """Of them all."""
+    """Of them all. Names are as they were recorded: by these replays have theirs."""
     explained: Explained
     """Of the first."""
     replays: Sequence[Replay]
@@ -67,7 +68,7 @@ class WhatIf:
     @cached_property
     def groups(self) -> pl.DataFrame:
         """See nearness: of the own policy's replay."""
-        return nearness(self.measured, self.own.metrics)
+        return visible_frame(nearness(self.measured, self.own.metrics))
 
     @cached_property
     def errors(self) -> Mapping[str, float | None]:
