@@ -10,6 +10,11 @@ _TIME = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?(ns|us|ms|s|m)")
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """`1 run`, `3 runs`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
 def parse_time(text: str) -> int:
     """Nanoseconds of "500us", "1.2ms", "60s" or "2m"."""
     match = _TIME.fullmatch(text.strip())

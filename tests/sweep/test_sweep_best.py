@@ -156,12 +156,25 @@ def test_p_values_are_those_of_the_paired_t_test_corrected_by_holm(tmp_path: Pat
     }
     places = ranked(swept(tmp_path, turnarounds(values)))
     first = np.array(values[places[0].choice[1]])
-    plain = [
-        float(stats.ttest_rel(values[place.choice[1]], first, alternative="greater").pvalue)
-        for place in places[1:]
-    ]
-    for place, expected in zip(places[1:], holm(plain), strict=True):
+    plain = [stats.ttest_rel(values[place.choice[1]], first) for place in places[1:]]
+    corrected = holm([float(each.pvalue) for each in plain])
+    for place, test, expected in zip(places[1:], plain, corrected, strict=True):
         assert place.chance == pytest.approx(expected, rel=1e-9)
+        assert place.behind
+        bounds = (place.behind.low, place.behind.high)
+        assert bounds == pytest.approx(tuple(test.confidence_interval()), rel=1e-9)
+
+
+@pytest.mark.parametrize(("worse", "told"), [(1.0, False), (2.0, True)])
+def test_a_setup_is_worse_where_its_interval_says_so(
+    tmp_path: Path, worse: float, told: bool
+) -> None:
+    """Of the first, the probability is 3 % on one side, and 6 % on both."""
+    behind = [0.1, 2.2, -0.5, 1.4]
+    rows = {"a=1": [10.0 * MS] * 4, "a=2": [(10 + worse + each) * MS for each in behind]}
+    place = ranked(swept(tmp_path, turnarounds(rows)))[1]
+    assert place.behind and place.chance is not None
+    assert (place.behind.low > 0) == (place.chance < 0.05) == (not place.possible) == told
 
 
 def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:

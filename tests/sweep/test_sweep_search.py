@@ -137,8 +137,17 @@ def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: C
     assert searched["best"]["settings"] == places[0]["settings"]
     assert searched["again"]["seeds"] == [3, 4]
     assert len(places) == 12
-    again = schedlab(*call, "--workers", "2", "--out", str(tmp_path / "two"), "--json")
-    assert json.loads(again.stdout)["scenes"] == told["scenes"]
+    said = tmp_path / "said.yaml"
+    policy = "{policy: rr, set: {slice: 1..40}}"
+    said.write_text(f"workloads: w.json\npolicies: {policy}\nseeds: 1..2\nsearch: 24\n")
+    options = ("--best", "turnaround", "--workers", "2", "--out", str(tmp_path / "two"), "--json")
+    again = schedlab("sweep", str(said), *options)
+    assert json.loads(again.stdout)["scenes"][0]["setups"] == places
+    assert json.loads(again.stdout)["search"] == searched
+    said.write_text(said.read_text().replace("24", "many"))
+    wrong = schedlab("sweep", str(said), *options)
+    assert wrong.returncode == 2
+    assert 'said.yaml:4: search: "many": expected a number of runs, or RUNS:SEED' in wrong.stderr
     there = schedlab(*call, "--out", str(tmp_path / "one"))
     assert "Searched: 12 setups, 24 runs; the full grid has 40 setups, 80 runs." in there.stdout
     assert "again with seeds 3 to 4" in there.stdout

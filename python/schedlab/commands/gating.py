@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from schedlab.commands.options import echo_json
 from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
+from schedlab.units import counted
 
 if TYPE_CHECKING:
     from schedlab.gate.baseline import Baseline, Instructions
@@ -44,10 +45,14 @@ def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
             f"--keep: {runs} holds a sweep, which stands for itself: compare with it as it is"
         )
     with side(runs) as own:
-        counted = _instructions({run.setup.policy for run in own.runs}) if with_instructions else {}
-        write_baseline(place, own.runs, counted)
+        instructions = (
+            _instructions({run.setup.policy for run in own.runs}) if with_instructions else {}
+        )
+        write_baseline(place, own.runs, instructions)
         count = len(own.runs)
-    tell(f"{count} runs are kept in {place}, {place.stat().st_size:,} bytes")
+    tell(
+        f"{counted(count, 'run')} {'is' if count == 1 else 'are'} kept in {place}, {place.stat().st_size:,} bytes"
+    )
 
 
 def gated(

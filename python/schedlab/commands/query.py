@@ -13,6 +13,7 @@ import click
 from schedlab.commands.options import echo_json
 from schedlab.display.terminal import new_table, print_whole, say, tell
 from schedlab.errors import WrongUsage
+from schedlab.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +77,7 @@ def _found(places: list[str], sql: str) -> pl.DataFrame:
     if not kept:
         raise WrongUsage(f"{', '.join(places)}: no run in it has a trace")
     if len(kept) < len(found):
-        say(f"schedlab: left out, as they have no trace: {len(found) - len(kept)} runs")
+        say(f"schedlab: left out, as they have no trace: {counted(len(found) - len(kept), 'run')}")
 
     def count(ready: int) -> None:
         if ready % _TOLD_EVERY == 0 and ready < len(kept):

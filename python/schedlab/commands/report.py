@@ -11,6 +11,7 @@ import click
 from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import tell
 from schedlab.errors import WrongUsage
+from schedlab.units import counted
 
 
 @click.command()
@@ -79,7 +80,7 @@ def report(
     if as_json:
         echo_json(made)
     else:
-        tell(f"{made['report']}: {made['runs']} runs, {len(made['failed'])} failed")
+        tell(f"{made['report']}: {counted(made['runs'], 'run')}, {len(made['failed'])} failed")
         if artifact:
             tell(f"{artifact}: prove it by ./schedlab run --again {artifact}")
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from schedlab.commands.options import echo_json, json_option
 from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
+from schedlab.units import counted
 
 if TYPE_CHECKING:
     from schedlab.files.json_lines import Node
@@ -171,7 +172,7 @@ def sweep(**options: Any) -> None:
     a cluster. What is finished is not run again: the same command, with the same --out, goes on
     where it was ended. docs/sweeps.md has all of it.
     """
-    from schedlab.sweep import best
+    from schedlab.sweep import best, reading
 
     request = Request(**{each.name: options.pop(each.name) for each in fields(Request)})
     objectives = best.objectives_of(request.metrics)
@@ -186,6 +187,8 @@ def sweep(**options: Any) -> None:
             show_load(request, request.source, None)
         return
     check_cluster(request)
+    if request.file and not request.search:
+        request = replace(request, search=reading.search_of(request.file))
     run_and_show(request, options, objectives, effect)
 
 
@@ -275,8 +278,10 @@ def search_for(
         if request.as_json:
             echo_json({"runs": setups * seeds, "setups": setups, "grid_setups": size})
             return
-        each = f"{seeds} seed{'s' if seeds > 1 else ''} each"
-        tell(f"at most {setups:,} setups with {each}, of {search.rounded(size)} in the full grid")
+        each = f"{counted(seeds, 'seed')} each"
+        tell(
+            f"at most {counted(setups, 'setup')} with {each}, of {search.rounded(size)} in the full grid"
+        )
         return
     with kept_if_interrupted(folder):
         found = search.carry_out(wanted, doing_of(request, folder))
@@ -398,7 +403,8 @@ def show_plan(wanted: SweepPlan, as_json: bool) -> None:
     if as_json:
         echo_json({"runs": len(wanted.points), "dimensions": wanted.dimensions, "some": shown})
         return
-    tell(f"{len(wanted.points):,} runs{', such as' if len(shown) < len(wanted.points) else ''}:")
+    some = ", such as" if len(shown) < len(wanted.points) else ""
+    tell(f"{counted(len(wanted.points), 'run')}{some}:")
     for line in shown:
         tell(f"  {line}")
 
@@ -417,7 +423,8 @@ def kept_if_interrupted(folder: Path) -> AbstractContextManager[None]:
 
     def what_is_there(_: object) -> str:
         count = len(read_statuses(folder))
-        return f"; {count} runs are finished and kept. The same command with --out {folder} goes on"
+        are = "is" if count == 1 else "are"
+        return f"; {counted(count, 'run')} {are} finished and kept. The same command with --out {folder} goes on"
 
     return ended_by_signal(what_is_there)
 
@@ -430,4 +437,4 @@ def show(done: Done, as_json: bool) -> None:
         )  # fmt: skip
         return
     failed = f", {done.failed} failed" if done.failed else ""
-    tell(f"{done.runs:,} runs{failed}. Kept in {done.folder}")
+    tell(f"{counted(done.runs, 'run')}{failed}. Kept in {done.folder}")

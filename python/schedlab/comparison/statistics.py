@@ -281,8 +281,17 @@ def _paired(differences: Floats, resolution: float, noise: float) -> Outcome:
     if count >= FEW:
         bounds = estimate(differences)
         return bounds.low, bounds.high, by_student, by_permutation
-    reach = _student(count - 1) * error
-    return mean - reach, mean + reach, by_student, by_permutation
+    return *student_bounds(differences, resolution), by_student, by_permutation
+
+
+def student_bounds(differences: Floats, resolution: float) -> tuple[float, float]:
+    """Between what the mean difference over all seeds probably lies (95 %), by Student's t however many there are; of
+    one, or of nothing but zeros, that is the mean itself. `resolution`: as `difference` has it."""
+    mean = float(differences.mean())
+    if len(differences) == 1 or not differences.any():
+        return mean, mean
+    reach = _student(len(differences) - 1) * float(_standard_errors(differences, resolution))
+    return mean - reach, mean + reach
 
 
 def floor_of_chance(pairs: int) -> float:

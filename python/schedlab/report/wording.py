@@ -12,6 +12,7 @@ from string import Template
 from schedlab.comparison.printed import TIME, Quantity, column_decimals, fitting, in_column
 from schedlab.comparison.statistics import Estimate, Within, estimate
 from schedlab.metrics.tables import three_digits
+from schedlab.units import counted as counted
 
 NOTHING = "–"
 """There is no such value."""
@@ -78,11 +79,6 @@ def prose(name: str, **slots: str) -> str:
     """The Markdown of prose/NAME.md, with what its slots (`$slot`) stand for."""
     text = (Path(__file__).parent / "prose" / f"{name}.md").read_text(encoding="utf-8")
     return Template(text).substitute(slots).strip()
-
-
-def counted(number: int, singular: str, plural: str = "") -> str:
-    """`1 run`, `3 runs`."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def listed(words: Sequence[str]) -> str:

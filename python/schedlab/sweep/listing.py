@@ -17,7 +17,7 @@ from schedlab.metrics.tables import percent
 from schedlab.sweep.effects import Effects
 from schedlab.sweep.objectives import Objective
 from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
-from schedlab.units import format_time
+from schedlab.units import counted, format_time
 
 _LEFT_OUT_SHOWN = 5
 _PAIRS_SHOWN = 6
@@ -75,9 +75,9 @@ def _probability(chance: float | None) -> str:
 
 
 def remarks(values: Values, places: Sequence[Place], top: int) -> Iterator[Text]:
-    possible = sum(place.possible for place in places)
-    setups = f"{len(places)} setup{'s' if len(places) > 1 else ''}"
     """What one should know before one believes a ranking, of which `top` are shown."""
+    possible = sum(place.possible for place in places)
+    setups = counted(len(places), "setup")
     if len(values.seeds) == 1:
         yield Text(f"{setups}, one seed: what is more than chance cannot be said.")
     else:
@@ -85,7 +85,9 @@ def remarks(values: Values, places: Sequence[Place], top: int) -> Iterator[Text]
             f"{setups}, {len(values.seeds)} seeds; {possible} of them may be the best"
             f" with 95 % confidence{f'; {top} are shown' if len(places) > top else ''}."
         )
-        yield Text("p: corrected for how many there are (Holm). Intervals are of each alone.")
+        yield Text(
+            "p: two-sided, corrected for how many there are (Holm). Intervals are of each alone."
+        )
     yield from _left_out(values)
 
 
@@ -208,7 +210,7 @@ def effects_tables(found: Effects, objective: Objective) -> Iterator[Table | Tex
             ),
         )
     left_out = f"; {found.left_out:,} without a value are left out" if found.left_out else ""
-    table.caption = Text(f"{found.runs:,} runs{left_out}. Means over all else.", "dim")
+    table.caption = Text(f"{counted(found.runs, 'run')}{left_out}. Means over all else.", "dim")
     yield table
     if found.pairs:
         pairs = new_table("Beyond each alone", "dimensions", ">of its variance")

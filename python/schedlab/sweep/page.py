@@ -160,7 +160,7 @@ def _main(found: Effects, objective: Objective) -> Table:
         ),
         rows=tuple(rows),
         data=pl.DataFrame(levels, infer_schema_length=None),
-        caption=f"{found.runs:,} runs{left_out}. Means over all else.",
+        caption=f"{counted(found.runs, 'run')}{left_out}. Means over all else.",
     )
 
 

@@ -29,6 +29,7 @@ from schedlab.comparison.statistics import (
     difference,
     estimates,
     holm,
+    student_bounds,
 )
 from schedlab.display.names import visible_line
 from schedlab.errors import FileRefused, WrongUsage
@@ -76,8 +77,8 @@ class Place:
     behind: Difference | None
     """How much better the best is, seed by seed; None: this is the best."""
     chance: float | None
-    """How probable that is if it is not better (p-value, corrected by Holm); None: of one seed
-    nothing can be said, or it is the best."""
+    """How probable so large a difference is if there is none (two-sided p-value, corrected by Holm): below 5 % the
+    interval does not hold 0. None: of one seed nothing can be said, or it is the best."""
 
     @property
     def possible(self) -> bool:
@@ -232,12 +233,16 @@ def ranked(values: Values, objective: Objective) -> list[Place]:
     order = np.argsort(costs.mean(axis=1), kind="stable")
     best = order[0]
     found = estimates(list(matrix), objective.within)
-    chances = holm([float(p) for p in _not_worse(costs[order[1:]], costs[best], resolution)])
+    beaten = _not_worse(costs[order[1:]], costs[best], resolution)
+    chances = holm([min(1.0, 2 * float(chance)) for chance in beaten])
     places = [Place(values.choices[best], found[best], None, None)]
     for number, chance in zip(order[1:], chances, strict=True):
         behind = difference(matrix[best], matrix[number], True, resolution, objective.within)
+        low, high = student_bounds(matrix[number] - matrix[best], resolution)
         known = chance if len(values.seeds) > 1 else None
-        places.append(Place(values.choices[number], found[number], behind, known))
+        places.append(
+            Place(values.choices[number], found[number], replace(behind, low=low, high=high), known)
+        )
     return places
 
 

@@ -6,7 +6,9 @@ Whatever is wrong is told with its line, or its option, what stands there and wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from schedlab.errors import WrongUsage
@@ -35,13 +37,14 @@ from schedlab.workload.workload_files import is_workload_file
 
 KEYS = (
     "description", "workloads", "policies", "machines", "cpus", "seeds", "tick", "costs", "shapes",
-    "limit", "memory",
+    "limit", "memory", "search",
 )  # fmt: skip
 LIMIT_NS = (1_000_000, 24 * 3600 * 1_000_000_000)
 SEED_MAX = 2**63 - 1
 SAMPLE_MAX = 1_000_000
 _STANDARD_TICK_NS = 1_000_000
 _STANDARD_MEMORY_MIB = 512
+_SEARCH = re.compile(r"\d+(:\d+)?")
 _WORKLOAD_KINDS = ("file", "experiment", "command")
 _EXPERIMENTS = [name for name, each in EXPERIMENTS.items() if not each.repeats]
 """Those whose runs a sweep makes alike: none with the costs of a study's machine."""
@@ -63,13 +66,27 @@ def read(
 
     `searched`: a search takes the place of grids and samples of setups.
     """
-    members = dict(options)
-    folder = Path()
-    try:
-        if path:
-            members = {**_members(path), **options}
-            folder = path.parent
+    with _placed(path):
+        members = {**(_members(path) if path else {}), **options}
+        folder = path.parent if path else Path()
         return _Reader(members, folder, catalogue, searched).description()
+
+
+def search_of(path: Path) -> str | None:
+    """Returns in how many runs the file wants to be searched, as the option says it, or None if it is to be run whole.
+    Raises WrongUsage."""
+    with _placed(path):
+        node = _members(path).get("search")
+        if node is not None and not _SEARCH.fullmatch(str(node.value)):
+            raise wrong(node, "a number of runs, or RUNS:SEED: 640 or 640:7")
+    return None if node is None else str(node.value)
+
+
+@contextmanager
+def _placed(path: Path | None) -> Iterator[None]:
+    """Says of what is wrong in the file where it stands there."""
+    try:
+        yield
     except JsonError as error:
         place = f"{path}:{error.line}: " if error.line else ""
         raise WrongUsage(f"{place}{error}") from None

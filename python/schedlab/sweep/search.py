@@ -31,6 +31,7 @@ from schedlab.sweep.proposing import Budget, Search, Values, grid_size
 from schedlab.sweep.ranking import Choice, ranked, read_values, title_of, values_by_key
 from schedlab.toolchain.policies import read_catalogue
 from schedlab.toolchain.versions import sitting
+from schedlab.units import counted
 
 CONFIRMED = "confirmed"
 """The folder, in that of the data set, of the best one's runs with other seeds."""
@@ -84,10 +85,10 @@ class Found:
 
     def lines(self, objective: Objective) -> list[str]:
         """What is said of it."""
-        runs = f", {self.grid * self.seeds:,} runs" if self.grid < _MANY else ""
+        runs = f", {counted(self.grid * self.seeds, 'run')}" if self.grid < _MANY else ""
         found = [
-            f"Searched: {self.setups:,} setups, {self.setups * self.seeds:,} runs; the full grid has"
-            f" {rounded(self.grid)} setups{runs}."
+            f"Searched: {counted(self.setups, 'setup')}, {counted(self.setups * self.seeds, 'run')}; the full grid has"
+            f" {rounded(self.grid)} setup{'s' * (self.grid != 1)}{runs}."
         ]
         if self.best and self.again:
             seeds = f"seed{'s' if len(self.other_seeds) > 1 else ''} {_span(self.other_seeds)}"
