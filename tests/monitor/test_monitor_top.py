@@ -252,6 +252,14 @@ def test_waits_are_explained() -> None:
         assert app.explanation is not None
         assert app.explanation["pid"] == app.query_one(ProcessTable).chosen
         await until(pilot, lambda: "waited" in picture(app, "waits-picture"))
+        await until(pilot, lambda: app.blamed is not None)
+        assert app.blamed is not None
+        assert app.blamed["pid"] == app.explanation["pid"]
+        longest = app.blamed["longest"][0]
+        assert sum(part["duration_ns"] for part in longest["parts"]) == longest["duration_ns"]
+        apart = f"{longest['kind']} at {words.moment(longest['begin_ns'])}"
+        await until(pilot, lambda: apart in picture(app, "waits-picture"))
+        assert longest["parts"][0]["words"] in picture(app, "waits-picture")
 
     play(story, "rr")
 

@@ -19,6 +19,7 @@ from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
 
 from schedlab.display.names import visible
 from schedlab.errors import SchedlabError
+from schedlab.explanation.waits import QUEUED
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Explanation, Frame
 from schedlab.monitor.screen import Screen
@@ -101,6 +102,8 @@ class MonitorApp(App[None]):
         self.current = next(iter(self.kept))
         self.span = _SPANS_NS.index(1_000_000_000)
         self.explanation: Explanation | None = None
+        self.blamed: dict[str, Any] | None = None
+        """The longest waits of the chosen process, taken apart."""
         self._logged = dict.fromkeys(self.kept, 0)
         self._frames: Screen | None = None
 
@@ -172,7 +175,7 @@ class MonitorApp(App[None]):
             "timeline": lambda width: pictures.time_line(self.here, width, _SPANS_NS[self.span]),
             "queues": lambda width: pictures.queues(self.here),
             "metrics": lambda width: pictures.figures(list(self.kept.values())),
-            "waits": lambda width: pictures.waits(self.explanation, width),
+            "waits": lambda width: pictures.waits(self.explanation, self.blamed, width),
             "decisions": lambda width: pictures.decisions(self.here, max(self.size.height - 8, 5)),
         }
 
@@ -348,7 +351,7 @@ class MonitorApp(App[None]):
     def action_system(self, number: int) -> None:
         if number < len(self.kept):
             self.current = list(self.kept)[number]
-            self.explanation = None
+            self.explanation = self.blamed = None
             self.query_one("#log", RichLog).clear()
             self._logged[self.current] = max(self.here.lines - len(self.here.log), 0)
             self.draw()
@@ -367,11 +370,22 @@ class MonitorApp(App[None]):
         await self.explain(event.pid)
 
     async def explain(self, pid: int = 0) -> None:
-        """What ran while the chosen process waited; asked again whenever the tab is opened."""
+        """What ran while the chosen process waited, and what its longest waits were made of; asked again whenever the
+        tab is opened."""
         pid = pid or self.query_one(ProcessTable).chosen
         if pid and self._frames:
             with suppress(Refused):
                 self.explanation = self._frames.picture(self.current).explain(pid)
+        if pid and self.here.frame and self.query_one(TabbedContent).active == "waits":
+            self.blamed = None
+            self.soon(self.take_apart(pid, self.here.frame["now_ns"]))
+
+    async def take_apart(self, pid: int, now_ns: int) -> None:
+        """Draws the waits that are known by now, as soon as they are taken apart."""
+        asked = {"do": "blame", "system": self.current, "pid": pid, "time_ns": now_ns}
+        with suppress(SchedlabError):
+            self.blamed = await perform(self.session, {**asked, "kinds": list(QUEUED)})
+            self.draw()
 
     def soon(self, work: Any) -> None:
         """Does it while the screen goes on."""

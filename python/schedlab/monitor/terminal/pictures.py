@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +20,8 @@ _LEVELS_MAX = 16
 _QUEUE_MAX = 24
 """Processes of one queue that are drawn."""
 _MARKS_SHOWN = 3
+_TAKEN_APART, _PARTS = 3, 6
+"""Waits that are shown part by part, and parts of each that are named."""
 
 
 def style_of(pid: int) -> str:
@@ -281,8 +284,8 @@ def decisions(kept: Kept, lines: int) -> Table:
     return table
 
 
-def waits(found: Explanation | None, width: int) -> Text:
-    """Returns what ran while a process waited."""
+def waits(found: Explanation | None, blamed: Mapping[str, Any] | None, width: int) -> Text:
+    """Returns what ran while a process waited, and `blamed` (schedlab.monitor.blamed), its longest waits."""
     text = Text()
     if found is None:
         return text.append("Choose a process in the table, and see here what ran while it waited.")
@@ -296,10 +299,28 @@ def waits(found: Explanation | None, width: int) -> Text:
         text.append(f"{name:<32}", style_of(part["pid"]))
         text.append("█" * round(share * size), style_of(part["pid"]))
         text.append(f" {duration(part['ran_ns'])} in {part['runs']} turns\n")
+    if blamed and blamed["pid"] == found["pid"]:
+        for wait in blamed["longest"][:_TAKEN_APART]:
+            text.append_text(_part_by_part(wait, size))
     text.append("\nlast waits\n", "bold")
     for wait in found["waits"][:-13:-1]:
         took = duration(wait["end_ns"] - wait["begin_ns"])
         text.append(
             f"{moment(wait['begin_ns']):>14}  {took:>9}  CPU {wait['cpu']}  {wait['why']}\n"
         )
+    return text
+
+
+def _part_by_part(wait: Mapping[str, Any], size: int) -> Text:
+    """A wait, and what it was made of: parts that add up to it."""
+    whole = wait["duration_ns"]
+    text = Text(f"\n{wait['kind']} at {moment(wait['begin_ns'])}: {duration(whole)}\n", "bold")
+    shown, rest = wait["parts"][:_PARTS], wait["parts"][_PARTS:]
+    for part in shown:
+        text.append(f"{part['words'][:40]:<42}", style_of(part["pid"]))
+        text.append("█" * round(part["duration_ns"] / whole * size), style_of(part["pid"]))
+        times = f", {part['times']} times" if part["times"] > 1 else ""
+        text.append(f" {duration(part['duration_ns'])}{times}\n")
+    if rest:
+        text.append(f"{len(rest)} more: {duration(sum(part['duration_ns'] for part in rest))}\n")
     return text
