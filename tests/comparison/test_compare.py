@@ -225,6 +225,8 @@ def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
     text = told(found)
     assert "worse with this seed" in text and "+2 ms" in text
     assert "cannot be told" in text and "--runs 10" in text
+    little = compared(before, seeds(tmp_path / "c", [10.05], policy="mlfq"))
+    assert row(only(little), "turnaround").verdict == "slight"
 
 
 def test_one_run_of_a_machine_that_varies_tells_nothing(tmp_path: Path) -> None:

@@ -134,6 +134,10 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     assert scene.runs.group_by("load", "setup").len()["len"].to_list() == [2] * 4
     drawn = dict(charts(scene))
     assert "slowdown-p999" not in drawn  # of 300 jobs
+    of = ("turnaround", "slowdown", "response")
+    assert {f"{each}-{part}" for each in of for part in ("mean", "median", "p95", "p99")} <= set(
+        drawn
+    )
     group = schedlab(
         *words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out), "--group", "none"
     )

@@ -59,10 +59,9 @@ Verdict = Literal[
     "one seed",
     "not repeatable",
 ]
-"""`changed`: more than chance, in a metric without a direction. `slight`: more than chance, and too small to
-matter. `perhaps`: it would be more than
-chance, were it the only metric looked at. `one seed`: exact for that seed, and nothing is known of
-others. `not repeatable`: one run each on a machine that varies by itself."""
+"""`changed`: more than chance, in a metric without a direction. `slight`: more than chance, or of one seed, and too
+small to matter. `perhaps`: it would be more than chance, were it the only metric looked at. `one seed`: exact for that
+seed, and nothing is known of others. `not repeatable`: one run each on a machine that varies by itself."""
 
 
 @dataclass(frozen=True)
@@ -393,8 +392,10 @@ def verdict(
     """The verdict in a word. `matters`: the least part of a mean by which a change matters."""
     if _same(found):
         return "same"
+    if chance is None and not repeatable:
+        return "not repeatable"
     if chance is None:
-        return "one seed" if repeatable else "not repeatable"
+        return "slight" if _is_slight(measure, found, matters) else "one seed"
     if found.chance is None or found.chance >= 1 - CONFIDENCE:
         return "chance"
     if _is_slight(measure, found, matters):
