@@ -111,6 +111,17 @@ def test_what_comes_late_is_counted_and_said(tmp_path: Path) -> None:
     assert jobs(found)["fork_ns"].to_list() == [5_000_000, 5_000_000, 6_000_000]
 
 
+def test_a_job_that_never_runs_is_in_a_group_of_its_own(tmp_path: Path) -> None:
+    hog = {"priority": 0, "loop": -1, "run": "1ms"}
+    late = {"instance": 2, "priority": 9, **open_job(2)}
+    text = text_of(read(tmp_path, {"tasks": {"hog": hog, "late": late}}), 1, TICK_NS)
+    path = tmp_path / "trace.bin"
+    options = ("--policy", "hybrid", "--limit", str(10**9), "--trace", str(path))
+    assert simulate(tmp_path, text, *options).returncode == 3
+    found = jobs(metrics.measure(path))
+    assert found["group"].to_list() == ["hog", *["(never ran)"] * 2]
+
+
 def test_jobs_that_have_ended_take_no_room(tmp_path: Path) -> None:
     text = text_of(read(tmp_path, open_load(1_000, run=1_000)), 1, TICK_NS)
     assert jobs(measured(tmp_path, text, "--processes", "30"))["exit_ns"].null_count() == 0

@@ -14,7 +14,8 @@ from schedlab.trace import Facts
 from schedlab.trace.model import Integers
 
 NEVER_RAN = "(never ran)"
-"""The group of processes that the root forked, and that have never had a CPU to say to which group they belong."""
+"""The group of processes that the root forked, or that arrived, and that have never had a CPU to say to which group
+they belong."""
 
 
 def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
@@ -22,7 +23,8 @@ def called_by(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     pids = who.pid.tolist()
     name = [name or f"process {pid}" for name, pid in zip(names(trace, who), pids, strict=True)]
     root = _root(who, window)
-    silent = (who.first_run_row < 0) & (who.parent == root) & (root >= 0)
+    silent = (who.first_run_row < 0) & ((who.parent == root) | arrived(trace, who, window))
+    silent &= root >= 0
     group = [
         NEVER_RAN if says_nothing else label or own
         for says_nothing, label, own in zip(silent.tolist(), labels(trace, who), name, strict=True)
@@ -49,9 +51,8 @@ def people_called(
 
     root = _root(who, window)
     of_the_workload = descendants(who, root)
-    if root >= 0:  # a process that comes from outside while it lives has arrived
-        came = (who.fork_row > window.begin_row) & (at("process", who.fork_row) == 0)
-        of_the_workload |= came & (who.fork_row >= 0)
+    if root >= 0:
+        of_the_workload |= arrived(trace, who, window)
     role = np.where(of_the_workload, "workload", "other").astype(object)
     if window.root_pid is None:
         role[_programs(called)] = "workload"
@@ -87,6 +88,14 @@ def people_called(
         turnaround_ns=(pl.col("exit_ns") - fork).clip(0),
         response_ns=(pl.col("first_run_ns") - fork).clip(0),
     )
+
+
+def arrived(trace: Facts, who: LifeTable, window: Window) -> npt.NDArray[np.bool_]:
+    """The lives that came from outside after what is measured had begun."""
+    if not len(trace):
+        return np.zeros(len(who), bool)
+    found: npt.NDArray[np.bool_] = trace.at("process", who.fork_row) == 0
+    return found & (who.fork_row > window.begin_row) & (who.fork_row >= 0)
 
 
 def _programs(called: pl.DataFrame) -> npt.NDArray[np.bool_]:
