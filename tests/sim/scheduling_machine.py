@@ -74,6 +74,12 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     ),
     "hybrid": (Choice("hybrid", {"slice": (1, 2, 3)}),),
     "stride": (Choice("stride", {"slice": (1, 2, 3)}),),
+    "bsd": (Choice("bsd", {"second_ms": (1000, 100)}),),
+    "ule": (
+        Choice("ule", {"slice_us": (100000, 3000), "short_slice_us": (10000, 1000)}),
+        Choice("ule", {"threshold": (30, 0, 100), "history_ms": (10, 5000)}),
+    ),
+    "bore": (Choice("bore", {"slice_us": (3000, 700), "offset": (22, 18), "scale": (125, 1000)}),),
     "srpt": (Choice("srpt", {"knows": (2, 1, 0), "preemption": (1, 0), "error": (100, 300)}),),
     "cfs": (
         Choice("cfs", {"min_granularity_us": (750, 2500), "latency_us": (6000, 20000)}),

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+
+/*
+ * The interactivity score of ULE (Roberson 2003), FreeBSD's scheduler: what counts is how long a
+ * task slept beside how long it ran, of late.
+ *
+ *     score = 50 run / sleep           if it slept longer than it ran
+ *           = 100 - 50 sleep / run     else
+ *
+ * A task whose score and nice value come to less than `threshold` is interactive: it waits in the
+ * current queue by its score, before all others, and runs for short turns. The others wait in the
+ * next queue, and run when no task is left in the current one: then the two change their names. So
+ * each of them has one turn in a round, however it compares with the others.
+ *
+ * What is remembered is `history_ms` at most: when there is more, both times are cut to four
+ * fifths of that, in their proportion. A child begins with its parent's, cut to a tenth: so it is
+ * soon known for what it is.
+ *
+ * The paper prints the second line as 50 / (run / sleep) + 50, which would be least for a task that
+ * never sleeps; the line above joins the first at 50, and is 100 there. That an interactive task
+ * takes the CPU from another at once is ours. Left out: turns by nice value, and what ULE does
+ * on several CPUs, where the host's way is in force.
+ */
+
+#include "level_lists.h"
+#include "policy.h"
+
+enum { ULE_SLICE, ULE_SHORT_SLICE, ULE_THRESHOLD, ULE_HISTORY };
+
+static const struct tunable ule_tunables[] = {
+    [ULE_SLICE] = {"slice_us", "microseconds of a turn", 100, 100000, 10000000},
+    [ULE_SHORT_SLICE] = {"short_slice_us", "microseconds of a turn of an interactive task", 100,
+                         10000, 10000000},
+    [ULE_THRESHOLD] = {"threshold", "the score below which a task is interactive", 0, 30, 100},
+    [ULE_HISTORY] = {"history_ms", "milliseconds of running and sleep that are remembered", 10,
+                     5000, 1000000},
+};
+
+#define ULE_RANKS (RANKS_MAX / 2) /* of interactive tasks, and as many of others */
+
+struct ule_task {
+    uint64_t run;     /* nanoseconds, of what is remembered */
+    uint64_t sleep;   /* likewise */
+    uint64_t charged; /* the part of its run_time that is in it */
+    uint64_t slept;   /* since when it is blocked */
+    uint64_t turn;    /* its run_time when its turn began */
+    uint32_t array;   /* where it waits */
+    uint32_t rank;
+};
+
+struct ule_array {
+    struct level_counts counts;
+    struct level_lists lists;
+};
+
+struct ule_queue {
+    struct ule_array array[2];
+    uint32_t current;
+};
+
+_Static_assert(sizeof(struct ule_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct ule_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+
+typedef struct ule_task SHARED_MEMORY ule_task_t;
+typedef struct ule_queue SHARED_MEMORY ule_queue_t;
+typedef struct ule_array SHARED_MEMORY ule_array_t;
+
+POLICY_FUNCTION ule_task_t *ule_task_of(const task_t *task)
+{
+    return STATE_OF(task, struct ule_task);
+}
+
+/* ---- the score ---- */
+
+/* Cuts what is remembered if it is more than `most` nanoseconds. */
+POLICY_FUNCTION void ule_forget(ule_task_t *own, uint64_t most)
+{
+    uint64_t kept = most / 5 * 4;
+    uint64_t all = own->run + own->sleep;
+    if (all <= most)
+        return;
+    uint64_t whole = all >> 48 ? all >> 20 : all; /* products stay within 64 bits */
+    uint64_t part = all >> 48 ? own->run >> 20 : own->run;
+    own->run = kept / 1000 * (part * 1000 / whole);
+    own->sleep = kept - own->run;
+}
+
+POLICY_FUNCTION uint64_t ule_history(const scheduler_t *scheduler)
+{
+    return (uint64_t)scheduler->tunable[ULE_HISTORY] * 1000000;
+}
+
+POLICY_FUNCTION void ule_charge(const scheduler_t *scheduler, const task_t *task)
+{
+    ule_task_t *own = ule_task_of(task);
+    own->run += task->run_time - own->charged;
+    own->charged = task->run_time;
+    ule_forget(own, ule_history(scheduler));
+}
+
+/* 0 to 100, with the nice value on top. */
+POLICY_FUNCTION int64_t ule_score(const task_t *task)
+{
+    const ule_task_t *own = ule_task_of(task);
+    uint64_t score = 0;
+    if (own->sleep > own->run)
+        score = 50 * own->run / own->sleep;
+    else if (own->run > 0)
+        score = 100 - 50 * own->sleep / own->run;
+    return (int64_t)score + task->nice;
+}
+
+POLICY_FUNCTION bool ule_interactive(const scheduler_t *scheduler, const task_t *task)
+{
+    return ule_score(task) < scheduler->tunable[ULE_THRESHOLD];
+}
+
+POLICY_FUNCTION uint64_t ule_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    bool quick = ule_interactive(scheduler, task);
+    return (uint64_t)scheduler->tunable[quick ? ULE_SHORT_SLICE : ULE_SLICE] * 1000;
+}
+
+/* Interactive tasks have the first ranks. */
+POLICY_FUNCTION uint32_t ule_rank(const scheduler_t *scheduler, const task_t *task)
+{
+    int64_t threshold = scheduler->tunable[ULE_THRESHOLD];
+    int64_t score = ule_score(task);
+    score = score < 0 ? 0 : score;
+    if (ule_interactive(scheduler, task))
+        return (uint32_t)(score * ULE_RANKS / (threshold > 0 ? threshold : 1));
+    int64_t above = (score - threshold) * ULE_RANKS / (120 - threshold);
+    return ULE_RANKS + (uint32_t)(above < 0 ? 0 : above);
+}
+
+/* ---- hooks ---- */
+
+POLICY_FUNCTION void ule_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
+{
+    ule_task_t *own = ule_task_of(task);
+    own->charged = task->run_time;
+    own->turn = task->run_time;
+    if (!parent)
+        return;
+    own->run = ule_task_of(parent)->run;
+    own->sleep = ule_task_of(parent)->sleep;
+    ule_forget(own, ule_history(scheduler) / 10);
+}
+
+POLICY_FUNCTION void ule_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
+{
+    ule_queue_t *all = STATE_OF(queue, struct ule_queue);
+    ule_task_t *own = ule_task_of(task);
+    bool goes_on = reason == ENQUEUE_PREEMPTED;
+    if (reason == ENQUEUE_WOKEN && queue->now > own->slept) {
+        own->sleep += queue->now - own->slept;
+        ule_forget(own, ule_history(queue->scheduler));
+    }
+    if (!goes_on)
+        own->turn = task->run_time;
+    bool interactive = ule_interactive(queue->scheduler, task);
+    task->level = !interactive;
+    own->rank = ule_rank(queue->scheduler, task) & (RANKS_MAX - 1);
+    own->array = (all->current + (interactive || goes_on ? 0 : 1)) & 1;
+    ule_array_t *array = &all->array[own->array];
+    level_lists_add(&array->lists, &array->counts, task, own->rank, goes_on);
+}
+
+POLICY_FUNCTION void ule_dequeue(run_queue_t *queue, task_t *task)
+{
+    ule_array_t *array = &STATE_OF(queue, struct ule_queue)->array[ule_task_of(task)->array & 1];
+    level_lists_remove(&array->lists, &array->counts, task, ule_task_of(task)->rank);
+}
+
+POLICY_FUNCTION task_t *ule_pick(run_queue_t *queue, uint32_t cpu)
+{
+    ule_queue_t *all = STATE_OF(queue, struct ule_queue);
+    (void)cpu;
+    if (level_first(&all->array[all->current & 1].counts) == NO_RANK)
+        all->current ^= 1;
+    ule_array_t *array = &all->array[all->current & 1];
+    task_t *task = level_lists_take_first(&array->lists, &array->counts);
+    if (task)
+        queue->remark = task->level;
+    return task;
+}
+
+/* A turn is over when it has lasted, or when an interactive task waits and this one is none. */
+POLICY_FUNCTION enum tick_verdict ule_tick(run_queue_t *queue, task_t *task)
+{
+    ule_queue_t *all = STATE_OF(queue, struct ule_queue);
+    ule_charge(queue->scheduler, task);
+    bool wanted = level_first(&all->array[all->current & 1].counts) < ULE_RANKS &&
+                  !ule_interactive(queue->scheduler, task);
+    bool over = task->run_time - ule_task_of(task)->turn >= ule_slice(queue->scheduler, task);
+    return over || wanted ? TICK_PREEMPT : TICK_CONTINUE;
+}
+
+POLICY_FUNCTION void ule_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    ule_charge(queue->scheduler, task);
+    if (reason == STOP_BLOCKED)
+        ule_task_of(task)->slept = queue->now;
+}
+
+POLICY_FUNCTION bool ule_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
+{
+    return ule_interactive(queue->scheduler, task) && !ule_interactive(queue->scheduler, running);
+}
+
+POLICY_FUNCTION uint64_t ule_time_slice(const scheduler_t *scheduler, const task_t *task)
+{
+    (void)task;
+    return (uint64_t)scheduler->tunable[ULE_SLICE] * 1000 / scheduler->tick_ns + 1;
+}
+
+POLICY_DEFINITION policy_ule = {
+    .name = "ule",
+    .meaning = "tasks that sleep more than they run go first; the others have a turn each round",
+    .source = "Roberson 2003: FreeBSD's ULE",
+    .order = "Interactive tasks are next, by their score; then the others, each once in a round.",
+    .levels = "Level 0 is interactive: it sleeps more than it runs. Level 1 is all others.",
+    .remark = "level {}: the best at which a task waits",
+    .level_order = LEVELS_LOWEST_FIRST,
+    .remark_kind = REMARK_LEVEL,
+    .cost = COST_CONSTANT,
+    .tunables = ule_tunables,
+    .tunable_count = sizeof(ule_tunables) / sizeof(ule_tunables[0]),
+    .task_bytes = sizeof(struct ule_task),
+    .enqueue = ule_enqueue,
+    .dequeue = ule_dequeue,
+    .pick = ule_pick,
+    .tick = ule_tick,
+    .time_slice = ule_time_slice,
+    .task_init = ule_task_init,
+    .stopped = ule_stopped,
+    .preempts = ule_preempts,
+};
