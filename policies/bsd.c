@@ -148,10 +148,25 @@ POLICY_FUNCTION void bsd_average_load(run_queue_t *queue, uint64_t seconds)
         all->load = (uint64_t)((int64_t)all->load + (now - (int64_t)all->load) / BSD_MINUTE);
 }
 
-/* All that wait decay, and go to the lists where they belong then. */
-POLICY_RARE_FUNCTION void bsd_decay_all(run_queue_t *queue)
+/* Returns whether a second has begun since this was asked last. */
+POLICY_FUNCTION bool bsd_second_begins(run_queue_t *queue)
+{
+    bsd_queue_t *all = bsd_queue_of(queue);
+    uint64_t second = queue->now / bsd_second(queue->scheduler) + 1;
+    if (second == all->second)
+        return false;
+    if (all->second > 0)
+        bsd_average_load(queue, second - all->second);
+    all->second = second;
+    return true;
+}
+
+/* Once a second all that wait decay, and go to the lists where they belong then. */
+POLICY_FUNCTION void bsd_look_at_clock(run_queue_t *queue)
 {
     const bsd_queue_t *all = bsd_queue_of(queue);
+    if (!bsd_second_begins(queue))
+        return;
     uint32_t rank = (uint32_t)LOOP_START(0);
     task_t *task = all->lists.list[0].first;
     while (LOOP_GUARD) {
@@ -169,18 +184,6 @@ POLICY_RARE_FUNCTION void bsd_decay_all(run_queue_t *queue)
         }
         task = next;
     }
-}
-
-POLICY_FUNCTION void bsd_look_at_clock(run_queue_t *queue)
-{
-    bsd_queue_t *all = bsd_queue_of(queue);
-    uint64_t second = queue->now / bsd_second(queue->scheduler) + 1;
-    if (second == all->second)
-        return;
-    if (all->second > 0)
-        bsd_average_load(queue, second - all->second);
-    all->second = second;
-    bsd_decay_all(queue);
 }
 
 /* ---- hooks ---- */

@@ -67,17 +67,19 @@ static void what_is_told_runs_to_its_end_without_preemption(void)
     model_free(model);
 }
 
-/* Of tasks that nothing is told of, the one that has had the least. */
+/* Of tasks that nothing is told of, the one that has had the least runs from the next tick on. */
 static void what_is_unknown_takes_turns(void)
 {
     struct model *model = model_with("srpt", "knows", KNOWS_NOTHING);
     struct model_task *one = fork_told(model, 1);
     model_ticks(model, 4);
     struct model_task *other = fork_told(model, 9);
-    model_ticks(model, 4);
-    check(other->task.run_time == 4 * TICK);
+    model_ticks(model, 1);
+    check(one->task.run_time == 5 * TICK && model_running(model, 0) == other->task.pid);
+    model_ticks(model, 5);
+    check(other->task.run_time == 5 * TICK);
     model_ticks(model, 6);
-    check(one->task.run_time == 7 * TICK && other->task.run_time == 7 * TICK);
+    check(one->task.run_time == 8 * TICK && other->task.run_time == 8 * TICK);
     model_free(model);
 }
 
