@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,8 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     assert {f"{each}-{part}" for each in of for part in ("mean", "median", "p95", "p99")} <= set(
         drawn
     )
+    idle = replace(scene, runs=scene.runs.with_columns(steady_response_median_ns=pl.lit(0.0)))
+    assert drawn.keys() - dict(charts(idle)) == {"response-median"}
     group = schedlab(
         *words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out), "--group", "none"
     )

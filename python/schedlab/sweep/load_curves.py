@@ -247,8 +247,8 @@ def fitting_of(scene: Scene, column: str) -> tuple[float, str]:
 
 
 def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
-    """A picture for each column of SHOWN of which there are values, by its name."""
-    from schedlab.report.charts.lines import lines
+    """A picture for each column of SHOWN of which there are values, by its name. Of nothing but zeros there is none."""
+    from schedlab.report.charts import drawn, lines
 
     for column, title in SHOWN.items():
         factor, unit = fitting_of(scene, column)
@@ -256,27 +256,27 @@ def charts(scene: Scene) -> Iterator[tuple[str, Chart]]:
         if measured["value"].null_count() == len(measured):
             continue
         ideal = _ideal(scene.theory, column, factor)
-        yield (
-            column.removesuffix("_ns").removeprefix("steady_").replace("_", "-"),
-            lines(
-                column.replace("_", "-"),
-                measured,
-                title=f"{title[0].upper()}{title[1:]}, against the load",
-                caption=f"{scene.title}. The first tenth of the jobs is left out."
-                + (
-                    " Thin lines: theory, in which nothing but the work takes time."
-                    if ideal is not None
-                    else ""
-                ),
-                x="load",
-                y="value",
-                x_title="load (part of all CPUs)",
-                y_title=f"{title} ({unit})" if unit else title,
-                series="setup",
-                ideal=ideal,
-                log=True,
+        name = column.removesuffix("_ns").removeprefix("steady_").replace("_", "-")
+        for chart in drawn(
+            lines,
+            column.replace("_", "-"),
+            measured,
+            title=f"{title[0].upper()}{title[1:]}, against the load",
+            caption=f"{scene.title}. The first tenth of the jobs is left out."
+            + (
+                " Thin lines: theory, in which nothing but the work takes time."
+                if ideal is not None
+                else ""
             ),
-        )
+            x="load",
+            y="value",
+            x_title="load (part of all CPUs)",
+            y_title=f"{title} ({unit})" if unit else title,
+            series="setup",
+            ideal=ideal,
+            log=True,
+        ):
+            yield name, chart
 
 
 def _ideal(theory: pl.DataFrame, column: str, factor: float) -> pl.DataFrame | None:
