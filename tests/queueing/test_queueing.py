@@ -28,12 +28,21 @@ JOBS = 10_000
 Json = dict[str, object]
 
 
-def jobs(folder: Path, tasks: Json, load: float, *options: str) -> pl.DataFrame:
+def jobs(folder: Path, tasks: Json, load: float, *options: str, cpus: int = 1) -> pl.DataFrame:
     """The jobs in the order of their arrivals, without those of the warm-up, with `stay` and `run`."""
     path = folder / "open.json"
     path.write_text(json.dumps({"load": load, "tasks": tasks}))
-    text = text_of(workload_files.read(path), 1, TICK_NS)
-    common = ("--costs", "none", "--tick", str(TICK_NS), "--limit", str(10**12))
+    text = text_of(workload_files.read(path), 1, TICK_NS, cpus)
+    common = (
+        "--costs",
+        "none",
+        "--cpus",
+        str(cpus),
+        "--tick",
+        str(TICK_NS),
+        "--limit",
+        str(10**12),
+    )
     trace = folder / "trace.bin"
     done = simulate(folder, text, *common, "--trace", str(trace), *options)
     assert done.returncode == 0, done.stderr
@@ -147,6 +156,14 @@ def test_formulas_agree_where_they_say_the_same() -> None:
         means.shortest_remaining(1.1, lambda part: -math.log(1 - part)),
     ):
         assert math.isinf(overload)
+
+
+def test_one_line_for_two_cpus_is_as_erlang_has_it(tmp_path: Path) -> None:
+    """Under a preset with one queue for all CPUs; with a queue for each the mean would be half as long again."""
+    drawn, _ = WORKS["exponential"]
+    options = ("--policy", "rr:table-scan", "--set", "slice=1000")
+    found = jobs(tmp_path, {"job": task(drawn)}, 0.5, *options, cpus=2)
+    assert close(found["stay"], means.several_servers(1 / MEAN, MEAN, 2))
 
 
 def test_first_come_with_several_servers_is_as_erlang_has_it() -> None:
