@@ -134,7 +134,7 @@ def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
             write_csv(found, new)
         else:
             found.write_parquet(new)
-    tell(f"{place}: {len(found):,} rows")
+    tell(f"{place}: {counted(len(found), 'row')}")
 
 
 def _list() -> None:

@@ -22,7 +22,7 @@ from schedlab.report.comparison_stills import each_metric, each_own, means_of_ow
 from schedlab.report.findings import FEW_POLICIES, Score, contests, score
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.suites import COMPARED, Suite
-from schedlab.report.wording import prose
+from schedlab.report.wording import counted, prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time
 
@@ -63,12 +63,12 @@ def page(collection: Collection, found: Sequence[Suite]) -> Page | None:
 def _lead(found: Sequence[Suite], contest: Sequence[Suite]) -> str:
     policies = in_policy_order(policy for suite in found for policy in suite.policies)
     seeds = sorted({len(suite.seeds) for suite in found})
-    spread = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else str(seeds[0])
+    spread = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else counted(seeds[0], "seed")
     told = sum(len(suite.as_good(measure)) == 1 for suite in contest for measure in suite.contests)
     asked = sum(len(suite.contests) for suite in contest)
     beginning = (
-        f"{len(policies)} policies and presets on {len(found)} suites (a test on a number of CPUs),"
-        f" with {spread} seeds each, which are the same for all policies of a suite."
+        f"{len(policies)} policies and presets on {counted(len(found), 'suite')} (a test on a number of CPUs),"
+        f" with {spread} each, which are the same for all policies of a suite."
     )
     if not asked:
         return f"{beginning} With so few policies or seeds, none can be called the best."
