@@ -48,7 +48,8 @@ def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path)
     lines = done.stdout.splitlines()
     assert lines[-1] == f"Page: {out / 'page' / 'index.html'}"
     assert max(len(line) for line in lines if str(out) not in line) <= 80
-    assert "so its own policy cannot be replayed" in " ".join(done.stdout.split())
+    said = " ".join(done.stdout.split())
+    assert "so its own policy cannot be replayed. The nearest of ours that shares the CPU" in said
     assert sum(line.startswith("- ") for line in lines) == 4  # how far to trust it, and findings
     recorded = json.loads((out / "recorded" / results.MANIFEST).read_text())
     assert recorded["policy"] == "fair"
@@ -62,12 +63,14 @@ def test_processes_are_found_again_whatever_they_are_called(
 ) -> None:
     """One has a line's end in its name."""
     path, out = unpacked("threads.data", tmp_path), tmp_path / "out"
-    words = ("run", "--what-if", str(path), "--policy", "eevdf", "--out", str(out), "--json")
+    words = ("run", "--what-if", str(path), "--policy", "rr", "--out", str(out), "--json")
     done = schedlab(*words)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["recorded"]["processes"] == 4
     assert [each["processes"] for each in found["policies"]] == [4]
+    text = (out / "page" / "index.html").read_text()
+    assert "The nearest of those that were asked for is rr" in " ".join(text.split())
 
 
 def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: Path) -> None:

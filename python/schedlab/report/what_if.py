@@ -23,7 +23,7 @@ from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Tex
 from schedlab.report.wording import NOTHING, counted
 from schedlab.report.workload_tables import groups_table, metrics_table, workloads
 from schedlab.runs.collection import Collection, Kept
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.toolchain.policies import PolicyChoice, known_policies
 
 TITLE = "What if"
 _PAIRS = 12
@@ -111,9 +111,12 @@ class WhatIf:
         )
         whose = f"The recording, replayed under its own policy, {policy}, is off"
         if not self.is_own:
+            choice = self.own.choice
+            likewise = known_policies()[choice.name].shares_under(choice.preset) == "nice"
+            of = "ours that shares the CPU likewise" if likewise else "those that were asked for"
             whose = (
                 f"The recording ran under {policy}, which the simulator does not have, so its own policy cannot be"
-                f" replayed. The nearest of ours that shares the CPU likewise is {nearest}: its replay is off"
+                f" replayed. The nearest of {of} is {nearest}: its replay is off"
             )
         told = [
             f"in {figure} by {percent(off)}"
