@@ -9,6 +9,10 @@
  * each gets its part of the whole machine (fair_shares.h). A task that blocks holds
  * more tickets while it competes (drawing.h).
  *
+ * `transfers`: a task that waits for another lends it its tickets meanwhile, with those that it is
+ * lent itself; so a server works with the tickets of the clients that wait for it. Who waits for
+ * whom the host knows.
+ *
  * The lotteries of studies 1 and 3 are presets, too: studies/study-lottery.c.
  */
 
@@ -16,15 +20,18 @@
 #include "placement.h"
 #include "policy.h"
 
-enum { LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT };
+enum { LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT, LOTTERY_TRANSFERS };
 
 static const struct tunable lottery_tunables[] = {
     DRAWING_TUNABLES,
     [LOTTERY_WEIGHT_TICKETS] = {"weight_tickets", "1: a task's weight is its number of tickets", 0,
                                 0, 1},
+    [LOTTERY_TRANSFERS] = {"transfers", "1: a task that waits for another lends it its tickets", 0,
+                           0, 1},
 };
 
 static const struct preset lottery_presets[] = {
+    {"transfers", "a task that waits for another lends it its tickets", {{"transfers", 1}}},
     {"linux",
      "study 5: the weight, 1 to 10, is the number of tickets",
      {{"weight_tickets", 1}, {"compensation", 1}}},
@@ -39,6 +46,23 @@ POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_
     return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? task->weight : task->tickets;
 }
 
+/* A hook: scheduler_init(). */
+POLICY_FUNCTION void lottery_scheduler_init(scheduler_t *scheduler)
+{
+    scheduler->follows_waits = scheduler->tunable[LOTTERY_TRANSFERS] != 0;
+}
+
+/* Counts anew what those that wait lend to the owner. */
+POLICY_FUNCTION bool lottery_waiters_changed(run_queue_t *queue, task_t *owner)
+{
+    uint64_t before = owner->lent;
+    owner->lent = 0;
+    for (const task_t *waiter = owner->first_waiter; waiter && LOOP_GUARD;
+         waiter = waiter->next_waiter)
+        owner->lent += lottery_given(queue->scheduler, waiter) + waiter->lent;
+    return owner->lent != before;
+}
+
 /* The units of a ticket, of which there are several if a task may count more than once. */
 POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
 {
@@ -48,7 +72,8 @@ POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
 POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    drawing_join(queue, task, reason, lottery_given(scheduler, task) * lottery_unit(scheduler));
+    uint64_t own = lottery_given(scheduler, task) + task->lent;
+    drawing_join(queue, task, reason, own * lottery_unit(scheduler));
     uint64_t tickets = drawing_compensated(queue, drawing_task_of(task));
     ticket_tree_insert(&drawing_queue_of(queue)->tree, task, tickets > 0 ? tickets : 1);
 }
@@ -114,8 +139,10 @@ POLICY_DEFINITION policy_lottery = {
     .pick = lottery_pick,
     .tick = drawing_tick,
     .time_slice = drawing_time_slice,
+    .scheduler_init = lottery_scheduler_init,
     .queue_init = drawing_queue_init,
     .stopped = drawing_stopped,
+    .waiters_changed = lottery_waiters_changed,
     .place = shares_place,
     .balance = lottery_balance,
     .steal = lottery_steal,

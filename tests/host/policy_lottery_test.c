@@ -634,6 +634,31 @@ static void periodic_balance_evens_the_sums(void)
     model_free(model);
 }
 
+/* Along a chain, and back when the wait is over. */
+static void tickets_are_lent_to_the_task_that_is_waited_for(void)
+{
+    struct model *model = model_new("lottery:transfers", 1, 1);
+    struct model_task *tasks[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        tasks[i] = model_fork(model, NULL);
+        model_set_attribute(model, tasks[i], MODEL_TICKETS, 10 + 90 * i);
+    }
+    for (uint32_t i = 2; i > 0; i--) {
+        while (model_running(model, 0) != tasks[i]->task.pid)
+            model_tick(model);
+        model_block(model, 0);
+        model_name_owner(model, tasks[i], tasks[i - 1]);
+    }
+    check(tasks[0]->task.lent == 100 + 190 && tasks[1]->task.lent == 190);
+    model_set_attribute(model, tasks[2], MODEL_TICKETS, 7);
+    check(tasks[0]->task.lent == 107);
+    model_wake(model, tasks[1]);
+    check(tasks[0]->task.lent == 0 && tasks[1]->task.lent == 7);
+    check(((struct drawing_task *)tasks[1]->task.state)->own ==
+          (100 + 7) * lottery_unit(&model->scheduler));
+    model_free(model);
+}
+
 int main(void)
 {
     run_test(ticket_sums_are_conserved);
@@ -660,5 +685,6 @@ int main(void)
     run_test(who_wakes_stays_unless_another_cpu_is_idle);
     run_test(a_preset_of_static_balance_moves_no_task);
     run_test(periodic_balance_evens_the_sums);
+    run_test(tickets_are_lent_to_the_task_that_is_waited_for);
     return 0;
 }

@@ -58,6 +58,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         programs=(),
         cpus=2,
         repeatable=False,
+        memory_mib=1536,  # of which the trace of all policies takes the most
         limit_s=400,
     )
     outcome = boot(job, tmp_path_factory.mktemp("guest"))

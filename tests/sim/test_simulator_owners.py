@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from played import play, simulated
-from schedlab import trace
+from schedlab import metrics, trace
 from schedlab.trace import Kind
 from simulator_command import simulate
 
@@ -101,3 +101,53 @@ def test_a_ceiling_that_is_no_priority_is_refused(tmp_path: Path) -> None:
     assert "11: expected a number from 0 to 10" in done.stderr
     done = simulate(tmp_path, "program root\n lock disk floor 1\n", "--no-trace")
     assert "floor: expected ceiling, or the end of the line" in done.stderr
+
+
+TICKETS = """
+channel query 0
+channel reply 0
+program root
+  group root
+  tickets 1000000
+  mark begin
+  fork serve
+  fork ask
+  fork other
+  tickets 100 other
+  sleep until 620ms
+  mark end
+  exit 0
+program serve
+  group serve
+  tickets 300
+  give reply
+  take query
+  tickets 1
+  loop
+    run 10ms
+    give reply
+    take query
+  end
+program ask
+  group ask
+  tickets 300
+  loop
+    take reply
+    give query
+  end
+program other
+  group other
+  run 10s
+"""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("policy", "due"), [("lottery:transfers", 0.75), ("lottery", 0.01)])
+def test_a_server_works_with_the_tickets_of_its_client(
+    tmp_path: Path, machine: Machine, policy: str, due: float
+) -> None:
+    """Of 600 draws; four times their standard error."""
+    groups = metrics.compute(machine(tmp_path, TICKETS, policy)).groups
+    ran = dict(groups.select("group", "running_ns").iter_rows())
+    part = ran["serve"] / (ran["serve"] + ran["other"])
+    assert part == pytest.approx(due, abs=4 * (due * (1 - due) / 600) ** 0.5)
