@@ -24,7 +24,15 @@ ACTED_TOGETHER = 3
 PINNED = ("rr", "priority", "wrr", "lottery", "mlfq", "stride", "hybrid", "cfs")
 """Policies whose stories are in tests/golden. Others must only act the scenario out."""
 
-MEASURING = ("lottery", "lottery:proposed", "stride", "cfs", "cfs:nice", "priority:passes")
+MEASURING = (
+    "lottery",
+    "lottery:proposed",
+    "lottery:transfers",
+    "stride",
+    "cfs",
+    "cfs:nice",
+    "priority:passes",
+)
 """Those that choose by the nanoseconds that a process ran, or that a CPU was idle. What is a tie on
 the model, which has no costs, is none on the kernel, where system calls take time: the model's story
 is pinned."""
