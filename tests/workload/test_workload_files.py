@@ -567,7 +567,9 @@ def test_the_monitors_palette_is_there() -> None:
     """Each entry with a file, and each file with an entry, except for those that a page is about."""
     found = palette()
     shown = {each.file for each in found.values()}
-    assert shown == {path for path in FILES if path.parent.name not in ("open", "heuristics", "tickets")}
+    assert shown == {
+        path for path in FILES if path.parent.name not in ("open", "heuristics", "tickets")
+    }
     assert {name for name, each in found.items() if each.kind == "simple"} == {
         path.stem for path in FILES if path.parent.name == "monitor"
     }
