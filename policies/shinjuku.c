@@ -2,10 +2,10 @@
 
 /*
  * Preemption at microseconds (Shinjuku: Kaffes and others 2019): one line for all CPUs, in the
- * order in which tasks came, and a quantum shorter than a tick. As soon as a task waits, those that
- * have used up their quantum give way, the one that was picked first before the others, and go to
- * the end of the line. So a request of a microsecond waits for the quanta of long ones, and not for
- * their ends; and where no task waits, none is interrupted.
+ * order in which tasks came, and a quantum that may be far shorter than a tick. As soon as a task
+ * waits, those that have used up their quantum give way, the one that was picked first before the
+ * others, and go to the end of the line. So a request of a microsecond waits for the quanta of long
+ * ones, and not for their ends; and where no task waits, none is interrupted.
  *
  * All quanta are equally long: so the task that was picked first is the first whose quantum ends,
  * and one alarm for that is enough for all CPUs.
@@ -27,13 +27,12 @@ enum { SHINJUKU_QUANTUM, SHINJUKU_TARGETS };
 static const struct tunable shinjuku_tunables[] = {
     [SHINJUKU_QUANTUM] = {"quantum_us",
                           "microseconds until another task's turn; 0: a task runs to its end", 0,
-                          100, 1000000},
+                          1000, 1000000},
     [SHINJUKU_TARGETS] = {"targets", "1: a line for each priority, and waits by their deadlines", 0,
                           0, 1},
 };
 
 static const struct preset shinjuku_presets[] = {
-    {"paper", "turns of 5 microseconds", {{"quantum_us", 5}}},
     {"targets", "classes of requests wait in proportion to their deadlines", {{"targets", 1}}},
     {"to-the-end", "no preemption: first come, first served", {{"quantum_us", 0}}},
 };
@@ -152,9 +151,10 @@ POLICY_FUNCTION void shinjuku_stopped(run_queue_t *queue, task_t *task, enum sto
  * it, which only the sets of CPUs can cause, another attempt is made later. */
 POLICY_FUNCTION task_t *shinjuku_alarm(run_queue_t *queue)
 {
-    task_t *task = shinjuku_next(queue);
+    uint64_t quantum = shinjuku_quantum(queue);
+    task_t *task = quantum > 0 ? shinjuku_next(queue) : NULL;
     if (task)
-        queue->alarm = queue->now + shinjuku_quantum(queue);
+        queue->alarm = queue->now + quantum;
     return task;
 }
 

@@ -276,7 +276,7 @@ def test_other_seeds_and_sizes(tmp_path: Path) -> None:
 @pytest.mark.spike
 def test_the_kernel_confirms_it(tmp_path: Path) -> None:
     given = options.nodes(
-        ["s4-mixed-20"], [], [], [], [], None, {"machines": "spike", "seeds": "101,102"}
+        ["s4-mixed-20"], [], [], [], [], None, {"machines": "spike", "seeds": "101..103"}
     )
     first = setups_of("found", 1)[0]
     wanted = command.plan(CHECK, given)

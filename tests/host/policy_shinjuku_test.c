@@ -12,15 +12,15 @@ const uint32_t policies_count = 1;
 const uint32_t policy_sources_count = 1;
 
 #define US      1000ull
-#define QUANTUM (100 * US)
+#define QUANTUM (1000 * US)
 
 static void a_task_gives_way_when_its_quantum_is_over(void)
 {
     struct model *model = model_new("shinjuku", 1, 1);
     struct model_task *one = model_fork(model, NULL);
-    model_run_for(model, 30 * US);
+    model_run_for(model, 300 * US);
     struct model_task *other = model_fork(model, NULL);
-    model_run_for(model, 69 * US);
+    model_run_for(model, 699 * US);
     check(model_running(model, 0) == one->task.pid);
     model_run_for(model, 2 * US);
     check(model_running(model, 0) == other->task.pid);
@@ -60,14 +60,14 @@ static void the_quantum_that_began_first_ends_first(void)
     struct model_task *tasks[3];
     for (int i = 0; i < 3; i++) {
         tasks[i] = model_fork(model, NULL);
-        model_run_for(model, 10 * US);
+        model_run_for(model, 100 * US);
     }
     struct model_task *late = model_fork(model, NULL);
-    model_run_for(model, 69 * US);
+    model_run_for(model, 699 * US);
     check(late->place == MODEL_QUEUED);
     model_run_for(model, 2 * US);
     check(late->place == MODEL_RUNNING && tasks[0]->place == MODEL_QUEUED);
-    model_run_for(model, 10 * US);
+    model_run_for(model, 100 * US);
     check(tasks[0]->place == MODEL_RUNNING && tasks[1]->place == MODEL_QUEUED);
     model_free(model);
 }
@@ -84,6 +84,19 @@ static void without_a_quantum_a_task_runs_to_its_end(void)
     model_free(model);
 }
 
+/* It is waited for when preemption is given up. */
+static void an_alarm_without_a_quantum_rings_once(void)
+{
+    struct model *model = model_new("shinjuku", 1, 1);
+    struct model_task *one = model_fork(model, NULL);
+    model_fork(model, NULL);
+    check(model->queues[0].alarm > 0);
+    check(tunable_set(&model->scheduler, model->policy, SHINJUKU_QUANTUM, 0) == POLICY_OK);
+    model_ticks(model, 3);
+    check(model->queues[0].alarm == 0 && model_running(model, 0) == one->task.pid);
+    model_free(model);
+}
+
 static struct model_task *fork_of_class(struct model *model, int priority, uint64_t target)
 {
     struct model_task *task = model_fork(model, NULL);
@@ -97,7 +110,7 @@ static void classes_wait_in_proportion_to_their_targets(void)
 {
     struct model *model = model_new("shinjuku:targets", 1, 1);
     for (int i = 0; i < 16; i++)
-        fork_of_class(model, i % 2 ? 8 : 3, i % 2 ? 500 * US : 100 * US);
+        fork_of_class(model, i % 2 ? 8 : 3, i % 2 ? 5000 * US : 1000 * US);
     uint64_t waits[2] = {0, 0}, turns[2] = {0, 0};
     model_run_for(model, 100 * QUANTUM);
     for (int turn = 0; turn < 600; turn++) {
@@ -120,6 +133,7 @@ int main(void)
     run_test(the_line_is_served_in_its_order);
     run_test(the_quantum_that_began_first_ends_first);
     run_test(without_a_quantum_a_task_runs_to_its_end);
+    run_test(an_alarm_without_a_quantum_rings_once);
     run_test(classes_wait_in_proportion_to_their_targets);
     return 0;
 }

@@ -125,5 +125,6 @@ def draw(found: dict[str, list[int]]) -> None:
                 domain=list(found), range=[list(each.dash) for each in drawn_as]
             ),
         )
+        .configure_legend(columns=2, symbolLimit=len(found))
     )
     PICTURE.write_text(vl_convert.vegalite_to_svg(chart.to_dict()))

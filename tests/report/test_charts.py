@@ -373,7 +373,7 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     assert len({theme.policy_look(name).colour for name in everything}) == 13
     for names in (
         ("hybrid", "srpt", "srpt:sjf", "srpt:average"),
-        ("stride", "shinjuku", "shinjuku:paper", "shinjuku:targets"),
+        ("stride", "shinjuku", "shinjuku:targets", "shinjuku:to-the-end"),
     ):
         shared = [theme.policy_look(name) for name in names]
         assert len({each.colour for each in shared}) == 1

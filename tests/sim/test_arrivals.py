@@ -69,7 +69,9 @@ def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
     short = open_job(20_000, run=0.5, arrivals={"distribution": "exponential", "mean": 0.6})
     long_ones = open_job(100, run=500, arrivals={"distribution": "exponential", "mean": 200})
     text = text_of(read(tmp_path, {"tasks": {"short": short, "long": long_ones}}), 1, TICK_NS)
-    found = jobs(measured(tmp_path, text, "--policy", "shinjuku:paper", "--cpus", "8"))
+    found = jobs(
+        measured(tmp_path, text, "--policy", "shinjuku", "--set", "quantum_us=5", "--cpus", "8")
+    )
     assert found["exit_ns"].null_count() == 0
     response = found.select(pl.col("first_run_ns") - pl.col("fork_ns")).to_series()
     assert response.max() < 10 * 5_000
