@@ -371,11 +371,11 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     everything = (*known_policies(), "fair", "own")
     assert len({theme.policy_look(name) for name in everything}) == len(everything)
     assert len({theme.policy_look(name).colour for name in everything}) == 13
-    for names in (
+    for family in (
         ("hybrid", "srpt", "srpt:sjf", "srpt:average"),
         ("stride", "shinjuku", "shinjuku:targets", "shinjuku:to-the-end"),
     ):
-        shared = [theme.policy_look(name) for name in names]
+        shared = [theme.policy_look(name) for name in family]
         assert len({each.colour for each in shared}) == 1
         assert len({each.dash for each in shared}) == len({each.shape for each in shared}) == 4
 

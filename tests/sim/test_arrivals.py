@@ -74,7 +74,7 @@ def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
     )
     assert found["exit_ns"].null_count() == 0
     response = found.select(pl.col("first_run_ns") - pl.col("fork_ns")).to_series()
-    assert response.max() < 10 * 5_000
+    assert (response < 10 * 5_000).all()
 
 
 def test_hogs_make_no_arrival_late(tmp_path: Path) -> None:
