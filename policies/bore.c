@@ -179,12 +179,14 @@ POLICY_FUNCTION task_t *bore_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
+/* Of the ticks the one ends a turn that is nearest to its end. */
 POLICY_FUNCTION enum tick_verdict bore_tick(run_queue_t *queue, task_t *task)
 {
     uint64_t slice = (uint64_t)queue->scheduler->tunable[BORE_SLICE] * 1000;
     bore_charge(queue, task);
     task->level = bore_score(queue->scheduler, task) / BORE_PART;
-    return task->run_time - bore_task_of(task)->turn >= slice ? TICK_PREEMPT : TICK_CONTINUE;
+    uint64_t used = task->run_time - bore_task_of(task)->turn;
+    return used + queue->scheduler->tick_ns / 2 >= slice ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION void bore_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)

@@ -219,6 +219,7 @@ POLICY_FUNCTION task_t *bsd_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
+/* Of the ticks the one ends a turn that is nearest to its end. */
 POLICY_FUNCTION enum tick_verdict bsd_tick(run_queue_t *queue, task_t *task)
 {
     const bsd_task_t *own = bsd_task_of(task);
@@ -228,7 +229,7 @@ POLICY_FUNCTION enum tick_verdict bsd_tick(run_queue_t *queue, task_t *task)
     bsd_decay(queue, task, true);
     uint32_t rank = bsd_rank(queue->scheduler, task);
     uint32_t first = level_first(&bsd_queue_of(queue)->counts);
-    bool over = task->run_time - own->turn >= slice;
+    bool over = task->run_time - own->turn + queue->scheduler->tick_ns / 2 >= slice;
     return first < rank || (over && first == rank) ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

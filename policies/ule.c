@@ -185,14 +185,16 @@ POLICY_FUNCTION task_t *ule_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* A turn is over when it has lasted, or when an interactive task waits and this one is none. */
+/* A turn is over at the tick that is nearest to its end, or when an interactive task waits and this
+ * one is none. */
 POLICY_FUNCTION enum tick_verdict ule_tick(run_queue_t *queue, task_t *task)
 {
     ule_queue_t *all = STATE_OF(queue, struct ule_queue);
     ule_charge(queue->scheduler, task);
     bool wanted = level_first(&all->array[all->current & 1].counts) < ULE_RANKS &&
                   !ule_interactive(queue->scheduler, task);
-    bool over = task->run_time - ule_task_of(task)->turn >= ule_slice(queue->scheduler, task);
+    uint64_t used = task->run_time - ule_task_of(task)->turn;
+    bool over = used + queue->scheduler->tick_ns / 2 >= ule_slice(queue->scheduler, task);
     return over || wanted ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

@@ -210,7 +210,11 @@ program child
 """
 
 
-@pytest.mark.parametrize("policy", policies_and_presets())
+OWNERS_DRAW = {"lottery:transfers"}
+"""A recording does not say for whom a process waits, and here each wait changes all draws that follow."""
+
+
+@pytest.mark.parametrize("policy", sorted({*policies_and_presets()} - OWNERS_DRAW))
 @given(text=workloads(), cpus=st.sampled_from((1, 2, 3, 4, 8)), seed=st.integers(1, 1000))
 @example(text=ROOT_LEAVES_A_CHILD, cpus=1, seed=1)
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
