@@ -34,7 +34,6 @@ static const struct tunable shinjuku_tunables[] = {
 
 static const struct preset shinjuku_presets[] = {
     {"targets", "classes of requests wait in proportion to their deadlines", {{"targets", 1}}},
-    {"to-the-end", "no preemption: first come, first served", {{"quantum_us", 0}}},
 };
 
 struct shinjuku_task {

@@ -74,7 +74,8 @@ static void the_quantum_that_began_first_ends_first(void)
 
 static void without_a_quantum_a_task_runs_to_its_end(void)
 {
-    struct model *model = model_new("shinjuku:to-the-end", 1, 1);
+    struct model *model = model_new("shinjuku", 1, 1);
+    check(tunable_set(&model->scheduler, model->policy, SHINJUKU_QUANTUM, 0) == POLICY_OK);
     struct model_task *one = model_fork(model, NULL);
     struct model_task *other = model_fork(model, NULL);
     model_ticks(model, 20);
