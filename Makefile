@@ -264,6 +264,7 @@ include sim/sim.mk
 include sim/checked/checked.mk
 include explore/explore.mk
 include sim/apart/apart.mk
+include bench/races/races.mk
 include model/model.mk
 include linux/linux.mk
 include page/page.mk

@@ -33,6 +33,11 @@ static constexpr char USAGE[] =
     "  --turn=spike      as Spike's own program: 5000 instructions, and a trap ends a turn\n"
     "  --interleave=SEED harts alternate within each round after some instructions, in an order "
     "that the seed draws\n"
+    "  --hold-by=SEED    harts have a part of a turn now and then, and then stand still for a "
+    "while\n"
+    "  --keep-holds=FILE where they did so is kept there (spike/holds.h)\n"
+    "  --holds=FILE      they do so there, and nowhere else\n"
+    "  --keep-disk=FILE  the disk, as it is at the end\n"
     "  --branch-at=NS    from this time of the kernel on, the machine goes on in branches\n"
     "  --branch=FOLDER   one of them; FOLDER/commands is what the kernel is told then, and\n"
     "                    console.log, the trace and status are written there. May be repeated\n"
@@ -56,6 +61,9 @@ struct options {
     const char *disk = nullptr;
     struct turn turn = {500, false};
     std::optional<interleaving> order;
+    std::optional<holds> held;
+    const char *keep_holds = nullptr;
+    const char *keep_disk = nullptr;
     std::optional<uint64_t> branch_at;
     std::vector<std::string> branch_folders;
     size_t jobs = 1;
@@ -115,7 +123,17 @@ static void take(options &options, const char *argument)
         uint64_t seed;
         take_number<uint64_t>("--interleave=", text, 0, UINT64_MAX, seed);
         options.order.emplace(seed);
-    } else if ((text = value_of(argument, "--branch-at="))) {
+    } else if ((text = value_of(argument, "--hold-by="))) {
+        uint64_t seed;
+        take_number<uint64_t>("--hold-by=", text, 0, UINT64_MAX, seed);
+        options.held.emplace(seed);
+    } else if ((text = value_of(argument, "--holds=")))
+        options.held = holds::of_file(text);
+    else if ((text = value_of(argument, "--keep-holds=")))
+        options.keep_holds = text;
+    else if ((text = value_of(argument, "--keep-disk=")))
+        options.keep_disk = text;
+    else if ((text = value_of(argument, "--branch-at="))) {
         uint64_t ns;
         take_number<uint64_t>("--branch-at=", text, 0, INT64_MAX, ns);
         options.branch_at = ns;
@@ -152,6 +170,12 @@ static options read_options(int count, char *arguments[])
         throw wrong_usage("no kernel is named");
     if (options.branch_at.has_value() == options.branch_folders.empty())
         throw wrong_usage("--branch-at and --branch: one needs the other");
+    if (options.held && (options.order || options.branch_at || options.turn.trap_ends_it))
+        throw wrong_usage("--hold-by, --holds: not with another order of turns, or branches");
+    if (options.keep_holds && !options.held)
+        throw wrong_usage("--keep-holds: there are none");
+    if (options.keep_disk && !options.disk)
+        throw wrong_usage("--keep-disk: there is none");
     if (options.branch_at && is_live(options))
         throw wrong_usage("--branch: the console must not be live; give it no input");
     return options;
@@ -194,6 +218,15 @@ static void lay_disk(const char *path, flat_memory &memory, cfg_t &configuration
     close(file);
 }
 
+static void keep_disk(const char *path, flat_memory &memory, const cfg_t &configuration)
+{
+    auto [begin, end] = configuration.initrd_bounds;
+    FILE *file = fopen(path, "we");
+    if (!file || fwrite(memory.contents(begin - DRAM_BASE), end - begin, 1, file) != 1 ||
+        fclose(file) != 0)
+        throw std::runtime_error(std::string(path) + ": " + strerror(errno));
+}
+
 static int run(const options &options)
 {
     static cfg_t configuration;
@@ -219,7 +252,10 @@ static int run(const options &options)
                            {},
                            options.keep_typed,
                            {},
-                           {}};
+                           {},
+                           options.held};
+    if (options.keep_holds)
+        parts.holds->keep_in(options.keep_holds);
     if (is_live(options))
         parts.console.emplace(options.pace);
     if (options.typed)
@@ -232,7 +268,10 @@ static int run(const options &options)
         fputs(whole->get_dts(), stdout);
         return 0;
     }
-    return whole->run_to_end();
+    int status = whole->run_to_end();
+    if (options.keep_disk)
+        keep_disk(options.keep_disk, memory, configuration);
+    return status;
 }
 
 int main(int count, char *arguments[])

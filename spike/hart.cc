@@ -132,18 +132,29 @@ void hart::take_slice_until_trap(uint64_t instructions, uint64_t now)
     processor.get_mmu()->yield_load_reservation();
 }
 
+// It has executed so many instructions, or come to a boundary by the last of them.
+void hart::note(uint64_t executed)
+{
+    since = at_boundary ? 0 : since + executed;
+    boundary_count += at_boundary;
+    executing = !burning && !processor.in_wfi;
+}
+
 uint64_t hart::take_slice(uint64_t instructions, uint64_t now)
 {
     begin(now);
     at_boundary = false;
+    executing = false;
     while (instructions > 0 && !at_boundary && !(processor.in_wfi && !is_called())) {
         if (burning) {
             instructions -= burn(instructions);
+            executing = false;
             continue;
         }
         uint64_t executed = step(instructions);
         bool is_trap = executed < instructions && !burning && !at_boundary && !processor.in_wfi;
         instructions -= executed + is_trap;
+        note(executed + is_trap);
     }
     processor.get_mmu()->yield_load_reservation();
     return at_boundary ? instructions : 0;

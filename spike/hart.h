@@ -37,6 +37,23 @@ class hart
         return at_boundary;
     }
 
+    // Boundaries that it has come to, and instructions that were interpreted since: where it is,
+    // for whatever long it slept, burnt or stood still.
+    uint64_t boundaries() const
+    {
+        return boundary_count;
+    }
+    uint64_t since_boundary() const
+    {
+        return since;
+    }
+
+    // What it did last was to execute an instruction, and not to sleep or burn.
+    bool is_executing() const
+    {
+        return executing;
+    }
+
     // It sleeps or burns, and no interrupt waits: its turns need not be taken one by one.
     bool rests() const;
 
@@ -64,9 +81,13 @@ class hart
     uint64_t step(uint64_t instructions);
     uint64_t burn(uint64_t instructions);
     void count(uint64_t instructions);
+    void note(uint64_t executed);
 
     processor_t &processor;
     state_t &state;
     unsigned burning = 0; // the register that says what is left; 0: it does not burn
     bool at_boundary = false;
+    bool executing = false;
+    uint64_t boundary_count = 0;
+    uint64_t since = 0;
 };

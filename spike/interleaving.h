@@ -25,8 +25,10 @@ class interleaving
     // woken is late by more than a tick now and then.
     uint64_t delay_of_wakeup();
 
-  private:
+    // A number below the limit.
     uint64_t draw(uint64_t limit);
+
+  private:
     uint64_t delay(uint64_t one_in, uint64_t most);
 
     uint64_t state;

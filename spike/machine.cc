@@ -20,6 +20,7 @@ static constexpr size_t SERIAL_ROOM = 32; // characters that may wait in the con
 // Bits of its registers FCR, by which the guest lets it take some, and LSR: it has some.
 static constexpr uint8_t SERIAL_TAKES = 1;
 static constexpr uint8_t SERIAL_HAS = 1;
+static constexpr size_t RETURN_ADDRESS = 1;           // the register
 static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4; // of its register in the CLINT
 
 machine::machine(const machine_parts &parts)
@@ -33,16 +34,16 @@ machine::machine(const machine_parts &parts)
               return inside ? memory.contents(address - DRAM_BASE) : nullptr;
           },
           parts.file),
-      order(parts.order), console(parts.console), typed_before(parts.typed_before),
-      futures(parts.futures), rested_since(procs.size()), wakes_at(procs.size(), NEVER),
-      left(procs.size())
+      order(parts.order), holds(parts.holds), console(parts.console),
+      typed_before(parts.typed_before), futures(parts.futures), rested_since(procs.size()),
+      wakes_at(procs.size(), NEVER), left(procs.size())
 {
     for (size_t i = 0; i < procs.size(); i++) {
         procs[i]->register_extension(new hints_extension);
         hart_list.emplace_back(*procs[i]);
         active.add(i);
     }
-    if (order)
+    if (order || holds)
         watch_boundaries();
     for (auto &device : devices)
         if (auto *found = dynamic_cast<ns16550_t *>(device.get()))
@@ -91,6 +92,8 @@ void machine::wake(size_t hart, uint64_t in_round)
     active.add(hart);
     if (order && !stood_still)
         hold_up(hart, in_round + order->delay_of_wakeup());
+    if (holds && !stood_still)
+        called.add(hart);
 }
 
 void machine::wake_due()
@@ -165,6 +168,59 @@ void machine::hold_up(size_t i, uint64_t until)
     next_wake = std::min(next_wake, wakes_at[i]);
     held_up.add(i);
     active.remove(i);
+}
+
+// The hart's turn, or as much of it as it has before it stands still. Returns for how many rounds.
+uint64_t machine::take_part(size_t i)
+{
+    hart &own = hart_list[i];
+    uint64_t rounds = 0, done = 0;
+    uint64_t cut = holds->cut(turn.instructions);
+
+    while (done < turn.instructions && !rounds) {
+        uint64_t listed = holds->until_listed(i, own.boundaries(), own.since_boundary());
+        uint64_t end = done < cut ? cut : turn.instructions;
+        uint64_t slice = std::max<uint64_t>(1, std::min(end - done, listed));
+        done += slice - own.take_slice(slice, clint->mtime);
+        if (own.is_at_boundary())
+            rounds = holds->at_boundary();
+        else if (done == cut && cut < turn.instructions && own.is_executing())
+            rounds = holds->when_cut();
+        if (!rounds && own.is_executing())
+            rounds = holds->listed(i, own.boundaries(), own.since_boundary());
+    }
+    return rounds;
+}
+
+void machine::take_held_turn(size_t i)
+{
+    const hart &own = hart_list[i];
+    bool was_called = called.has(i);
+    uint64_t rounds = 0;
+
+    called.remove(i);
+    if (was_called)
+        rounds = holds->when_called(i, own.boundaries(), own.since_boundary());
+    bool at_once = rounds > 0;
+    if (!at_once)
+        rounds = take_part(i);
+    notice_devices(i);
+    if (!rounds) {
+        let_rest(i);
+        return;
+    }
+    const state_t &state = *procs[i]->get_state();
+    holds->keep(i, {own.boundaries(), own.since_boundary(), at_once, rounds}, state.pc,
+                state.XPR[RETURN_ADDRESS], *clock_began ? kernel_ns() : 0);
+    hold_up(i, round + 1 + rounds);
+}
+
+void machine::take_held_round()
+{
+    for (size_t i = active.first(0); i < HARTS_MAX && !calls.ended(); i = active.first(i + 1)) {
+        take_held_turn(i);
+        calls.serve(tohost, fromhost);
+    }
 }
 
 // The same as a round, but harts alternate as `order` draws it, until each has had its turn.
@@ -409,7 +465,7 @@ int machine::run_to_end()
             fprintf(stderr, "spike: a CPU is in an endless loop\n");
             return checked(MACHINE_STUCK);
         }
-        order ? take_mixed_round() : take_round();
+        order ? take_mixed_round() : holds ? take_held_round() : take_round();
     }
     return checked(*calls.ended());
 }

@@ -11,6 +11,7 @@
 #include "branches.h"
 #include "hart.h"
 #include "hart_set.h"
+#include "holds.h"
 #include "host_calls.h"
 #include "interleaving.h"
 #include "live.h"
@@ -28,6 +29,7 @@ struct machine_parts {
     std::string typed_to;              // the file that keeps what is typed; "": none does
     std::vector<typed> typed_before;   // what is typed again, and when
     std::optional<branches> futures;   // none: there is one, its own
+    std::optional<class holds> holds;  // none: all turns have their length
 };
 
 // Spike's machine. As in its own program, each hart has a turn in each round, in their
@@ -48,6 +50,9 @@ class machine : public sim_t
     bool find_live_round();
     void take_round();
     void take_mixed_round();
+    void take_held_round();
+    uint64_t take_part(size_t hart);
+    void take_held_turn(size_t hart);
     void notice_devices(size_t hart);
     void hold_up(size_t hart, uint64_t until);
     void let_rest(size_t hart);
@@ -76,6 +81,7 @@ class machine : public sim_t
     std::vector<hart> hart_list;
     host_calls calls;
     std::optional<interleaving> order;
+    std::optional<class holds> holds;
     std::optional<live> console;
     std::optional<typed_file> typed_to;
     std::vector<typed> typed_before;
@@ -91,6 +97,7 @@ class machine : public sim_t
     std::vector<uint64_t> left;     // of each hart's turn, in a mixed round
     uint64_t next_wake = NEVER;     // the earliest of wakes_at
     hart_set held_up;               // those of the others that do not rest, but stand still
+    hart_set called;                // they rested, and have a turn now; kept with holds alone
     hart_set poked;                 // whose software interrupt was written in this turn
     uint64_t next_watch = 0;        // the round in which overdue harts are looked for
     hart_set told_overdue;          // these were told so already

@@ -50,3 +50,10 @@ $B/apart/kernel/%.o: % Makefile sim/apart/apart.mk
 $B/apart/kernel.o: $(APART_KERNEL:%=$B/apart/kernel/%.o) $B/no_symbols.o
 	@echo "  $@"
 	@$(LINKER) -r --no-relax $^ -o $@
+
+# All of it, with all policies: of a changed copy of the sources it is there in a second.
+APART_WHOLE := $(KERNEL_SOURCES:%=$B/apart/kernel/%.o) $B/apart/kernel/$B/policy_table.c.o $B/no_symbols.o
+
+$B/apart/kernel.elf: $(APART_WHOLE) kernel/boot/kernel.ld
+	@echo "  $@"
+	@$(LINKER) -T kernel/boot/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings $(APART_WHOLE) -o $@

@@ -425,12 +425,14 @@ def test_what_others_wrote_gets_a_sandbox(
     [
         (["score", "rr"], False),
         (["score", "rr", "--level", "true"], True),
+        (["explore", "policy", "rr"], False),
+        (["explore", "kernel"], True),
         (["compare", "a", "b"], False),
         (["compare", "a.baseline", "--gate"], True),
     ],
 )
 @pytest.mark.usefixtures("later")
-def test_a_score_and_a_gate_get_the_kernels_machine(
+def test_what_boots_the_kernel_now_and_then_gets_its_machine(
     host: Host, arguments: list[str], needed: bool
 ) -> None:
     host.add_needed("dtc")

@@ -214,3 +214,13 @@ def test_without_namespaces_it_refuses_and_names_the_cure(monkeypatch: pytest.Mo
     monkeypatch.setattr(sandbox, "lacking", lambda: "bwrap is not on the PATH: install bubblewrap")
     with pytest.raises(MachineUnfit, match=r"install bubblewrap.*--trust"):
         sandbox.need_sandbox()
+
+
+def test_what_is_trusted_finds_its_places(tmp_path: Path) -> None:
+    """Also if its own folder is called as one of them is in the sandbox."""
+    out = tmp_path / "out" / sandbox.OUT.strip("/")
+    out.mkdir(parents=True)
+    (tmp_path / "given").write_text("given")
+    script = f"cat {sandbox.WORK}/given > {sandbox.OUT}/made"
+    done = sandbox.Sandbox(out, {"given": tmp_path / "given"}, True).run(script)
+    assert (done.status, (out / "made").read_text()) == (0, "given")

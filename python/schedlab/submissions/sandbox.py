@@ -7,6 +7,7 @@ A submission in the simulator needs none of this: it is in a WebAssembly machine
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from schedlab.errors import MachineUnfit
 
 TOOLS = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
 LINKS = {"/bin": "usr/bin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
-OUT, WORK = "/out", "/work"
+OUT, WORK = "/schedlab-out", "/schedlab-in"
 """The places, in the sandbox, of what comes out of it and of what goes in."""
 _CPU_SECONDS, _HOST_SECONDS = 60, 180
 _MEMORY = 3 << 30
@@ -90,7 +91,8 @@ class Sandbox:
     def run(self, script: str) -> Done:
         """Runs a script of sh, in which OUT and WORK are the places."""
         if self._trusted:
-            script = script.replace(WORK, f"{self.out}/work").replace(OUT, str(self.out))
+            places = {WORK: f"{self.out}/work", OUT: str(self.out)}
+            script = re.sub(f"{WORK}|{OUT}", lambda found: places[found[0]], script)
             command = ["/bin/sh", "-c", script]
         else:
             command = [*_wrapped(self._files, self.out, self._tools), "/bin/sh", "-c", script]

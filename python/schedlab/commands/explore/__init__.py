@@ -9,7 +9,7 @@ import click
 
 from schedlab.commands.lazy import Modules
 
-COMMANDS: Any = Modules(__name__, "policy")
+COMMANDS: Any = Modules(__name__, "kernel", "policy")
 
 
 @click.group(commands=COMMANDS)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab explore kernel`: the kernel under turns of other than normal length."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+
+import click
+
+from schedlab.commands.options import LIMIT, Parsed, as_object, echo_json, json_option
+from schedlab.display.terminal import messages, tell
+from schedlab.errors import WrongUsage
+from schedlab.toolchain.policies import STANDARD, PolicyChoice, parse_choices
+
+WORKLOADS = ("test-channels", "test-stress")
+"""Programs of the guest that do with locks, wake-ups, processes and files what can be done, and check it."""
+_TRIES = 200
+"""To make a run small that breaks."""
+
+POLICY = Parsed("POLICY", lambda text: parse_choices(text)[0])
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's parameters."""
+
+    seeds: int
+    seed: int | None
+    holds: Path | None
+    workloads: tuple[str, ...]
+    policy: PolicyChoice
+    cpus: int
+    limit: int
+    jobs: int
+    out: Path | None
+    as_json: bool
+
+
+@click.command()
+@click.option(
+    "--seeds", default=100, show_default=True, type=click.IntRange(1), help="Try 1 to this one."
+)
+@click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Try this one alone.")
+@click.option(
+    "--holds",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Try the turns of this file, which an earlier search has left.",
+)
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    help=f"A program of the guest. May be repeated.  [default: {', '.join(WORKLOADS)}]",
+)
+@click.option("--policy", default=STANDARD, show_default=True, type=POLICY)
+@click.option("--cpus", default=3, show_default=True, type=click.IntRange(2, 16))
+@click.option(
+    "--limit", default="10s", show_default=True, type=LIMIT, help="Of each run, in its own time."
+)
+@click.option(
+    "--jobs",
+    default=lambda: len(os.sched_getaffinity(0)),
+    show_default="the CPUs of this host",
+    type=click.IntRange(1, 1024),
+    help="Runs at a time.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Keep the run that breaks in this folder.  [default: a new one in runs/]",
+)
+@json_option
+@as_object(Options)
+def kernel(options: Options) -> None:
+    """Run the kernel while its CPUs stand still for moments that a seed draws: at locks, after they are called, and
+    anywhere.
+
+    Nothing may break: no assertion, no law of the trace, no wake-up is lost, no CPU idles beside a process in its
+    queue, and the file system is whole afterwards. A run that breaks is made small: as few moments as are needed, told
+    as a story (exit status 1). The same seed does the same again. docs/explore.md says more.
+    """
+    from schedlab.interleavings.holds import read_holds
+    from schedlab.interleavings.search import Found, made_small, search
+    from schedlab.interleavings.trial import Setup, carry_out, need_driver
+    from schedlab.machines.spike import Spike
+    from schedlab.toolchain.build import build
+    from schedlab.toolchain.policies import check_choices, read_catalogue
+
+    check_choices(read_catalogue(), [options.policy], {})
+    setups = [
+        Setup(workload, options.policy, options.cpus, options.limit)
+        for workload in options.workloads or WORKLOADS
+    ]
+    for setup in setups:
+        Spike().check(setup.run)
+    need_driver()
+    build("kernel", "image", "build/fsck")
+    if options.holds:
+        holds = read_holds(options.holds)
+        with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+            if len(setups) != 1:
+                raise WrongUsage("--holds is of one workload: name it by --workload")
+            failure = carry_out(setups[0], holds, Path(folder))
+        found = failure and Found(setups[0], 0, failure, len(holds), holds)
+        seeds = 1
+    else:
+        todo = [options.seed] if options.seed is not None else range(1, options.seeds + 1)
+        seeds = len(todo)
+        with messages().status("") as status:
+            one = search(
+                setups, todo, options.jobs, lambda seed: status.update(f"seed {seed} of {seeds}")
+            )
+            found = one and made_small(
+                *one,
+                _TRIES,
+                lambda count: status.update(f"seed {one[1]} breaks; with {count:,} moments?"),
+            )
+    if found is None:
+        _tell_none(options, [setup.workload for setup in setups], seeds)
+        return
+    _tell(options, found)
+    raise SystemExit(1)
+
+
+def _tell_none(options: Options, workloads: list[str], seeds: int) -> None:
+    if options.as_json:
+        echo_json({"seeds": seeds, "workloads": workloads, "found": None})
+    else:
+        tell(
+            f"{', '.join(workloads)} under {options.policy} on {options.cpus} CPUs: nothing broke with"
+            f" {seeds} {'seed' if seeds == 1 else 'seeds'}"
+        )
+
+
+def _tell(options: Options, found: object) -> None:
+    from schedlab.files.placing import check_folder
+    from schedlab.interleavings.kept import keep
+    from schedlab.interleavings.search import Found
+    from schedlab.interleavings.story import story
+    from schedlab.interleavings.trial import HOLDS
+    from schedlab.paths import new_runs_folder
+
+    assert isinstance(found, Found)
+    place = options.out or new_runs_folder("explored")
+    check_folder("--out", place)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+        holds = keep(found, place, Path(scratch) / "run")
+        lines = list(story(found, holds, place))
+    setup = found.setup
+    again = (
+        f"./schedlab explore kernel --holds {quote(str(place / HOLDS))} --workload {quote(setup.workload)}"
+        f" --policy {setup.policy} --cpus {setup.cpus}"
+    )
+    if options.as_json:
+        echo_json(
+            {
+                "seeds": found.seed,
+                "found": {
+                    "workload": setup.workload,
+                    "seed": found.seed,
+                    "kind": found.failure.kind,
+                    "words": found.failure.words,
+                    "drawn": found.drawn,
+                    "needed": len(holds),
+                    "story": lines,
+                    "folder": str(place),
+                },
+            }
+        )
+        return
+    tell("\n".join(lines))
+    tell(f"\nAgain:  {again}\nSee it: ./schedlab monitor {quote(str(place))}")

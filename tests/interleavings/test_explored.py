@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab explore kernel`: a seed does the same again, races are found, and few turns are left of what breaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from built_once import build_once
+from conftest import Command
+from schedlab import trace
+from schedlab.benchmarks.races import races
+from schedlab.commands.explore import kernel as command
+from schedlab.errors import FileRefused
+from schedlab.interleavings.checks import idle_beside_work
+from schedlab.interleavings.holds import read_holds, write_holds
+from schedlab.interleavings.search import made_small, search
+from schedlab.interleavings.shrink import shrunk
+from schedlab.interleavings.trial import HOLDS, IDLE_NS, Setup, carry_out, holds_of
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.toolchain.policies import PolicyChoice
+
+CHANNELS = Setup("test-channels", PolicyChoice("rr"), 3, 10_000_000_000)
+
+
+def planted(name: str) -> Setup:
+    build_once("image", "build/fsck", f"build/races/{name}.elf")
+    (race,) = (each for each in races() if each.name == name)
+    return replace(CHANNELS, kernel=race.kernel())
+
+
+@pytest.mark.parametrize("needed", [{3, 17}, {5}, set(), {0, 19, 39}])
+def test_what_is_not_needed_is_left_out(needed: set[int]) -> None:
+    found = shrunk(range(40), lambda some: needed <= set(some), 200)
+    assert set(found) == needed
+
+
+def test_it_gives_up_in_time() -> None:
+    tried: list[int] = []
+
+    def breaks(some: object) -> bool:
+        tried.append(1)
+        return some == tuple(range(40))
+
+    assert shrunk(range(40), breaks, 10) == tuple(range(40))
+    assert len(tried) == 10
+
+
+@pytest.mark.spike
+def test_a_seed_says_all_and_so_does_the_list_of_its_turns(tmp_path: Path) -> None:
+    build_once("kernel", "image", "build/fsck")
+    assert carry_out(CHANNELS, 7, tmp_path / "drawn") is None
+    holds = holds_of(tmp_path / "drawn")
+    assert len(holds) > 100
+    assert {each.called for each in holds} == {False, True}
+    for name, turns in (("again", 7), ("listed", holds)):
+        assert carry_out(CHANNELS, turns, tmp_path / name) is None
+        assert holds_of(tmp_path / name) == holds
+    traces = {(tmp_path / name / TRACE_FILE).read_bytes() for name in ("drawn", "again", "listed")}
+    assert len(traces) == 1
+
+
+@pytest.mark.spike
+def test_a_race_is_found_made_small_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A wake-up that does not wait until the process is off its CPU."""
+    setup = planted("queued-while-running")
+    one = search([setup], range(1, 5), 2, lambda seed: None)
+    assert one
+    found = made_small(*one, 25, lambda count: None)
+    assert found.failure.kind == "panic"
+    assert "on_cpu" in found.failure.words
+    assert len(found.holds) < found.drawn
+    place = tmp_path / "kept"
+    command._tell(options(place), found)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f" of {found.drawn:,} turns of other than normal length are enough" in said
+    assert "stands still for" in said
+    assert "kernel/" in said
+    assert f"./schedlab monitor {place}" in said
+    again = carry_out(setup, read_holds(place / HOLDS), tmp_path / "again")
+    assert again
+    assert again.kind == "panic"
+
+
+def options(out: Path) -> command.Options:
+    return command.Options(
+        1, None, None, ("test-channels",), PolicyChoice("rr"), 3, 10_000_000_000, 1, out, False
+    )
+
+
+@pytest.mark.spike
+def test_a_cpu_that_idles_beside_work_is_seen(tmp_path: Path) -> None:
+    """It told too late that it is idle: no assertion fails, and its next tick repairs it."""
+    found = carry_out(planted("idle-and-not-told"), 1, tmp_path)
+    assert found
+    assert found.kind == "idle"
+    assert "idles for" in found.words
+
+
+@pytest.mark.spike
+def test_the_command(tmp_path: Path, schedlab: Command) -> None:
+    own = ("explore", "kernel", "--workload", "test-channels")
+    done = schedlab(*own, "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    assert "test-channels under rr on 3 CPUs: nothing broke with 1 seed" in done.stdout
+    write_holds(tmp_path / "holds", ())
+    done = schedlab(*own, "--holds", str(tmp_path / "holds"))
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "holds").write_text("1 2 three\n")
+    done = schedlab(*own, "--holds", str(tmp_path / "holds"))
+    assert done.returncode == 2
+    assert "no list of turns" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_list_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "holds").write_text("1 2 3\n")
+    with pytest.raises(FileRefused, match="no list of turns"):
+        read_holds(tmp_path / "holds")
+
+
+def test_ten_races_are_planted() -> None:
+    found = races()
+    assert len(found) == 10
+    assert all(race.says.endswith(".") and race.seeds <= 16 for race in found)
+
+
+@pytest.mark.spike
+def test_moments_in_which_cpus_stand_still_are_no_idling(tmp_path: Path) -> None:
+    """What idled all the time that some CPU stood still is no flaw."""
+    found = carry_out(replace(CHANNELS, kernel=planted("idle-and-not-told").kernel), 1, tmp_path)
+    assert found
+    seen = trace.read(tmp_path / TRACE_FILE)
+    assert idle_beside_work(seen, IDLE_NS)
+    whole = (0, seen.end_ns)
+    assert not idle_beside_work(seen, IDLE_NS, [whole])
