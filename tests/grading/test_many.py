@@ -60,6 +60,42 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
     assert len(told) == 2
 
 
+def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict that is there stands, until the submission is another, or somebody else has written it."""
+    lab = read(small_lab(tmp_path / "small"))
+    folder, out = tmp_path / "submissions", tmp_path / "out"
+    (folder / "ben").mkdir(parents=True)
+    names = ("a.c", "ben/b.c", "c.c")
+    for name in names:
+        (folder / name).write_text(name)
+    verdict = '{"points": 9, "most": 9, "refused": "", "tests": []}'
+    started: list[str] = []
+
+    def stands_in(_module: str, *words: str) -> list[str]:
+        started.append(str(Path(words[2]).relative_to(folder)))
+        crash = words[2].endswith("c.c")
+        return ["sh", "-c", "kill -KILL $$" if crash else f"echo '{verdict}'"]
+
+    def graded() -> list[str]:
+        started.clear()
+        found = many.grade_all(lab, folder, out, True, 1, lambda _: None)
+        assert [(each.name, each.points) for each in found] == list(
+            zip(names, (9, 9, 0), strict=True)
+        )
+        return started
+
+    monkeypatch.setattr(many, "module_command", stands_in)
+    assert graded() == [*names]
+    assert graded() == ["c.c"]
+    (folder / "ben" / "b.c").write_text("another")
+    assert graded() == ["ben/b.c", "c.c"]
+    (lab.folder / "README.md").write_text("another text")
+    assert graded() == [*names]
+    (out / "a.json").write_text('{"key": "", "verdict": {"points": 100}}')
+    with pytest.raises(WrongUsage, match=r"a\.json: there is such a file already"):
+        graded()
+
+
 def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> None:
     lab = read(small_lab(tmp_path / "small"))
     test = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections import Counter
@@ -10,14 +11,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import jinja2
 
-from schedlab.display.names import all_visible
+from schedlab import __version__
+from schedlab.display.names import all_visible, json_text
 from schedlab.errors import WrongUsage
+from schedlab.files import placing
+from schedlab.files.whole import file_hash, written
 from schedlab.grading.lab import Lab
 from schedlab.host.interpreter import module_command
+from schedlab.toolchain import versions
 
 PAGE = "class.html"
 _TEMPLATE = Path(__file__).with_name("class.html")
@@ -75,17 +81,63 @@ def grade_all(
     lab: Lab, folder: Path, out: Path, trusted: bool, jobs: int, told: Callable[[Graded], None]
 ) -> list[Graded]:
     """Grades all submissions of a folder, `jobs` at a time, and keeps their verdicts in `out`. One whose grading breaks
-    down has none, and the others go on."""
+    down has none, and the others go on. A verdict that is there of the same submission, by the same lab and the same
+    schedlab, stands: so what was interrupted goes on."""
     out.mkdir(parents=True, exist_ok=True)
+    made_of = _made_of(lab, trusted)
+    one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
 
     def one(source: Path) -> Graded:
         name = str(source.relative_to(folder))
-        graded = _graded(lab, source, name, out / name.removesuffix(".c"), trusted)
+        place = out / name.removesuffix(".c")
+        kept = place.with_name(f"{place.name}.json")
+        key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
+        with one_at_a_time:
+            graded = _kept(kept, key, name)
+        if graded is None:
+            _clear(lab, place)
+            graded = _graded(lab, source, name, place, trusted)
+            with one_at_a_time:
+                _keep(kept, key, graded)
         told(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(one, submissions_in(folder)))
+
+
+def _made_of(lab: Lab, trusted: bool) -> str:
+    """All that a verdict hangs on besides the submission."""
+    files = sorted(file for file in lab.folder.iterdir() if file.is_file())
+    hashes = {file.name: file_hash(file) for file in files}
+    return json.dumps([__version__, versions.commit(), hashes, trusted])
+
+
+def _kept(place: Path, key: str, name: str) -> Graded | None:
+    """The verdict that is there, if it is of the same, and is as it was written."""
+    listed = placing.read_list(place.parent) or {}
+    if not place.is_file() or listed.get(place.name) != file_hash(place):
+        return None
+    found = json.loads(place.read_text("utf-8"))
+    return Graded(name, found["verdict"]) if found["key"] == key else None
+
+
+def _keep(place: Path, key: str, graded: Graded) -> None:
+    if graded.verdict is None:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    placing.check_file("--out", place, ours=True)
+    with written(place) as new:
+        new.write_text(json_text({"key": key, "verdict": graded.verdict}), "utf-8")
+    placing.add_to_list(place)
+
+
+def _clear(lab: Lab, place: Path) -> None:
+    """Removes runs of a grading before this one, as far as they are as they were made."""
+    for test in lab.tests:
+        folder = place / test.name
+        if folder.is_dir() and not placing.strange(folder):
+            placing.remove(folder)
 
 
 def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Graded:
