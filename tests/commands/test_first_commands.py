@@ -107,7 +107,7 @@ COMMANDS = {
     "policies": First("", "round-robin"),
     "python": First("--help", "notebook"),
     "query": First("--tables", "the name of its folder"),
-    "report": First("RUN --out report", "1 runs"),
+    "report": First("RUN --out report", "1 run,"),
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
     "score": First("rr", "Pareto front", long=True),
     "shape": First("", "512-cpus"),

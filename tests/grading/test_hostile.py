@@ -194,7 +194,8 @@ def test_the_sandbox_has_no_network_no_files_of_the_host_and_no_environment(
     out = tmp_path / "out"
     out.mkdir()
     done = sandbox.Sandbox(out, {"given": file}, trusted=False).run(
-        "ls / /work; env; cat /work/given; echo made > /out/made; echo no > /work/given; echo no > /usr/bin/no; id -u"
+        f"ls / {sandbox.WORK}; env; cat {sandbox.WORK}/given; echo made > {sandbox.OUT}/made;"
+        f" echo no > {sandbox.WORK}/given; echo no > /usr/bin/no; id -u"
     )
     seen = done.said.split()
     assert (out / "made").read_text() == "made\n"
