@@ -168,7 +168,7 @@ static __attribute__((noinline)) int end_running(struct trace_state *state,
     return 0;
 }
 
-/* This program alone may be skipped, as observer.bpf.c has it: then the next one, a wake-up by the
+/* The kernel may skip this program (see observer.bpf.c): then the next one, a wake-up by the
  * thread, or its last switch, ends it. */
 SEC("fentry/exit_notify")
 int BPF_PROG(observe_end)

@@ -61,7 +61,7 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
 
 
 def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verdict that is there stands, until the submission is another, or somebody else has written it."""
+    """A verdict stands until the submission or the lab has changed; a file that is not ours is not replaced."""
     lab = read(small_lab(tmp_path / "small"))
     folder, out = tmp_path / "submissions", tmp_path / "out"
     (folder / "ben").mkdir(parents=True)

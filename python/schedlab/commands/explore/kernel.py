@@ -83,6 +83,7 @@ def kernel(options: Options) -> None:
     queue, and the file system is whole afterwards. A run that breaks is made small: as few moments as are needed, told
     as a story (exit status 1). The same seed does the same again. docs/explore.md says more.
     """
+    from schedlab.files.placing import check_folder
     from schedlab.interleavings.holds import read_holds
     from schedlab.interleavings.search import Found, made_small, search
     from schedlab.interleavings.trial import Setup, carry_out, need_driver
@@ -97,13 +98,15 @@ def kernel(options: Options) -> None:
     ]
     for setup in setups:
         Spike().check(setup.run)
+    if options.holds and len(setups) != 1:
+        raise WrongUsage("--holds is of one workload: name it by --workload")
+    if options.out:
+        check_folder("--out", options.out)
     need_driver()
     build("kernel", "image", "build/fsck")
     if options.holds:
         holds = read_holds(options.holds)
         with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-            if len(setups) != 1:
-                raise WrongUsage("--holds is of one workload: name it by --workload")
             failure = carry_out(setups[0], holds, Path(folder))
         found = failure and Found(setups[0], 0, failure, len(holds), holds)
         seeds = 1
@@ -137,7 +140,6 @@ def _tell_none(options: Options, workloads: list[str], seeds: int) -> None:
 
 
 def _tell(options: Options, found: object) -> None:
-    from schedlab.files.placing import check_folder
     from schedlab.interleavings.kept import keep
     from schedlab.interleavings.search import Found
     from schedlab.interleavings.story import story
@@ -146,7 +148,6 @@ def _tell(options: Options, found: object) -> None:
 
     assert isinstance(found, Found)
     place = options.out or new_runs_folder("explored")
-    check_folder("--out", place)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         holds = keep(found, place, Path(scratch) / "run")
         lines = list(story(found, holds, place))
