@@ -11,6 +11,7 @@ from conftest import Command
 from hostile_names import NAMES
 from schedlab.errors import WrongUsage
 from schedlab.grading import many
+from schedlab.grading.grading import LINK
 from schedlab.grading.lab import read
 from schedlab.submissions import sandbox
 from submissions import SOLUTION, instead, small_lab
@@ -91,9 +92,27 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert graded() == ["ben/b.c", "c.c"]
     (lab.folder / "README.md").write_text("another text")
     assert graded() == [*names]
-    (out / "a.json").write_text('{"key": "", "verdict": {"points": 100}}')
-    with pytest.raises(WrongUsage, match=r"a\.json: there is such a file already"):
+    (out / "ben" / "b.json").write_text('{"key": "", "verdict": {"points": 100}}')
+    with pytest.raises(WrongUsage, match=r"b\.json: there is such a file already"):
         graded()
+    assert not started
+
+
+def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:
+    """Neither as a file that looks like one of ours, nor as a link to what has all points."""
+    lab = read(small_lab(tmp_path / "small"))
+    folder = tmp_path / "submissions"
+    folder.mkdir()
+    (folder / "a.c").symlink_to(lab.solution)
+    (folder / "b.c").symlink_to("nowhere")
+    found = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
+    assert [(each.name, each.points, each.note) for each in found] == [
+        ("a.c", 0, LINK),
+        ("b.c", 0, LINK),
+    ]
+    for out in (folder, folder / "ben" / "graded"):
+        with pytest.raises(WrongUsage, match="where one could pass off a verdict of its own"):
+            many.grade_all(lab, folder, out, True, 1, lambda _: None)
 
 
 def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> None:

@@ -65,6 +65,12 @@ def test_of_hidden_tests_students_read_no_words(schedlab: Command, tmp_path: Pat
     assert json.loads(done.stdout)["tests"][0]["broken"].startswith("policy turns broke a rule")
     assert json.loads(place.read_text())["tests"][0]["visibility"] == "hidden"
     assert json.loads(base64.b64decode(reported.read_text()))["tests"][0]["message"] == ""
+    logged = schedlab(
+        *("grade", str(folder), str(source), "--classroom", str(tmp_path / "log")),
+        *("--out", str(tmp_path / "other"), *TRUST),
+    )
+    assert "small (hidden)" in logged.stdout
+    assert "broke a rule" not in logged.stdout + logged.stderr
 
 
 @pytest.mark.spike

@@ -52,7 +52,8 @@ class Options:
 @click.option(
     "--classroom",
     type=click.Path(path_type=Path),
-    help="Also write it as the reporter of GitHub Classroom takes it.",
+    help="Also write it as the reporter of GitHub Classroom takes it, and print no words about hidden tests: students"
+    " read the log.",
 )
 @click.option(
     "--trust",
@@ -99,7 +100,7 @@ def grade(options: Options) -> None:
     if options.as_json:
         echo_json(verdict.to_dict())
     else:
-        show(verdict, keep)
+        show(verdict, keep, to_students=options.classroom is not None)
     if verdict.points < verdict.most:
         raise SystemExit(1)
 
@@ -166,8 +167,8 @@ def _write(place: Path, text: str) -> None:
         raise WrongUsage(f"{place} cannot be written: {error.strerror}") from None
 
 
-def show(verdict: Verdict, keep: Path) -> None:
-    """Prints points, and why some are lost."""
+def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
+    """Prints points, and why some are lost; `to_students`: but not of hidden tests."""
     from schedlab.grading.verdict import shown
 
     tell(
@@ -182,7 +183,7 @@ def show(verdict: Verdict, keep: Path) -> None:
         table.add_row(name, shown(test.points), shown(test.most), test.says)
     print_whole(table)
     for test in verdict.tests:
-        if test.lost:
+        if test.lost and not (test.hidden and to_students):
             show_lost(test, keep / test.name)
 
 

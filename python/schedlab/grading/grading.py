@@ -28,6 +28,8 @@ from schedlab.submissions import apart
 from schedlab.submissions.compiling import Compiled, NotCompiled, compile_policy
 from schedlab.submissions.sandbox import need_sandbox
 
+LINK = "it is a symbolic link, which is not followed: it could lead to the solution, or to another's submission"
+
 
 @dataclass(frozen=True)
 class Grader:
@@ -48,6 +50,8 @@ class Grader:
         tried."""
         if not source.is_file():
             raise WrongUsage(f"{source} is no file: a submission is one C file")
+        if source.is_symlink():
+            raise WrongUsage(f"{source}: {LINK}")
         tests: list[TestVerdict] = []
         refused = ""
         try:

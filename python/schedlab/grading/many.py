@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from schedlab.display.names import all_visible, json_text
 from schedlab.errors import WrongUsage
 from schedlab.files import placing
 from schedlab.files.whole import file_hash, written
+from schedlab.grading.grading import LINK
 from schedlab.grading.lab import Lab
 from schedlab.host.interpreter import module_command
 from schedlab.toolchain import versions
@@ -70,8 +72,9 @@ class Failing:
 
 
 def submissions_in(folder: Path) -> list[Path]:
-    """All C files of a folder, and of folders in it. Raises WrongUsage if there is none."""
-    found = sorted(file for file in folder.rglob("*.c") if file.is_file())
+    """All C files of a folder, and of folders in it; links, too, of which each is to have its row. Raises WrongUsage if
+    there is none."""
+    found = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
     if not found:
         raise WrongUsage(f"{folder} has no C file in it: a submission is one")
     return found
@@ -82,15 +85,30 @@ def grade_all(
 ) -> list[Graded]:
     """Grades all submissions of a folder, `jobs` at a time, and keeps their verdicts in `out`. One whose grading breaks
     down has none, and the others go on. A verdict that is there of the same submission, by the same lab and the same
-    schedlab, stands: so what was interrupted goes on."""
+    schedlab, stands: so what was interrupted goes on. Raises WrongUsage, before anything is graded, if the place of a
+    verdict is taken by another file, or if `out` lies where submissions do: they could bring verdicts along."""
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise WrongUsage(
+            f"--out {out}: it lies in the folder of the submissions, where one could pass off a verdict of its own;"
+            " name a folder elsewhere"
+        )
+    sources = submissions_in(folder)
+    for source in sources:
+        kept = _kept_at(out, folder, source)
+        if os.path.lexists(kept):
+            placing.check_file("--out", kept, ours=True)
     out.mkdir(parents=True, exist_ok=True)
     made_of = _made_of(lab, trusted)
     one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
 
     def one(source: Path) -> Graded:
         name = str(source.relative_to(folder))
-        place = out / name.removesuffix(".c")
-        kept = place.with_name(f"{place.name}.json")
+        if source.is_symlink():
+            refused = Graded(name, None, LINK)
+            told(refused)
+            return refused
+        kept = _kept_at(out, folder, source)
+        place = kept.with_suffix("")
         key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
         with one_at_a_time:
             graded = _kept(kept, key, name)
@@ -103,7 +121,12 @@ def grade_all(
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, submissions_in(folder)))
+        return list(pool.map(one, sources))
+
+
+def _kept_at(out: Path, folder: Path, source: Path) -> Path:
+    """Where a submission's verdict is kept."""
+    return (out / source.relative_to(folder)).with_suffix(".json")
 
 
 def _made_of(lab: Lab, trusted: bool) -> str:
