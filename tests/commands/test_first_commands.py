@@ -101,6 +101,7 @@ COMMANDS = {
     "explore policy": First("rr --tasks 2", "however long", long=True),
     "grade": First("nowhere policies/rr.c", "Labs that are ready: ", 2),
     "lint": First("--version", "pytest"),
+    "mcp": First("policies/rr.c", "is a file", 2),
     "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
     "page": First("--policy stride", r"stride\.wasm", DEPENDS),

@@ -44,8 +44,8 @@ class Host:
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         (package / "__main__.py").write_text("import sys; print(*sys.argv[1:], sep='|')\n")
-        for name in ("requirements.lock", "requirements-test.lock"):
-            (self.checkout / "python" / name).write_text("# nothing\n")
+        for name in ("requirements", "requirements-mcp", "requirements-test"):
+            (self.checkout / "python" / f"{name}.lock").write_text("# nothing\n")
         shutil.copy(ROOT / "schedlab", self.checkout / "schedlab")
         shutil.copy(ROOT / "python" / "start.py", self.checkout / "python" / "start.py")
         (self.checkout / "page").mkdir()
@@ -759,6 +759,13 @@ def test_the_tests_have_libraries_of_their_own_on_top_of_the_others(host: Host) 
     paths = output.split("|")
     order = [next(at for at, path in enumerate(paths) if each in path) for each in (tests, run)]
     assert order == sorted(order)
+
+
+def test_mcp_has_libraries_of_its_own(host: Host) -> None:
+    host.add_needed()
+    host.add("bwrap")
+    assert host.start("mcp", "folder", SCHEDLAB_CLANG="clang-19")[:2] == (0, "mcp|folder\n")
+    assert len(host.environments()) == 2
 
 
 def test_another_lock_file_gets_another_environment(host: Host) -> None:

@@ -123,7 +123,7 @@ def test_every_file_says_its_licence() -> None:
     assert lacking == []
 
 
-LIBRARIES = ("requirements", "requirements-test")
+LIBRARIES = ("requirements", "requirements-mcp", "requirements-test")
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

@@ -36,6 +36,7 @@ COMMANDS: Any = Modules(
     "grade",
     "lint",
     "linux",
+    "mcp",
     "monitor",
     "new-policy",
     "page",

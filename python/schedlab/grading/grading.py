@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,19 +10,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from schedlab import __version__
 from schedlab.display.names import slug
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.files import placing
 from schedlab.files.whole import file_hash
 from schedlab.grading import kernel
 from schedlab.grading.judging import Judged, judge
+from schedlab.grading.keeping import keep_run
 from schedlab.grading.lab import Expectation, Lab, LabTest
 from schedlab.grading.seen import Seen
 from schedlab.grading.verdict import Scored, TestVerdict, Verdict
-from schedlab.machines import SIMULATOR
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
-from schedlab.runs import results
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.submissions import apart
 from schedlab.submissions.compiling import Compiled, NotCompiled, compile_policy
 from schedlab.submissions.sandbox import need_sandbox
@@ -80,7 +76,8 @@ class Grader:
             scored = tuple(map(_scored, test.expectations, judged))
             verdict = TestVerdict(test.name, test.says, test.hidden, scored)
             if keep and verdict.lost:
-                _keep(self.lab, test, seen, keep / test.name)
+                lab = self.lab
+                keep_run(test, lab.form.policy, seen, keep / test.name, slug(lab.title), lab.sha256)
             return verdict
 
     def _judged(
@@ -120,35 +117,3 @@ def _scored(expected: Expectation, judged: Judged) -> Scored:
 def _nothing(test: LabTest, why: str) -> TestVerdict:
     scored = tuple(Scored(each.title, Fraction(0), each.points, why) for each in test.expectations)
     return TestVerdict(test.name, test.says, test.hidden, scored, why)
-
-
-def _keep(lab: Lab, test: LabTest, seen: Seen, place: Path) -> None:
-    """Makes a run's folder of it, which the monitor plays, and explain explains."""
-    placing.remove(place)
-    with results.new_folder(place) as folder:
-        shutil.copy(seen.path, folder / TRACE_FILE)
-        seen.metrics.write(folder / results.METRICS)
-        (folder / WORKLOAD_TEXT).write_text(test.text)
-        manifest = {
-            "format": results.FORMAT,
-            "schedlab": __version__,
-            "label": f"{slug(lab.title)}-{test.name}",
-            "workload": test.name,
-            "workload_sha256": lab.sha256,
-            "costs": test.costs,
-            "policy": lab.form.policy,
-            "tunables": dict(test.settings),
-            "cpus": test.cpus,
-            "seed": test.seed,
-            "tick_ns": test.tick_ns,
-            "limit_ns": test.limit_ns,
-            "memory_mib": 0,
-            "boot_arguments": "",
-            "machine": SIMULATOR,
-            "machine_version": __version__,
-            "machine_origin": "built from sim/, with the policy in a machine of its own",
-            "repeatable": True,
-            "status": "success",
-            "message": "",
-        }
-        results.write_json(folder / results.MANIFEST, manifest)

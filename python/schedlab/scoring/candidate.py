@@ -86,8 +86,8 @@ def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False
     told["source_sha256"] = hashlib.sha256(text.encode()).hexdigest()
     level = workload_set.levels[LEVEL]
     try:
-        policy = _compiled(text, trusted)
-        _hold_to_laws(policy)
+        policy = compiled(text, trusted)
+        hold_to_laws(policy)
         own = _values(key or SHOWN, policy)
     except Failure as failure:
         told["failed_at"] = failure.at
@@ -123,7 +123,8 @@ def _text_of(source: str | Path) -> str:
         raise WrongUsage(f"{source}: {error.strerror}") from None
 
 
-def _compiled(text: str, trusted: bool) -> Compiled:
+def compiled(text: str, trusted: bool) -> Compiled:
+    """Compiles a candidate. Raises Failure."""
     found = _NAME.search(text)
     if not found:
         raise Failure(
@@ -146,7 +147,8 @@ def _laws() -> tuple[LabTest, ...]:
     return read_tests(_LAWS)
 
 
-def _hold_to_laws(policy: Compiled) -> None:
+def hold_to_laws(policy: Compiled) -> None:
+    """Runs what every policy is to bear before it is scored. Raises Failure."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / TRACE_FILE
         for test in _laws():
@@ -205,7 +207,7 @@ def _reference(key: bytes, trusted: bool) -> card.Values:
     place = kept_at(workload_set, key, level, reference, ".json")
     if not place.is_file():
         source = ROOT / "policies" / f"{reference.name}.c"
-        values = _values(key, _compiled(source.read_text(), trusted))
+        values = _values(key, compiled(source.read_text(), trusted))
         place.parent.mkdir(parents=True, exist_ok=True)
         with written(place) as new:
             new.write_text(json.dumps({name: own.tolist() for name, own in values.items()}))

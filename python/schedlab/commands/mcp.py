@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab mcp`: schedlab as tools of a program that writes policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Compile policies outside of a sandbox: for a writer whose code you would compile yourself.",
+)
+def mcp(folder: Path, trust: bool) -> None:
+    """Serve tools to a language model's client by the Model Context Protocol.
+
+    A client starts this by itself, and talks with it at its standard input and output. The tools read the interface
+    and policies, write policies into FOLDER and nowhere else, check, run and score them, and explain waits. Policies
+    are compiled in a sandbox, and run in a machine of their own, as submissions are. docs/score.md has a client's
+    configuration.
+    """
+    from schedlab.assistant.laboratory import Laboratory
+    from schedlab.assistant.server import serve
+    from schedlab.submissions.sandbox import need_sandbox
+
+    if not trust:
+        need_sandbox()
+    folder.mkdir(parents=True, exist_ok=True)
+    serve(Laboratory(folder.resolve(), trust))

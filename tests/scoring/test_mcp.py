@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab mcp`, driven by a client that knows the protocol alone: lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from built_once import build_once
+from conftest import ROOT
+from schedlab.submissions import apart, sandbox
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+RR = (ROOT / "policies" / "rr.c").read_text()
+PICK = "task_t *rr_pick(run_queue_t *queue, uint32_t cpu)\n{\n"
+
+
+class Client:
+    """What a client of a language model does."""
+
+    def __init__(self, folder: Path) -> None:
+        trust = ["--trust"] if sandbox.lacking() else []
+        self.process = subprocess.Popen(
+            [ROOT / "schedlab", "mcp", folder, *trust],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.asked = 0
+        told = self.ask(
+            "initialize",
+            protocolVersion="2025-06-18",
+            capabilities={},
+            clientInfo={"name": "script", "version": "1"},
+        )
+        assert told["serverInfo"]["name"] == "schedlab"
+        self.send({"method": "notifications/initialized"})
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, **given: Any) -> Any:
+        self.asked += 1
+        self.send({"id": self.asked, "method": method, "params": given})
+        assert self.process.stdout
+        while line := self.process.stdout.readline():
+            answer = json.loads(line)
+            if answer.get("id") == self.asked:
+                return answer["result"]
+        raise EOFError
+
+    def call(self, tool: str, **given: Any) -> tuple[bool, str]:
+        """Has it gone well, and what came of it?"""
+        told = self.ask("tools/call", name=tool, arguments=given)
+        return not told.get("isError"), "\n".join(each["text"] for each in told["content"])
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    build_once(str(apart.LIBRARY.relative_to(ROOT)))
+    started = Client(tmp_path)
+    yield started
+    assert started.process.stdin
+    started.process.stdin.close()
+    assert started.process.wait(30) == 0
+
+
+def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path: Path) -> None:
+    tools = {each["name"]: each for each in client.ask("tools/list")["tools"]}
+    assert {"read_interface", "list_policies", "score_policy"} < set(tools)
+    assert tools["run_policy"]["inputSchema"]["required"] == ["name", "workload"]
+    good, text = client.call("read_interface")
+    assert good
+    assert "POLICY_DEFINITION" in text
+    assert client.call("read_policy", name="rr") == (True, RR)
+
+    wrong = RR.replace(PICK, PICK + "    for (volatile int i = 0; i < 2;) {}\n", 1)
+    assert client.call("write_policy", name="mine", source=wrong)[0]
+    good, text = client.call("check_policy", name="mine")
+    assert good
+    assert "does not end within" in text
+    assert "in rr_pick()" in text
+    assert client.call("write_policy", name="mine", source=RR)[0]
+    assert client.call("check_policy", name="mine")[1] == "mine compiles, and breaks no rule"
+
+    good, text = client.call("run_policy", name="mine", workload="mixed")
+    assert good, text
+    told = json.loads(text)
+    assert told["summary"]["selections"] > 2
+    good, text = client.call("explain_waits", run=told["run"], worst=1)
+    assert good, text
+    assert len(json.loads(text)["longest"]) == 1
+
+    for tool, given, words in (
+        ("read_policy", {"name": "../policies/rr"}, "is no name"),
+        ("write_policy", {"name": "rr", "source": RR}, "shipped"),
+        ("run_policy", {"name": "mine", "workload": "/etc/passwd"}, "no workload"),
+        ("explain_waits", {"run": ".."}, "no run"),
+    ):
+        good, text = client.call(tool, **given)
+        assert not good
+        assert words in text
+    (tmp_path / "theirs.c").write_text("/* written by hand */\n")
+    good, text = client.call("write_policy", name="theirs", source=RR)
+    assert not good
+    assert "not replaced" in text
+    assert (tmp_path / "theirs.c").read_text() == "/* written by hand */\n"
