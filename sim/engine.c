@@ -50,7 +50,7 @@ static void happen(struct simulator *simulator)
     uint32_t i = events_first_cpu(simulator);
     struct cpu *cpu = &simulator->cpus[i];
     simulator->now = events_next(simulator);
-    if ((cpu->late || policy_time(cpu, NEVER) <= simulator->now) && !cpu->calls)
+    if ((cpu->late || policy_time(simulator, cpu, NEVER) <= simulator->now) && !cpu->calls)
         interrupt(simulator, cpu, false);
     else if (cpu->calls || !cpu->reschedule || cpu->called > simulator->now)
         act_on(simulator, cpu);

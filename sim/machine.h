@@ -165,7 +165,6 @@ struct simulator {
     uint64_t *timer_times;    /* by slot and timer: when it was due last */
     uint32_t timer_count;     /* with one more, the time of the fork, if there may be shared ones */
     uint64_t *shared_times;   /* by shared timer; NEVER: no process has used it yet */
-    bool settle_again;        /* a CPU that picked again has called another one */
     bool affinity_used;       /* some process was kept from a CPU once */
     struct cpu_set *cpu_sets; /* by slot: what task.cpus leads to, unless that is null */
 

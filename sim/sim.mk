@@ -93,7 +93,7 @@ $B/costs_table.c: sim/make_costs_table.sh sim/costs/kernel.json
 $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
+	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter tests/%.c %.a,$^) -o $@
 
 # libFuzzer. `make fuzz` goes on for so many seconds with each program, and keeps what it learns, and
 # what it finds, in build/fuzz.

@@ -18,13 +18,15 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
 }
 
 /* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
- * of it late. */
-static inline uint64_t policy_time(const struct cpu *cpu, uint64_t when)
+ * of it late; a time that has been is now. */
+static inline uint64_t policy_time(const struct simulator *simulator, const struct cpu *cpu,
+                                   uint64_t when)
 {
     uint64_t earliest = cpu->turn_end < cpu->alarm ? cpu->turn_end : cpu->alarm;
     if (earliest == NEVER)
         return when;
-    earliest = earliest < cpu->resumes ? cpu->resumes : earliest;
+    uint64_t possible = simulator->now > cpu->resumes ? simulator->now : cpu->resumes;
+    earliest = earliest < possible ? possible : earliest;
     return earliest < when ? earliest : when;
 }
 
@@ -41,7 +43,7 @@ static inline void plan(struct simulator *simulator, const struct cpu *cpu)
         uint64_t heard = cpu->called > cpu->resumes ? cpu->called : cpu->resumes;
         when = heard < when ? heard : when;
     }
-    when = policy_time(cpu, when);
+    when = policy_time(simulator, cpu, when);
     if (cpu->late || cpu->calls)
         when = cpu->resumes;
     else if (cpu->due_first != NOBODY && next_tick_of(simulator, cpu) < when)

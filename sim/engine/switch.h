@@ -109,7 +109,6 @@ call_idle_for(struct simulator *simulator, const struct cpu *cpu, const struct p
     if (idle == NO_CPU)
         return;
     call(simulator, cpu->id, idle, PREEMPT_WAKEUP);
-    simulator->settle_again = true;
 }
 
 /* Picks again. The current process leaves as `stop` and `reason` say. */
@@ -143,10 +142,8 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     }
     if (next && next->task.cpus && previous)
         call_idle_for(simulator, cpu, previous);
-    if (expelled) {
+    if (expelled)
         make_runnable(simulator, cpu->id, previous, ENQUEUE_MOVED, NULL);
-        simulator->settle_again = true;
-    }
     if (simulator->trace.next)
         record_exit(simulator, cpu);
     if (next && next->task.selections == 1 && simulator->costs.first_run)
@@ -172,27 +169,20 @@ static inline bool has_heard(const struct simulator *simulator, const struct cpu
     return cpu->called <= simulator->now && !in_kernel(simulator, cpu);
 }
 
-/* Returns the next CPU that was asked to pick again, or NO_CPU. One that picks again may call one
- * before it, for a process that it has expelled. */
-static inline uint32_t next_called(struct simulator *simulator, uint32_t from)
-{
-    uint32_t first = simulator->settle_again ? 0 : from;
-    simulator->settle_again = false;
-    return cpu_set_next(&simulator->called, first, simulator->ticked);
-}
-
 /*
  * The CPUs that were asked to pick again do so, in their order; those that have not
- * heard of it yet, or are in the kernel, plan it. `here` needs no interrupt (NO_CPU:
- * every CPU does). A CPU does nothing before its own tick of this moment.
+ * heard of it yet, or are in the kernel, plan it. One that picks again may concern one
+ * before it: by a process that it has expelled, or by the alarm of the queue of all.
+ * `here` needs no interrupt (NO_CPU: every CPU does). A CPU does nothing before its own
+ * tick of this moment.
  */
 static void settle(struct simulator *simulator, uint32_t here)
 {
     if (here != NO_CPU && simulator->cpus[here].reschedule)
         cpu_set_add(&simulator->called, here);
     uint32_t ticked = simulator->ticked;
-    for (uint32_t i = cpu_set_next(&simulator->called, 0, ticked); i != NO_CPU;
-         i = next_called(simulator, i + 1)) {
+    uint32_t i;
+    while ((i = cpu_set_next(&simulator->called, 0, ticked)) != NO_CPU) {
         struct cpu *cpu = &simulator->cpus[i];
         cpu_set_remove(&simulator->called, i);
         if (cpu->reschedule && (i == here ? !cpu->late && !cpu->calls : has_heard(simulator, cpu)))
