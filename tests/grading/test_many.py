@@ -36,6 +36,7 @@ def test_a_folder_has_a_row_for_each_and_a_page(schedlab: Command, tmp_path: Pat
     page = (out / "class.html").read_text()
     assert "2 submissions; 5.50 of 9 points on the mean; 1 have all" in page
     assert "right is b (4) at 1.000 ms" in page
+    assert page.count('src="ben/mine/small/expectation-2.svg"') == 2
     assert (out / "ben" / "mine" / "small" / "trace.bin").is_file()
 
 
@@ -123,7 +124,7 @@ def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> No
         "expectations": [{"expected": "order", "points": 0, "most": 8, "why": HOSTILE}],
     }
     verdict = {"points": 0, "most": 9, "refused": "", "tests": [test]}
-    page = many.page(lab, [many.Graded(HOSTILE, verdict)])
+    page = many.page(lab, [many.Graded(HOSTILE, verdict)], tmp_path)
     assert "<script" not in page
     assert "\x1b" not in page
 

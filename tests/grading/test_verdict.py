@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     )
     assert "right CPU 0  ABABAA\n" in done.stdout
     assert "yours CPU 0  AABBAA\n                      ^\n" in done.stdout
+    picture = kept / "small" / "expectation-2.svg"
+    assert f"As a picture: {picture}\n" in done.stdout
+    lanes = re.split(r"(?:right|yours), CPU 0", picture.read_text())
+    first = [re.findall(r"<title>(.*?) to ", lane)[:2] for lane in lanes[1:]]
+    assert first == [["a (3): 0.000", "b (4): 1.000"], ["a (3): 0.000", "b (4): 2.000"]]
     explained = schedlab("explain", str(kept / "small"))
     assert "waits, " in explained.stdout, explained.stderr
 
@@ -48,6 +54,26 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     reported = json.loads(base64.b64decode((tmp_path / "class").read_text()))
     assert (reported["status"], reported["max_score"]) == ("fail", 9)
     assert sum(each["score"] for each in reported["tests"]) == 2
+
+
+def test_instructions_are_held_against_the_solutions(schedlab: Command, tmp_path: Path) -> None:
+    """The decisions are the same, and only their way is longer."""
+    folder = small_lab(tmp_path / "small")
+    most = '{"law": "ends", "points": 1}, {"instructions": "solution", "at_most": 1.5, "points": 4}'
+    (folder / "lab.json").write_text(LAB.replace('{"law": "ends", "points": 1}', most))
+    told = {}
+    for turns in (0, 1000):
+        source = tmp_path / "mine.c"
+        source.write_text(picking(f"for (volatile int i = 0; i < {turns}; i++)\n        ;"))
+        done = schedlab(
+            *("grade", str(folder), str(source), "--json"),
+            *("--out", str(tmp_path / f"kept-{turns}"), *TRUST),
+        )
+        told[turns] = json.loads(done.stdout)
+    assert [each["points"] for each in told.values()] == [13, 9]
+    lost = told[1000]["tests"][0]["expectations"][1]
+    assert lost["expected"] == "instructions of all hooks at most 1.5 times the solution's"
+    assert "times as many as the solution's, which execute" in lost["why"]
 
 
 def test_of_hidden_tests_students_read_no_words(schedlab: Command, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def grade_class(lab: Lab, options: Options) -> None:
         messages().print(f"[{done}/{len(submissions)}] {graded.name}", soft_wrap=True)
 
     found = grade_all(lab, options.submission, out, options.trust, options.jobs, told)
-    _write(out / PAGE, page(lab, found))
+    _write(out / PAGE, page(lab, found, out))
     add_to_list(out / PAGE)
     if options.as_json:
         echo_json([{"name": each.name, "verdict": each.verdict, "why": each.why} for each in found])
@@ -189,17 +189,19 @@ def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
 
 def show_lost(test: TestVerdict, folder: Path) -> None:
     """Prints what a test's points were lost for, and how to look at it."""
-    from schedlab.grading.verdict import shown
+    from schedlab.grading.verdict import picture_of, shown
 
     tell(f"{test.name}:")
     if test.broken:
         tell(_set_in(f"no points: {test.broken}") + "\n")
         return
-    for each in test.scored:
+    for number, each in enumerate(test.scored):
         if each.points < each.most:
             tell(_set_in(f"{shown(each.points)} of {shown(each.most)}: {each.title}\n{each.why}"))
             if each.picture:
                 tell("\n" + _set_in(_set_in(each.picture)))
+            if (folder / picture_of(number)).is_file():
+                tell("\n" + _set_in(f"As a picture: {folder / picture_of(number)}"))
             tell("")
     if folder.is_dir():
         tell(_set_in(f"See it: ./schedlab monitor {shlex.quote(str(folder))}") + "\n")

@@ -19,8 +19,7 @@ _IDLE, _OTHER, _NOTHING = "-", "*", " "
 def drawn(seen: Seen, right: Seen | None, at_ns: int, tick_ns: int) -> str:
     """Each CPU's processes, a character for each tick: that which ran the longest in it. `right`: the run that the
     first is held against; its rows come first. A ^ is under the tick of `at_ns`."""
-    begin = max(at_ns // tick_ns - _BEFORE, 0)
-    end = begin + _BEFORE + _AFTER
+    begin, end = window(at_ns, tick_ns)
     runs = {"right": right, "yours": seen} if right else {"yours": seen}
     groups = {**(right.groups_of() if right else {}), **seen.groups_of()}
     rows: list[str] = []
@@ -32,19 +31,25 @@ def drawn(seen: Seen, right: Seen | None, at_ns: int, tick_ns: int) -> str:
     width = len("right CPU 0  ")
     ruler = f"{'ms':<{width}}{_ruler(begin, end, tick_ns, seen.window.begin_ns)}".rstrip()
     mark = " " * (width + at_ns // tick_ns - begin) + "^"
-    key = ", ".join(f"{_sign(pid, groups)} {groups[pid]} ({pid})" for pid in sorted(used))
+    key = ", ".join(f"{sign(pid, groups)} {groups[pid]} ({pid})" for pid in sorted(used))
     return "\n".join([ruler, *rows, mark, f"{key}; {_IDLE} idle" if key else f"{_IDLE} idle"])
+
+
+def window(at_ns: int, tick_ns: int) -> tuple[int, int]:
+    """The ticks that are drawn around a time: from which one to which, without the last."""
+    begin = max(at_ns // tick_ns - _BEFORE, 0)
+    return begin, begin + _BEFORE + _AFTER
 
 
 def lane_text(lane: list[int | None], groups: dict[int, str]) -> str:
     """A character for each tick."""
     return "".join(
-        _NOTHING if pid is None else _IDLE if pid == 0 else _sign(pid, groups) for pid in lane
+        _NOTHING if pid is None else _IDLE if pid == 0 else sign(pid, groups) for pid in lane
     )
 
 
-def _sign(pid: int, groups: dict[int, str]) -> str:
-    """The same of a process in every picture of a workload."""
+def sign(pid: int, groups: dict[int, str]) -> str:
+    """The letter of a process, in every picture of a workload the same."""
     place = sorted(groups).index(pid) if pid in groups else len(_SIGNS)
     return _SIGNS[place] if place < len(_SIGNS) else _OTHER
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,11 +14,12 @@ from schedlab.display.names import slug
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.files.whole import file_hash
 from schedlab.grading import kernel
-from schedlab.grading.judging import Judged, judge
+from schedlab.grading.judging import Judged, judge, judge_instructions
 from schedlab.grading.keeping import keep_run
 from schedlab.grading.lab import Expectation, Lab, LabTest
 from schedlab.grading.seen import Seen
-from schedlab.grading.verdict import Scored, TestVerdict, Verdict
+from schedlab.grading.timeline import timeline
+from schedlab.grading.verdict import Scored, TestVerdict, Verdict, picture_of
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.submissions import apart
 from schedlab.submissions.compiling import Compiled, NotCompiled, compile_policy
@@ -34,6 +35,8 @@ class Grader:
     lab: Lab
     trusted: bool
     _references: Path
+    _instructions: Mapping[str, int]
+    """Of the solution, by test."""
 
     def right(self, test: LabTest) -> Seen:
         """The solution's run of a test."""
@@ -68,23 +71,36 @@ class Grader:
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             path = Path(folder) / TRACE_FILE
             try:
-                apart.run(test, policy, path)
+                ran = apart.run(test, policy, path)
             except apart.Broken as error:
                 return _nothing(test, str(error))
             seen, right = Seen(path), self.right(test)
-            judged = [self._judged(test, each, seen, right, policy) for each in test.expectations]
+            judged = [
+                self._judged(test, each, seen, right, policy, ran.instructions)
+                for each in test.expectations
+            ]
             scored = tuple(map(_scored, test.expectations, judged))
             verdict = TestVerdict(test.name, test.says, test.hidden, scored)
             if keep and verdict.lost:
-                lab = self.lab
-                keep_run(test, lab.form.policy, seen, keep / test.name, slug(lab.title), lab.sha256)
+                lab, place = self.lab, keep / test.name
+                pictures = _pictures(test, verdict, seen, right)
+                form = lab.form
+                keep_run(test, form.policy, seen, place, slug(lab.title), lab.sha256, pictures)
             return verdict
 
     def _judged(
-        self, test: LabTest, expected: Expectation, seen: Seen, right: Seen, policy: Compiled
+        self,
+        test: LabTest,
+        expected: Expectation,
+        seen: Seen,
+        right: Seen,
+        policy: Compiled,
+        executed: int,
     ) -> Judged:
         if expected.kind == "kernel":
             return kernel.judge(test, expected, policy, self.trusted)
+        if expected.kind == "instructions":
+            return judge_instructions(expected, executed, self._instructions[test.name])
         return judge(test, expected, seen, right)
 
 
@@ -101,17 +117,28 @@ def grader(lab: Lab, trusted: bool) -> Iterator[Grader]:
         references = Path(folder)
         try:
             solution = compile_policy(lab.form, lab.solution, trusted)
-            for test in lab.tests:
-                apart.run(test, solution, references / f"{test.name}.bin")
+            instructions = {
+                test.name: apart.run(test, solution, references / f"{test.name}.bin").instructions
+                for test in lab.tests
+            }
         except (NotCompiled, apart.Broken) as error:
             raise FileRefused(f"{lab.solution}: the lab's own solution fails: {error}") from None
-        yield Grader(lab, trusted, references)
+        yield Grader(lab, trusted, references, instructions)
 
 
 def _scored(expected: Expectation, judged: Judged) -> Scored:
     return Scored(
         expected.title, judged.points, expected.points, judged.why, judged.picture, judged.at_ns
     )
+
+
+def _pictures(test: LabTest, verdict: TestVerdict, seen: Seen, right: Seen) -> dict[str, str]:
+    """Of each point that is lost at a moment, by the name of its file."""
+    return {
+        picture_of(number): timeline(seen, right, each.at_ns, test.tick_ns)
+        for number, each in enumerate(verdict.scored)
+        if each.points < each.most and each.at_ns is not None
+    }
 
 
 def _nothing(test: LabTest, why: str) -> TestVerdict:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +14,7 @@ from schedlab.grading.lab import Expectation, LabTest
 from schedlab.grading.seen import Seen
 from schedlab.metrics.intervals import cpu_intervals
 from schedlab.trace import Kind
-from schedlab.trace.parting import parting, picks
+from schedlab.trace.parting import Parting, parting, picks
 
 _PARTS = 100
 """Credit for a part of a test is a whole number of these of a point."""
@@ -33,9 +33,42 @@ class Judged:
 
 
 def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
-    """`right`: the run of the lab's solution. (What the kernel does is another's to judge.)"""
-    return {"law": _law, "order": _order, "levels": _levels, "figure": _figure}[expected.kind](
-        test, expected, seen, right
+    """`right`: the run of the lab's solution. (What the kernel does, and what was executed,
+    is judged elsewhere.)"""
+    judges = {"law": _law, "order": _order, "levels": _levels, "figure": _figure}
+    found = judges[expected.kind](test, expected, seen, right)
+    if found.points == expected.points or found.at_ns is not None:
+        return found
+    return _with_the_first_decision(found, test, seen, right)
+
+
+def _with_the_first_decision(found: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
+    """Of what is seen at no time of its own, where the run leaves the solution's: the loss may follow from there."""
+    where = parting(seen.trace, right.trace, timed=True)
+    if where is None:
+        return found
+    at_ns = seen.window.begin_ns + where.time_ns
+    why = f"{found.why}; it first decides otherwise than the solution when {_turns(where)}"
+    return replace(found, why=why, picture=drawn(seen, right, at_ns, test.tick_ns), at_ns=at_ns)
+
+
+def judge_instructions(expected: Expectation, executed: int, right: int) -> Judged:
+    """`executed`, `right`: what all hooks have executed, of WebAssembly, in the run and in the solution's. A compiler
+    of another version may count otherwise, but of both."""
+    assert expected.at_most
+    if executed <= expected.at_most * right:
+        return Judged(expected.points)
+    why = (
+        f"its hooks execute {executed:,} instructions of WebAssembly, {executed / right:.2f} times as many as the"
+        f" solution's, which execute {right:,}"
+    )
+    return Judged(Fraction(0), why)
+
+
+def _turns(where: Parting) -> str:
+    return (
+        f"CPU {where.cpu} turns to {where.one or 'no process any more'}; right is"
+        f" {where.other or 'none: it had picked for the last time'}"
     )
 
 
@@ -86,9 +119,7 @@ def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Jud
     points = Fraction(int(expected.points * part * _PARTS), _PARTS)
     begin_ns = seen.window.begin_ns
     why = (
-        f"after {before} of {len(times)} decisions that are right, "
-        f"CPU {where.cpu} turns to {where.one or 'no process any more'};"
-        f" right is {where.other or 'none: it had picked for the last time'}"
+        f"after {before} of {len(times)} decisions that are right, {_turns(where)}"
         f"{_waiting(seen, begin_ns + at_ns, where.other.pid if where.other else 0)}"
     )
     return Judged(points, why, drawn(seen, right, begin_ns + at_ns, test.tick_ns), begin_ns + at_ns)

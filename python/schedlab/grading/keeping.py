@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab import __version__
@@ -16,10 +17,16 @@ from schedlab.submissions.trial import Trial
 
 
 def keep_run(
-    trial: Trial, policy: str, seen: Seen, place: Path, group: str, workload_sha256: str
+    trial: Trial,
+    policy: str,
+    seen: Seen,
+    place: Path,
+    group: str,
+    workload_sha256: str,
+    pictures: Mapping[str, str] | None = None,
 ) -> None:
     """Makes a run's folder of it, which the monitor plays, and explain explains. It replaces what schedlab made there.
-    `group`: what its label begins with."""
+    `group`: what its label begins with. `pictures`: SVGs that go with it, by the names of their files."""
     placing.remove(place)
     with results.new_folder(place) as folder:
         shutil.copy(seen.path, folder / TRACE_FILE)
@@ -48,3 +55,5 @@ def keep_run(
             "message": "",
         }
         results.write_json(folder / results.MANIFEST, manifest)
+        for name, picture in (pictures or {}).items():
+            (folder / name).write_text(picture)

@@ -29,7 +29,7 @@ LAWS = {
 COSTS = ("none", "textbook", "kernel")
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,23}")
 _HEADER = re.compile(r"[a-z_]+\.h")
-_KINDS = ("law", "order", "levels", "figure", "kernel")
+_KINDS = ("law", "order", "levels", "figure", "instructions", "kernel")
 _POINTS_MAX = 1000
 
 
@@ -47,7 +47,7 @@ class Expectation:
     """A group of processes; "": the workload as a whole."""
     at_least: float | None = None
     at_most: float | None = None
-    """Of times, nanoseconds."""
+    """Of times, nanoseconds; of instructions, how often the solution's."""
     levels: tuple[int, ...] = ()
     all_or_nothing: bool = False
     """Of an order: no credit for its beginning."""
@@ -63,6 +63,8 @@ class Expectation:
             return f"levels of {self.of}: {', '.join(map(str, self.levels))}"
         if self.kind == "kernel":
             return "the kernel, too, runs it to the end, in the same order"
+        if self.kind == "instructions":
+            return f"instructions of all hooks at most {self.at_most:g} times the solution's"
         return f"{self.figure} of {self.of or 'the workload'}{self._bounds()}"
 
     def _bounds(self) -> str:
@@ -314,6 +316,14 @@ def _figure(found: _Found, node: Node, points: Fraction, tick_ns: int) -> Expect
     )
 
 
+def _instructions(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
+    _one_of(node, ("solution",))
+    most = found["at_most"].value if "at_most" in found else None
+    if not isinstance(most, int | float) or isinstance(most, bool) or most < 1:
+        raise wrong(node, "beside it `at_most`: how often the solution's, from 1 on")
+    return Expectation("instructions", points, at_most=float(most))
+
+
 def _kernel(found: _Found, node: Node, points: Fraction, _tick_ns: int) -> Expectation:
     if node.value is not True:
         raise wrong(node, "true")
@@ -325,6 +335,7 @@ _MADE: Mapping[str, Callable[[_Found, Node, Fraction, int], Expectation]] = {
     "order": _order,
     "levels": _levels,
     "figure": _figure,
+    "instructions": _instructions,
     "kernel": _kernel,
 }
 

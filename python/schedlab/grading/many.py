@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
@@ -24,6 +25,7 @@ from schedlab.files import placing
 from schedlab.files.whole import file_hash, written
 from schedlab.grading.grading import LINK
 from schedlab.grading.lab import Lab
+from schedlab.grading.verdict import picture_of
 from schedlab.host.interpreter import module_command
 from schedlab.toolchain import versions
 
@@ -69,6 +71,22 @@ class Failing:
     example: str
     """A submission that lost some."""
     why: str
+    picture: str
+    """Of the example, as Lost has it."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a submission lost at one expectation of one test."""
+
+    name: str
+    """Of the submission."""
+    test: str
+    expected: str
+    points: float
+    why: str
+    picture: str
+    """The address of what shows it, from the page; "": there is none."""
 
 
 def submissions_in(folder: Path) -> list[Path]:
@@ -184,49 +202,61 @@ def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Grad
         return Graded(name, None, f"its grading broke down (status {done.returncode}): {last[0]}")
 
 
-def failings(graded: list[Graded]) -> list[Failing]:
+def failings(lost: list[Lost]) -> list[Failing]:
     """Where points were lost, the most first."""
-    lost: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
-    for each in graded:
-        for test, expected, points, why in _lost(each):
-            lost.setdefault((test, expected), []).append((points, each.name, why))
+    by_place: dict[tuple[str, str], list[Lost]] = {}
+    for each in lost:
+        by_place.setdefault((each.test, each.expected), []).append(each)
     found = [
         Failing(
-            test, expected, len(rows), round(sum(points for points, _, _ in rows), 2), *_usual(rows)
+            test,
+            expected,
+            len(those),
+            round(sum(each.points for each in those), 2),
+            usual.name,
+            usual.why,
+            usual.picture,
         )
-        for (test, expected), rows in lost.items()
+        for (test, expected), those in by_place.items()
+        for usual in [_usual(those)]
     ]
     return sorted(found, key=lambda each: (-each.points, each.test, each.expected))
 
 
-def _lost(graded: Graded) -> Iterator[tuple[str, str, float, str]]:
+def _lost(graded: Graded, out: Path) -> Iterator[Lost]:
     if graded.verdict is None or graded.verdict["refused"]:
         return
     for test in graded.verdict["tests"]:
-        for each in test["expectations"]:
+        for number, each in enumerate(test["expectations"]):
             if each["points"] < each["most"]:
-                yield test["name"], each["expected"], each["most"] - each["points"], each["why"]
+                place = Path(graded.name.removesuffix(".c"), test["name"], picture_of(number))
+                yield Lost(
+                    graded.name,
+                    test["name"],
+                    each["expected"],
+                    each["most"] - each["points"],
+                    each["why"],
+                    quote(str(place)) if (out / place).is_file() else "",
+                )
 
 
-def _usual(rows: list[tuple[float, str, str]]) -> tuple[str, str]:
-    """The most frequent reason, and the first submission that has it."""
-    why = Counter(why for _, _, why in rows).most_common(1)[0][0]
-    return next(name for _, name, each in rows if each == why), why
+def _usual(lost: list[Lost]) -> Lost:
+    """The first that has the most frequent reason."""
+    why = Counter(each.why for each in lost).most_common(1)[0][0]
+    return next(each for each in lost if each.why == why)
 
 
-def page(lab: Lab, graded: list[Graded]) -> str:
-    """The teacher's page, as HTML that needs nothing besides."""
+def page(lab: Lab, graded: list[Graded], out: Path) -> str:
+    """The teacher's page, as HTML that needs nothing besides but the pictures, which are in `out`."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    lost = {each.name: list(_lost(each, out)) for each in graded}
     rows = [
         {
             "name": each.name,
             "points": each.points,
             "tests": [each.points_of(test.name) for test in lab.tests],
             "note": each.note,
-            "lost": [
-                {"test": test, "expected": expected, "why": why}
-                for test, expected, _, why in _lost(each)
-            ],
+            "lost": lost[each.name],
             "refused": each.verdict["refused"] if each.verdict else "",
         }
         for each in graded
@@ -238,6 +268,6 @@ def page(lab: Lab, graded: list[Graded]) -> str:
         "mean": sum(each.points for each in graded) / len(graded),
         "all": sum(each.points == lab.points for each in graded),
         "rows": rows,
-        "failings": [vars(each) for each in failings(graded)],
+        "failings": failings([each for those in lost.values() for each in those]),
     }
     return environment.from_string(_TEMPLATE.read_text()).render(all_visible(told))

@@ -113,6 +113,11 @@ class Verdict:
         }
 
 
+def picture_of(number: int) -> str:
+    """The name of the file that shows where an expectation of a test was not met, in the folder of its run."""
+    return f"expectation-{number + 1}.svg"
+
+
 def as_number(points: Fraction) -> float | int:
     """Points with two decimals at most."""
     return int(points) if points.denominator == 1 else float(round(points, 2))
