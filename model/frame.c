@@ -239,11 +239,10 @@ static void write_decisions(const struct model *model, struct message *message, 
 
 static void write_policy(struct model *model, struct message *message)
 {
-    static const char *const shares[] = {[SHARES_EQUAL] = "equal",
-                                         [SHARES_BY_TICKETS] = "tickets",
-                                         [SHARES_BY_WEIGHT] = "weight",
-                                         [SHARES_BY_NICE] = "nice",
-                                         [SHARES_BY_GROUPS] = "groups"};
+    static const char *const shares[] = {
+        [SHARES_EQUAL] = "equal",      [SHARES_BY_TICKETS] = "tickets",
+        [SHARES_BY_WEIGHT] = "weight", [SHARES_BY_NICE] = "nice",
+        [SHARES_BY_GROUPS] = "groups", [SHARES_BY_CURRENCIES] = "currencies"};
     const struct policy *policy = model->policy.policy;
     message_texts(message, "policy", 1);
     write_name(message, &model->policy.text);

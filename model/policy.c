@@ -65,7 +65,8 @@ static void ask(struct model *model, struct in_force *force)
 static uint32_t share_attribute(uint32_t number)
 {
     bool known = number == SHARES_BY_TICKETS || number == SHARES_BY_WEIGHT ||
-                 number == SHARES_BY_NICE || number == SHARES_BY_GROUPS;
+                 number == SHARES_BY_NICE || number == SHARES_BY_GROUPS ||
+                 number == SHARES_BY_CURRENCIES;
     return known ? number : SHARES_EQUAL;
 }
 

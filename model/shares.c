@@ -85,7 +85,9 @@ static double weight_of(const struct model *model, const struct process *process
         return (double)later(process->share_weight, 1);
     if (by == SHARES_BY_NICE || by == SHARES_BY_GROUPS)
         return (double)nice_weight((int32_t)process->share_nice);
-    return by == SHARES_BY_TICKETS ? (double)later(process->share_tickets, 1) : 1;
+    return by == SHARES_BY_TICKETS || by == SHARES_BY_CURRENCIES
+               ? (double)later(process->share_tickets, 1)
+               : 1;
 }
 
 /* How much of a CPU it asked for, at most one (docs/metrics.md: Demand). */
@@ -109,7 +111,7 @@ struct claim {
     uint32_t group;          /* that it is in; or that it is of */
 };
 
-/* A group of weight 100 counts as much as a process of nice 0. */
+/* A group of weight 100 counts as much as a process of nice 0, or one of 100 tickets. */
 #define GROUP_UNIT   1024
 #define PROCESS_UNIT 100
 
@@ -194,8 +196,9 @@ static void fill_group(struct claim *claims, uint32_t count, struct group_claims
 static void fill_groups(const struct model *model, struct claim *claims, uint32_t count)
 {
     struct group_claims all = {.of = model->group, .count = model->groups ? model->groups : 1};
+    bool currencies = model->policy.shares_by == SHARES_BY_CURRENCIES;
     for (uint32_t i = 0; i < count; i++) {
-        claims[i].weight *= PROCESS_UNIT;
+        claims[i].weight *= currencies ? GROUP_UNIT : PROCESS_UNIT;
         if (claims[i].group >= all.count)
             claims[i].group = 0;
         claims[i].process->ideal = 0;
@@ -221,7 +224,8 @@ static void fill_groups(const struct model *model, struct claim *claims, uint32_
 static void allot(struct model *model, struct claim *claims, uint32_t count)
 {
     double *gets = (double *)(claims + count);
-    if (model->policy.shares_by == SHARES_BY_GROUPS) {
+    if (model->policy.shares_by == SHARES_BY_GROUPS ||
+        model->policy.shares_by == SHARES_BY_CURRENCIES) {
         fill_groups(model, claims, count);
     } else {
         sort_claims(claims, count, gets);

@@ -13,14 +13,19 @@
  * lent itself; so a server works with the tickets of the clients that wait for it. Who waits for
  * whom the host knows.
  *
+ * `currencies`: tickets count within the task's group, and groups share by their weights
+ * (currencies.h). Without compensation, as a task that blocks is compensated within its group
+ * alone.
+ *
  * The lotteries of studies 1 and 3 are presets, too: studies/study-lottery.c.
  */
 
+#include "currencies.h"
 #include "drawing.h"
 #include "placement.h"
 #include "policy.h"
 
-enum { LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT, LOTTERY_TRANSFERS };
+enum { LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT, LOTTERY_TRANSFERS, LOTTERY_CURRENCIES };
 
 static const struct tunable lottery_tunables[] = {
     DRAWING_TUNABLES,
@@ -28,17 +33,22 @@ static const struct tunable lottery_tunables[] = {
                                 0, 1},
     [LOTTERY_TRANSFERS] = {"transfers", "1: a task that waits for another lends it its tickets", 0,
                            0, 1},
+    [LOTTERY_CURRENCIES] = {"currencies", "1: tickets count within groups, which share by weight",
+                            0, 0, 1},
 };
 
 static const struct preset lottery_presets[] = {
     {"transfers", "a task that waits for another lends it its tickets", {{"transfers", 1}}},
+    {"currencies",
+     "each group is a currency: tickets count within it, and its weight beside others",
+     {{"currencies", 1}, {"compensation", 1}}},
     {"linux",
      "study 5: the weight, 1 to 10, is the number of tickets",
      {{"weight_tickets", 1}, {"compensation", 1}}},
 };
 
-_Static_assert(sizeof(struct drawing_task) <= POLICY_TASK_BYTES, "task state fits");
-_Static_assert(sizeof(struct drawing_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+_Static_assert(sizeof(struct currency_task) <= POLICY_TASK_BYTES, "task state fits");
+_Static_assert(sizeof(struct currency_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
 
 /* The tickets that `task` was given. */
 POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_t *task)
@@ -63,33 +73,60 @@ POLICY_FUNCTION bool lottery_waiters_changed(run_queue_t *queue, task_t *owner)
     return owner->lent != before;
 }
 
+POLICY_FUNCTION bool lottery_has_currencies(const run_queue_t *queue)
+{
+    return queue->scheduler->tunable[LOTTERY_CURRENCIES] != 0;
+}
+
 /* The units of a ticket, of which there are several if a task may count more than once. */
 POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
 {
-    return scheduler->tunable[DRAWING_COMPENSATION] > 1 ? SCALE : 1;
+    bool divided = scheduler->tunable[LOTTERY_CURRENCIES] != 0;
+    return scheduler->tunable[DRAWING_COMPENSATION] > 1 || divided ? SCALE : 1;
 }
 
+/* With currencies a task is compared with others by what its tickets are worth. */
 POLICY_FUNCTION void lottery_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    uint64_t own = lottery_given(scheduler, task) + task->lent;
-    drawing_join(queue, task, reason, own * lottery_unit(scheduler));
+    uint64_t own = (lottery_given(scheduler, task) + task->lent) * lottery_unit(scheduler);
+    if (lottery_has_currencies(queue))
+        own = currency_join(queue, task, own);
+    drawing_join(queue, task, reason, own);
     uint64_t tickets = drawing_compensated(queue, drawing_task_of(task));
-    ticket_tree_insert(&drawing_queue_of(queue)->tree, task, tickets > 0 ? tickets : 1);
+    if (lottery_has_currencies(queue))
+        currency_insert(queue, task, tickets);
+    else
+        ticket_tree_insert(&drawing_queue_of(queue)->tree, task, tickets > 0 ? tickets : 1);
 }
 
 POLICY_FUNCTION void lottery_dequeue(run_queue_t *queue, task_t *task)
 {
-    ticket_tree_remove(&drawing_queue_of(queue)->tree, task);
+    if (lottery_has_currencies(queue)) {
+        currency_remove(queue, task);
+        currency_leave(queue, task);
+    } else {
+        ticket_tree_remove(&drawing_queue_of(queue)->tree, task);
+    }
     drawing_leave(queue, task);
+}
+
+/* A hook. */
+POLICY_FUNCTION void lottery_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
+{
+    drawing_stopped(queue, task, reason);
+    if (reason != STOP_RUNNABLE && lottery_has_currencies(queue))
+        currency_leave(queue, task);
 }
 
 /* Draws a ticket; its holder runs. */
 POLICY_FUNCTION task_t *lottery_pick(run_queue_t *queue, uint32_t cpu)
 {
     drawing_queue_t *state = drawing_queue_of(queue);
-    uint64_t total = ticket_tree_total(&state->tree);
     (void)cpu;
+    if (lottery_has_currencies(queue))
+        return currency_draw(queue);
+    uint64_t total = ticket_tree_total(&state->tree);
     if (total == 0)
         return NULL;
     uint64_t ticket = random_splitmix(&state->random) % total;
@@ -107,7 +144,7 @@ POLICY_FUNCTION uint32_t lottery_balance(const scheduler_t *scheduler, uint32_t 
 
 POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = drawing_any(queue);
+    task_t *task = lottery_has_currencies(queue) ? currency_any(queue) : drawing_any(queue);
     bool idle = queue_load(queue->scheduler->queue[cpu]) == 0;
     if (!task || (!idle && !drawing_move_pays(queue, task, cpu)))
         return NULL;
@@ -117,6 +154,8 @@ POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum share_attribute lottery_shares_by(const scheduler_t *scheduler)
 {
+    if (scheduler->tunable[LOTTERY_CURRENCIES])
+        return SHARES_BY_CURRENCIES;
     return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? SHARES_BY_WEIGHT : SHARES_BY_TICKETS;
 }
 
@@ -133,7 +172,7 @@ POLICY_DEFINITION policy_lottery = {
     .presets = lottery_presets,
     .by_number = "linux",
     .preset_count = sizeof(lottery_presets) / sizeof(lottery_presets[0]),
-    .task_bytes = sizeof(struct drawing_task),
+    .task_bytes = sizeof(struct currency_task),
     .enqueue = lottery_enqueue,
     .dequeue = lottery_dequeue,
     .pick = lottery_pick,
@@ -141,7 +180,7 @@ POLICY_DEFINITION policy_lottery = {
     .time_slice = drawing_time_slice,
     .scheduler_init = lottery_scheduler_init,
     .queue_init = drawing_queue_init,
-    .stopped = drawing_stopped,
+    .stopped = lottery_stopped,
     .waiters_changed = lottery_waiters_changed,
     .place = shares_place,
     .balance = lottery_balance,

@@ -261,8 +261,9 @@ enum share_attribute {
     SHARES_EQUAL = 0, /* none does */
     SHARES_BY_TICKETS = 2,
     SHARES_BY_WEIGHT = 3,
-    SHARES_BY_NICE = 4,   /* the weights of nice levels: nice_weights.h */
-    SHARES_BY_GROUPS = 9, /* those of groups and, within them, of nice levels */
+    SHARES_BY_NICE = 4,         /* the weights of nice levels: nice_weights.h */
+    SHARES_BY_GROUPS = 9,       /* those of groups and, within them, of nice levels */
+    SHARES_BY_CURRENCIES = 100, /* of groups and, within them, tickets: no attribute's own number */
 };
 
 /* What a policy leaves in queue->remark when it picks. */

@@ -64,6 +64,8 @@ static const char *shares_by(const struct policy_choice *choice)
         return "nice";
     case SHARES_BY_GROUPS:
         return "groups";
+    case SHARES_BY_CURRENCIES:
+        return "currencies";
     }
     return "unknown";
 }

@@ -300,7 +300,7 @@ static enum share_attribute ask_shares_by(const scheduler_t *scheduler)
 {
     int64_t by = ask(scheduler, (struct asked){.hook = APART_SHARES_BY});
     return by == SHARES_BY_TICKETS || by == SHARES_BY_WEIGHT || by == SHARES_BY_NICE ||
-                   by == SHARES_BY_GROUPS
+                   by == SHARES_BY_GROUPS || by == SHARES_BY_CURRENCIES
                ? (enum share_attribute)by
                : SHARES_EQUAL;
 }

@@ -8,6 +8,7 @@
 
 #include "../../policies/lottery.c"
 #include "../../policies/studies/study-lottery.c"
+#include "../../policies/support/groups.h"
 #include "../../policies/support/registry.c"
 
 const struct policy *const policies[] = {&policy_lottery, &policy_study_lottery};
@@ -659,6 +660,157 @@ static void tickets_are_lent_to_the_task_that_is_waited_for(void)
     model_free(model);
 }
 
+/* ---- currencies ---- */
+
+#define GROUPS 6
+
+static void set_group(struct model *model, uint32_t group, enum group_field field, int64_t value)
+{
+    check(group_value_allowed(group, field, value));
+    group_set(&model->scheduler, group, field, value);
+}
+
+static struct model_task *fork_into(struct model *model, uint32_t group, uint32_t tickets)
+{
+    struct model_task *task = model_fork(model, NULL);
+    model_set_attribute(model, task, (enum model_attribute)ATTRIBUTE_TASKGROUP, group);
+    model_set_attribute(model, task, MODEL_TICKETS, tickets);
+    return task;
+}
+
+/* Groups 1 and 2, of weights 100 and 300, with a task of 1 ticket and one of 3 in each. */
+static struct model *machine_with_currencies(uint32_t cpus)
+{
+    struct model *model = model_new("lottery:currencies", cpus, 1);
+    set_group(model, 1, GROUP_WEIGHT, 100);
+    set_group(model, 2, GROUP_WEIGHT, 300);
+    for (uint32_t i = 0; i < 4; i++)
+        fork_into(model, 1 + i / 2, 1 + 2 * (i % 2));
+    return model;
+}
+
+/* Trees hold what waits, each currency's in its own; sums are those of all that wait or run. */
+static void check_currencies(struct model *model)
+{
+    const struct currency_sums *sums = model->scheduler.state;
+    uint64_t active[GROUPS_MAX] = {0};
+    for (uint32_t queue = 0; queue < model->scheduler.queues; queue++) {
+        uint64_t count = 0;
+        for (uint32_t group = 0; group < GROUPS_MAX; group++) {
+            const struct ticket_tree *tree = currency_tree(&model->queues[queue], group);
+            struct subtree all = check_subtree(tree->root, NULL);
+            check(all.count == tree->count && all.tickets == ticket_tree_total(tree));
+            count += all.count;
+        }
+        check(count == model->queues[queue].queued);
+    }
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = model->tasks[i];
+        const struct currency_task *own = task->task.state;
+        bool competes = task->place == MODEL_QUEUED || task->place == MODEL_RUNNING;
+        if (task->place == MODEL_ENDED)
+            continue;
+        check((own->active > 0) == competes);
+        check(task->place != MODEL_QUEUED || own->active == task->task.tickets * SCALE);
+        check(task->place != MODEL_QUEUED || TICKET_NODE(&task->task)->tickets == own->active);
+        active[own->currency] += own->active;
+    }
+    for (uint32_t group = 0; group < GROUPS_MAX; group++)
+        check(sums->active[group] == active[group]);
+}
+
+static void sums_of_currencies_agree(void)
+{
+    for (uint32_t cpus = 1; cpus <= 3; cpus++) {
+        struct model *model = machine_with_currencies(cpus);
+        test_random_state = cpus;
+        for (int step = 0; step < 800; step++) {
+            uint32_t group = 1 + (uint32_t)test_random(GROUPS - 1);
+            struct model_task *task = model->tasks[test_random(model->task_count)];
+            any_step(model);
+            if (step % 9 == 0)
+                set_group(model, group, GROUP_PARENT, (int64_t)test_random(group));
+            if (step % 4 == 0 && task->place != MODEL_ENDED)
+                model_set_attribute(model, task, (enum model_attribute)ATTRIBUTE_TASKGROUP,
+                                    (uint32_t)test_random(GROUPS));
+            check_currencies(model);
+        }
+        model_free(model);
+    }
+}
+
+/* Turns of a second in which the task ran, in percent, of all CPUs. */
+static double percent_of(struct model *model, const struct model_task *task, uint64_t ticks)
+{
+    uint64_t before = task->task.run_time;
+    model_ticks(model, (int)ticks);
+    return 100 * (double)(task->task.run_time - before) / (double)(ticks * MODEL_TICK_NS) /
+           model->scheduler.cpus;
+}
+
+static bool is_about(double value, double due)
+{
+    return fabs(value - due) < 1.5;
+}
+
+/* Of a quarter group 1's tasks have a quarter and three; group 2's have as much of three quarters.
+ */
+static void tickets_count_within_their_currency(void)
+{
+    static const double due[] = {6.25, 18.75, 18.75, 56.25};
+    struct model *model = machine_with_currencies(1);
+    for (uint32_t i = 0; i < 4; i++)
+        check(is_about(percent_of(model, model->tasks[i], 20000), due[i]));
+    model_free(model);
+}
+
+/* A task that gives itself a thousand times the tickets takes from its own currency alone; what one
+ * that blocks leaves goes to the others there. */
+static void inflation_and_sleep_stay_within_a_currency(void)
+{
+    struct model *model = machine_with_currencies(1);
+    model_set_attribute(model, model->tasks[0], MODEL_TICKETS, 3000);
+    check(is_about(percent_of(model, model->tasks[0], 20000), 25));
+    check(is_about(percent_of(model, model->tasks[3], 20000), 56.25));
+    while (model_running(model, 0) != model->tasks[0]->task.pid)
+        model_tick(model);
+    model_block(model, 0);
+    check(is_about(percent_of(model, model->tasks[1], 20000), 25));
+    check(is_about(percent_of(model, model->tasks[3], 20000), 56.25));
+    model_free(model);
+}
+
+/* Group 3, of half of group 2's tickets, shares that half with its task, and the root's own tasks
+ * draw beside the groups. */
+static void currencies_back_currencies(void)
+{
+    struct model *model = machine_with_currencies(1);
+    set_group(model, 3, GROUP_PARENT, 2);
+    set_group(model, 3, GROUP_WEIGHT, 4);
+    struct model_task *deep = fork_into(model, 3, 7);
+    struct model_task *plain = fork_into(model, 0, 100);
+    check(is_about(percent_of(model, deep, 20000), 30));
+    check(is_about(percent_of(model, plain, 20000), 20));
+    model_free(model);
+}
+
+/* On two CPUs a group of half of the tickets has half of both, wherever its tasks are. */
+static void a_currency_is_one_on_several_cpus(void)
+{
+    struct model *model = model_new("lottery:currencies", 2, 1);
+    struct model_task *tasks[8];
+    uint64_t had[2] = {0};
+    set_group(model, 1, GROUP_WEIGHT, 100);
+    set_group(model, 2, GROUP_WEIGHT, 100);
+    for (uint32_t i = 0; i < 8; i++)
+        tasks[i] = fork_into(model, i < 6 ? 1 : 2, 1 + i);
+    model_ticks(model, 40000);
+    for (uint32_t i = 0; i < 8; i++)
+        had[i >= 6] += tasks[i]->task.run_time;
+    check(is_about(100 * (double)had[0] / (double)(had[0] + had[1]), 50));
+    model_free(model);
+}
+
 int main(void)
 {
     run_test(ticket_sums_are_conserved);
@@ -686,5 +838,10 @@ int main(void)
     run_test(a_preset_of_static_balance_moves_no_task);
     run_test(periodic_balance_evens_the_sums);
     run_test(tickets_are_lent_to_the_task_that_is_waited_for);
+    run_test(sums_of_currencies_agree);
+    run_test(tickets_count_within_their_currency);
+    run_test(inflation_and_sleep_stay_within_a_currency);
+    run_test(currencies_back_currencies);
+    run_test(a_currency_is_one_on_several_cpus);
     return 0;
 }

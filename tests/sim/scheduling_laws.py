@@ -610,7 +610,7 @@ def of_hsfq(_: Mapping[str, int]) -> Iterator[Law]:
 
 def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
     yield slices_are_exact
-    others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit")
+    others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit", "currencies")
     if tunables["compensation"] == 1 and not any(tunables.get(name) for name in others):
         yield draws_are_fair
 

@@ -96,6 +96,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "lottery": (
         Choice("lottery", {"compensation": (1,), "slice": (1, 2)}),
         Choice("lottery", {"slice": (1, 3)}),
+        Choice("lottery:currencies", {"compensation": (1, 256), "slice": (1, 2)}),
     ),
 }
 """Where there is more to choose than the policy itself, or its preset."""

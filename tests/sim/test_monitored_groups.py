@@ -61,13 +61,18 @@ def records_of(trace: Trace) -> Records:
     return records
 
 
-@pytest.mark.parametrize("cpus", [1, 2])
-def test_ideal_shares_are_those_of_the_groups(tmp_path: Path, cpus: int) -> None:
-    trace = simulated(tmp_path, TEXT, "hsfq", cpus)
+@pytest.mark.parametrize(
+    ("policy", "shares_by", "cpus"),
+    [("hsfq", "groups", 1), ("hsfq", "groups", 2), ("lottery:currencies", "currencies", 2)],
+)
+def test_ideal_shares_are_those_of_the_groups(
+    tmp_path: Path, policy: str, shares_by: str, cpus: int
+) -> None:
+    trace = simulated(tmp_path, TEXT, policy, cpus)
     model = Model(trace.header, "", "equal", 1 << 60)
     model.feed(records_of(trace))
     frame = model.frame()
-    assert frame["shares_by"] == "groups"
+    assert frame["shares_by"] == shares_by
     found = dict(zip(frame["processes"]["pid"], frame["processes"]["ideal"], strict=True))
     known = compute(trace).processes.filter(pl.col("ideal_share").is_not_null())
     alive = known.filter(pl.col("exit_ns").is_null())
@@ -75,7 +80,8 @@ def test_ideal_shares_are_those_of_the_groups(tmp_path: Path, cpus: int) -> None
     assert len(expected) == 6
     assert {pid: found[pid] for pid in expected} == pytest.approx(expected, rel=1e-9)
     held = known.filter(pl.col("name") == "held")["ideal_share"].item()
-    assert held == pytest.approx(0.09 / cpus, rel=0.02)
+    if policy == "hsfq":  # the other has no quotas
+        assert held == pytest.approx(0.09 / cpus, rel=0.02)
 
 
 def test_groups_stand_where_a_model_begins_later(tmp_path: Path) -> None:

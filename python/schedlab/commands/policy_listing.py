@@ -21,6 +21,7 @@ SHARES = {
     "weight": "by weight",
     "nice": "by nice value",
     "groups": "by weights of groups, and by nice value within them",
+    "currencies": "by weights of groups, and by tickets within them",
 }
 
 

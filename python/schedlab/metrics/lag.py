@@ -10,7 +10,14 @@ from schedlab.metrics.ideal import Floats
 from schedlab.metrics.intervals import state_intervals
 from schedlab.metrics.lives import Lives, attribute_at, lives
 from schedlab.metrics.people import people
-from schedlab.metrics.shares import ATTRIBUTE_DEFAULTS, KINDS, Weights, chosen_weights, weight_of
+from schedlab.metrics.shares import (
+    ATTRIBUTE_DEFAULTS,
+    IN_GROUPS,
+    KINDS,
+    Weights,
+    chosen_weights,
+    weight_of,
+)
 from schedlab.metrics.window import Window, measured_window
 from schedlab.trace import Kind, Trace
 from schedlab.trace.model import Integers
@@ -27,7 +34,9 @@ def lags(trace: Trace, weights: Weights | None = None) -> pl.DataFrame:
     """
     who, window = lives(trace), measured_window(trace)
     choice = weights or chosen_weights(trace, window)
-    if choice == "groups":  # what is due to a process then depends on what is ready in other groups
+    if (
+        choice in IN_GROUPS
+    ):  # what is due to a process then depends on what is ready in other groups
         return pl.DataFrame(schema=SCHEMA)
     ready = _cut(trace, who, _ready(trace, who, window), choice)
     if ready.is_empty():

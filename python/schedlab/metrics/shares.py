@@ -11,13 +11,16 @@ import polars as pl
 from schedlab.metrics.fairness import steady_sum
 from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.lives import LifeTable, attribute
-from schedlab.metrics.task_groups import groups_at, ideal_in_groups
+from schedlab.metrics.task_groups import PROCESS_UNIT, TICKET_UNIT, groups_at, ideal_in_groups
 from schedlab.metrics.window import Window
 from schedlab.trace import AttributeKind, Facts, Kind
+from schedlab.trace.format import SHARES_BY_CURRENCIES
 from schedlab.trace.model import Integers
 
-Weights = Literal["tickets", "weight", "nice", "groups", "equal"]
-"""`groups`: a process's own weight is that of its nice value, within its group."""
+Weights = Literal["tickets", "weight", "nice", "groups", "currencies", "equal"]
+"""`groups`: a process's own weight is that of its nice value, within its group; `currencies`: its
+tickets are."""
+IN_GROUPS: tuple[Weights, ...] = ("groups", "currencies")
 
 ATTRIBUTE_DEFAULTS = {
     AttributeKind.TICKETS: 1,
@@ -32,6 +35,11 @@ KINDS: dict[Weights, AttributeKind] = {
     "weight": AttributeKind.WEIGHT,
     "nice": AttributeKind.NICE,
     "groups": AttributeKind.TASKGROUP,
+}
+_OWN_WEIGHTS: dict[Weights, AttributeKind] = {
+    **KINDS,
+    "groups": AttributeKind.NICE,
+    "currencies": AttributeKind.TICKETS,
 }
 
 NICE_FIRST, NICE_LAST = -20, 19
@@ -55,10 +63,11 @@ def with_shares(
     choice = weights or chosen_weights(trace, window)
     weight = _weights(trace, who, window, life, choice)
     demand = _demands(workload, window)
-    if choice == "groups":
+    if choice in IN_GROUPS:
         of = _values(trace, who, window, life, AttributeKind.TASKGROUP)
         groups = groups_at(trace, window.end_row)
-        allocation = ideal_in_groups(groups, of, weight, demand, trace.header.cpus)
+        unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
+        allocation = ideal_in_groups(groups, of, weight, demand, trace.header.cpus, unit)
     else:
         allocation = ideal_shares(weight, demand, trace.header.cpus)
     running = workload["running_ns"].to_numpy()
@@ -98,7 +107,7 @@ def _weights(
 ) -> Integers:
     if choice == "equal":
         return np.ones(len(life), np.int64)
-    kind = AttributeKind.NICE if choice == "groups" else KINDS[choice]
+    kind = _OWN_WEIGHTS[choice]
     return weight_of(kind, _values(trace, who, window, life, kind))
 
 
@@ -119,6 +128,8 @@ def chosen_weights(trace: Facts, window: Window) -> Weights:
     """What gives the processes their weights: the attribute by which the policy shares, else the one
     that the workload set."""
     shares_by = _shares_by(trace, window)
+    if shares_by == SHARES_BY_CURRENCIES:
+        return "currencies"
     for choice, kind in KINDS.items():
         if kind == shares_by:
             return choice

@@ -17,6 +17,8 @@ WEIGHT_DEFAULT, PERIOD_DEFAULT = 100, 100_000_000
 WEIGHT_UNIT = 1024
 """What a group of weight 100 has, a process of nice 0 has: 100 times 1,024."""
 PROCESS_UNIT = 100
+TICKET_UNIT = WEIGHT_UNIT
+"""A ticket of a process counts as much as 1 of a group's weight."""
 
 
 @dataclass
@@ -63,15 +65,17 @@ def ideal_in_groups(
     weights: npt.ArrayLike,
     demands: npt.ArrayLike,
     cpus: float,
+    unit: int = PROCESS_UNIT,
 ) -> Floats:
     """The weighted max-min allocation level by level: how many CPUs each process should get.
 
-    `of`: the group of each process; `weights` are those of their nice values. What a group should
-    get is shared among its processes and the groups within it; none gets more than it asks for, no
-    process more than one CPU, and no group more than its limit.
+    `of`: the group of each process; `weights` are those of their nice values, or, in units of
+    TICKET_UNIT, their tickets. What a group should get is shared among its processes and the groups
+    within it; none gets more than it asks for, no process more than one CPU, and no group more than
+    its limit.
     """
     wish = np.minimum(np.asarray(demands, np.float64), 1.0)
-    weight = np.asarray(weights, np.float64) * PROCESS_UNIT
+    weight = np.asarray(weights, np.float64) * unit
     of = np.where(of < len(groups), of, 0)
     wishes = np.zeros(len(groups))
     for number in reversed(range(len(groups))):

@@ -19,7 +19,15 @@ from schedlab.monitor.system import Records, Status
 from schedlab.paths import ROOT
 from schedlab.toolchain.build import MODEL, build
 from schedlab.trace.bounds import PROCESS_MAX, TIME_MAX
-from schedlab.trace.format import HEADER, MAGIC, RECORD, VERSION, AttributeKind, ProcessState
+from schedlab.trace.format import (
+    HEADER,
+    MAGIC,
+    RECORD,
+    SHARES_BY_CURRENCIES,
+    VERSION,
+    AttributeKind,
+    ProcessState,
+)
 from schedlab.trace.model import Header
 from schedlab_simulator.declarations import declarations
 
@@ -32,6 +40,7 @@ _SHARES_BY = {
     "weight": int(AttributeKind.WEIGHT),
     "nice": int(AttributeKind.NICE),
     "groups": int(AttributeKind.TASKGROUP),
+    "currencies": SHARES_BY_CURRENCIES,
 }
 
 

@@ -145,12 +145,16 @@ class GroupField(IntEnum):
     PERIOD = 4
 
 
+SHARES_BY_CURRENCIES = 100
+"""No attribute's number: groups share by their weights, and processes within them by their tickets
+(enum share_attribute of policies/policy.h)."""
 SHARE_ATTRIBUTES = (
     0,
     AttributeKind.TICKETS,
     AttributeKind.WEIGHT,
     AttributeKind.NICE,
     AttributeKind.TASKGROUP,
+    SHARES_BY_CURRENCIES,
 )
 """The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it; 0:
 no attribute."""

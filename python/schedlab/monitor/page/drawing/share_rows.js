@@ -35,7 +35,7 @@ export function shareRows(state, byGroup, before = []) {
 
 /** @param {any} frame @returns {(row: number) => number} what the policy shares by */
 function heldOf({ shares_by: by, processes }) {
-    if (by === "tickets") return (row) => processes.tickets[row];
+    if (by === "tickets" || by === "currencies") return (row) => processes.tickets[row];
     if (by === "weight") return (row) => processes.weight[row];
     if (by === "nice" || by === "groups") return (row) => Math.round(1024 * 1.25 ** -processes.nice[row]); // nearly the weights of nice levels
     return () => 1;
