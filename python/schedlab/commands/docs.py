@@ -25,7 +25,7 @@ def docs(names: tuple[str, ...], only_list: bool) -> None:
             raise WrongUsage(unknown("part", name, known))
     if only_list:
         for name in names or known:
-            click.echo(f"{name:8}  {known[name].about}")
+            click.echo(f"{name:12}  {known[name].about}")
         return
     for file, changed in make(names or tuple(known)):
         click.echo(f"{file}: {'written anew' if changed else 'as it was'}")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.documents import first_run, screens, stairs, table_list
+from schedlab.documents.gallery import pages as gallery
+from schedlab.documents.gallery import trials
 from schedlab.documents.marked import with_marked
 from schedlab.documents.running import told_by
 from schedlab.files.whole import written
@@ -65,6 +67,16 @@ def parts() -> dict[str, Part]:
             "the sweeps of the tutorial",
             (DOCS / "tuning.md", DOCS / "tuning-frontier.svg"),
             lambda: _written_by_test("tests/docs/test_tuning.py"),
+        ),
+        "gallery": Part(
+            "a page for each policy, with its best and its worst side, from a sweep",
+            gallery.files(),
+            gallery.make,
+        ),
+        "gallery-code": Part(
+            "the policies' code on those pages alone",
+            tuple(map(gallery.page_of, trials.policies())),
+            gallery.make_code,
         ),
         "screens": Part(
             "the monitor and a report in a browser",

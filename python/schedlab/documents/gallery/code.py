@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""A policy's code with its few important lines marked, as a block of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schedlab.errors import SchedlabError
+
+MARK = "▶"
+
+
+def with_marks(source: str, pieces: Sequence[str]) -> str:
+    """Returns the functions in which the pieces stand, in their order, with a mark at each piece.
+
+    Raises SchedlabError for a piece that is not in exactly one line, or in no function.
+    """
+    lines = source.splitlines()
+    marked = [_line_of(lines, piece) for piece in pieces]
+    functions = sorted({_function_around(lines, at) for at in marked})
+    told = [
+        "\n".join(
+            f"{MARK if at in marked else ' '} {lines[at]}".rstrip() for at in range(begin, end + 1)
+        )
+        for begin, end in functions
+    ]
+    return "\n\n".join(told)
+
+
+def _line_of(lines: Sequence[str], piece: str) -> int:
+    found = [at for at, line in enumerate(lines) if piece in line]
+    if len(found) != 1:
+        raise SchedlabError(f"a line to be marked stands {len(found)} times in the policy: {piece}")
+    return found[0]
+
+
+def _function_around(lines: Sequence[str], at: int) -> tuple[int, int]:
+    """Returns its first and its last line: clang-format has both braces of a function at the left edge."""
+    opening = max((place for place in range(at) if lines[place] == "{"), default=None)
+    closing = next((place for place in range(at, len(lines)) if lines[place] == "}"), None)
+    if opening is None or closing is None or "}" in lines[opening:at]:
+        raise SchedlabError(f"line {at + 1} of the policy stands in no function")
+    begin = opening - 1
+    while lines[begin].startswith(" "):
+        begin -= 1
+    return begin, closing

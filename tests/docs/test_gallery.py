@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""docs/gallery: a page for each policy, with what the sweep has found and the policy's code as it is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from schedlab.documents.gallery import pages, trials
+from schedlab.documents.gallery.code import MARK, with_marks
+from schedlab.documents.gallery.extremes import Contest, extremes
+from schedlab.documents.marked import marked
+from schedlab.errors import SchedlabError
+
+SENTENCES = 3
+POLICY = """\
+static const int slice = 1;
+
+/* Why. */
+POLICY_FUNCTION task_t *own_pick(run_queue_t *queue,
+                                 uint32_t cpu)
+{
+    return take_first(queue);
+}
+
+POLICY_FUNCTION void own_dequeue(run_queue_t *queue)
+{
+    leave(queue);
+}
+"""
+
+
+def contest(workload: str, **values: tuple[float, ...]) -> Contest:
+    return Contest(workload, 1, "turnaround", 1.0, values)
+
+
+@pytest.mark.parametrize("policy", trials.policies())
+def test_each_policy_has_a_page_of_its_code(policy: str) -> None:
+    """Else: write one as the others are, and ./schedlab docs gallery. Of its code alone: gallery-code."""
+    text = pages.page_of(policy).read_text()
+    idea = text.split("\n\n")[1]
+    assert len(re.findall(r"\.(?:\s|$)", idea)) == SENTENCES, idea
+    assert "**When to use it.**" in text
+    assert marked(text, "code") == pages.code(text, policy)
+    for side in ("good", "fails"):
+        told = marked(text, side)
+        named = re.findall(r"\((\w+-\w+\.svg)\)", told)
+        assert named == [f"{policy}-{side}.svg"] or "nothing" in told or "no contest" in told
+        assert all((pages.FOLDER / name).is_file() for name in named)
+
+
+def test_the_list_has_all_policies() -> None:
+    rows = marked(pages.INDEX.read_text(), "policies").strip().splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == trials.policies()
+
+
+def test_lines_are_marked_within_their_functions() -> None:
+    told = with_marks(POLICY, ["take_first(queue)"])
+    assert told.splitlines() == [
+        "  POLICY_FUNCTION task_t *own_pick(run_queue_t *queue,",
+        "                                   uint32_t cpu)",
+        "  {",
+        f"{MARK}     return take_first(queue);",
+        "  }",
+    ]
+    assert with_marks(POLICY, ["leave(", "take_first("]).count(MARK) == 2
+
+
+@pytest.mark.parametrize("piece", ["queue", "nowhere", "slice = 1"])
+def test_a_line_that_cannot_be_marked_is_named(piece: str) -> None:
+    with pytest.raises(SchedlabError, match="policy"):
+        with_marks(POLICY, [piece])
+
+
+def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> None:
+    near = contest("near", a=(10.0, 11.0), b=(20.0, 21.0), c=(30.0, 31.0))
+    far = contest("far", a=(100.0, 110.0), b=(20.0, 21.0), c=(2.0, 2.0))
+    found = extremes([near, far], "a")
+    assert (found.best, found.worst) == (near, far)
+    assert near.typical == far.typical == "b"
+    assert far.factor("a") == 100 / 21
+    assert near.factor("a") == 11 / 20
+
+
+def test_what_seeds_leave_open_is_no_difference() -> None:
+    """Nor is what lies below what counts as alike."""
+    open_ = contest("open", a=(10.0, 30.0), b=(20.0, 21.0), c=(40.0, 41.0))
+    small = contest("small", a=(0.1, 0.2), b=(0.5, 0.6), c=(0.9, 0.9))
+    found = extremes([open_, small], "a")
+    assert (found.best, found.worst) == (None, None)
+    with pytest.raises(SchedlabError, match="no contest has a value of d"):
+        extremes([open_], "d")
