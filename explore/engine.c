@@ -18,6 +18,8 @@
 
 #include "policies/registry.h"
 #include "policies/support/attributes.h"
+#include "policies/support/cpu_set.h"
+#include "policies/support/groups.h"
 #include "policies/support/preemption.h"
 #include "policies/support/queueing.h"
 #include "policies/support/waits.h"
@@ -25,8 +27,7 @@
 
 static const struct policy *const policy = &CHECKED_POLICY;
 
-#define ATTRIBUTE_KINDS 16
-#define VALUES_MOST     4 /* that an attribute is given */
+#define VALUES_MOST 4 /* that an attribute is given */
 /* When the machine begins: some months after its boot. A policy has no other numbers of that size.
  */
 #define BEGIN_NS ((1ull << 54) / TICK_NS * TICK_NS)
@@ -46,12 +47,34 @@ enum kind {
     DO_TICK,
     DO_PASS,  /* half a tick */
     DO_BEGIN, /* the policy begins anew, as when a tunable is set */
+    DO_CPUS,  /* task a may run on CPU b - 1 alone, or on all */
+    DO_GROUP, /* group_changes[a] */
 };
+
+/* What users may set of groups, of those that there are: the root and one below it. */
+static const struct {
+    uint32_t group;
+    enum group_field field;
+    int64_t value;
+} group_changes[] = {
+    {1, GROUP_WEIGHT, 1},
+    {1, GROUP_WEIGHT, GROUP_WEIGHT_DEFAULT},
+    {1, GROUP_WEIGHT, GROUP_WEIGHT_MAX},
+    {1, GROUP_QUOTA, 0},
+    {1, GROUP_QUOTA, TICK_NS},
+    {0, GROUP_QUOTA, 0},
+    {0, GROUP_QUOTA, TICK_NS},
+};
+#define GROUP_CHANGES (sizeof(group_changes) / sizeof(group_changes[0]))
 
 struct machine machine;
 static struct setup setup;
 static uint32_t named;      /* bits, by enum named: what the policy reads */
 static uint32_t attributes; /* bits, by enum attribute_kind: those that are changed */
+static bool changes_cpus;   /* on which tasks may run */
+static bool changes_groups;
+static struct cpu_set alone[QUEUES_MOST]; /* each CPU */
+static uint32_t asking;                   /* the CPU for which a task is picked */
 static struct policy_choice choice;
 static struct simulator_setup watched_setup; /* its words */
 static struct watched watched;
@@ -145,6 +168,13 @@ static struct run_queue *queue_of(uint32_t cpu)
 static bool waits_in(const struct member *member, const run_queue_t *queue)
 {
     return member->place == PLACE_QUEUED && queue_number(member->task.cpu) == queue->cpu;
+}
+
+/* Would it do for the CPU that asks? */
+static bool may_be_picked(const struct member *member, const run_queue_t *queue)
+{
+    return waits_in(member, queue) &&
+           (queue->scheduler->ending || task_may_run_on(&member->task, asking));
 }
 
 static bool is_queued(const struct task *task)
@@ -266,7 +296,7 @@ static void check_levels(const run_queue_t *queue, const struct member *picked,
     uint64_t level = levels[picked - machine.tasks];
     for (uint32_t i = 0; i < setup.tasks; i++) {
         const struct member *other = &machine.tasks[i];
-        if (waits_in(other, queue) && serves_before(levels[i], level))
+        if (may_be_picked(other, queue) && serves_before(levels[i], level))
             watch_broken("pick() returned pid %d of level %" PRIu64
                          " while pid %d of level %" PRIu64 " waits in the queue",
                          picked->task.pid, level, other->task.pid, levels[i]);
@@ -309,6 +339,7 @@ static struct member *pick(uint32_t cpu)
     uint64_t levels[TASKS_MOST] = {0};
     struct run_queue *queue = queue_of(cpu);
     const uint32_t held = queue->held;
+    asking = cpu;
     if (POLICY.level_order != LEVELS_NONE)
         levels_in(queue, levels);
     task_t *task = run_queue_pick_for(policy, queue, cpu);
@@ -548,6 +579,7 @@ operation_t machine_translated(operation_t operation, const uint8_t *places)
     case DO_KILL:
     case DO_MOVE:
     case DO_SET:
+    case DO_CPUS:
         return operation_of(kind_of(operation), places[a], b);
     case DO_BLOCK:
         return b > 0 ? operation_of(DO_BLOCK, a, places[b - 1] + 1u) : operation;
@@ -611,10 +643,32 @@ static uint32_t list_task(uint32_t task, operation_t *operations)
     if (member->place != PLACE_RUNNING)
         operations[count++] = operation_of(DO_KILL, task, 0);
     for (uint32_t cpu = 0; cpu < machine.scheduler.queues; cpu++) {
-        if (member->place == PLACE_QUEUED && queue_number(member->task.cpu) != cpu)
+        if (member->place == PLACE_QUEUED && queue_number(member->task.cpu) != cpu &&
+            task_may_run_on(&member->task, cpu))
             operations[count++] = operation_of(DO_MOVE, task, cpu);
     }
+    for (uint32_t set = 0; changes_cpus && set <= machine.scheduler.cpus; set++) {
+        if (member->set != set)
+            operations[count++] = operation_of(DO_CPUS, task, set);
+    }
     return count + list_sets(task, operations + count);
+}
+
+static uint64_t group_value(uint32_t group, enum group_field field)
+{
+    const struct share_group *own = &machine.scheduler.group[group];
+    return field == GROUP_WEIGHT ? own->weight : own->quota;
+}
+
+static uint32_t list_groups(operation_t *operations)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; changes_groups && i < GROUP_CHANGES; i++) {
+        if (group_value(group_changes[i].group, group_changes[i].field) !=
+            (uint64_t)group_changes[i].value)
+            operations[count++] = operation_of(DO_GROUP, i, 0);
+    }
+    return count;
 }
 
 static uint32_t list_idle(uint32_t cpu, operation_t *operations)
@@ -708,8 +762,10 @@ uint32_t machine_operations(operation_t *operations)
         operations[count++] = operation_of(DO_TICK, 0, 0);
     if (living > 0 && has_time() && machine.now % TICK_NS == 0)
         operations[count++] = operation_of(DO_PASS, 0, 0);
-    if (living > 0)
+    if (living > 0) {
         operations[count++] = operation_of(DO_BEGIN, 0, 0);
+        count += list_groups(operations + count);
+    }
     return setup.acting ? acts_of(operations, count) : count;
 }
 
@@ -727,8 +783,11 @@ static void do_new(uint32_t slot, const struct member *parent)
     task->slot = slot;
     task->cpu = parent ? parent->task.cpu : 0;
     SET_FIRST_ATTRIBUTES(task);
-    if (parent)
+    if (parent) {
         INHERIT_ATTRIBUTES(task, &parent->task);
+        member->set = parent->set;
+        task->cpus = parent->task.cpus;
+    }
     make_runnable(member, ENQUEUE_NEW, parent);
 }
 
@@ -752,26 +811,71 @@ static void do_move(struct member *member, uint32_t cpu)
     add(member, ENQUEUE_MOVED, NULL);
 }
 
+/* The task is about to be changed. Returns whether it was queued; it was taken out then. */
+static bool begin_change(struct member *member)
+{
+    bool queued = member->place == PLACE_QUEUED;
+    if (queued)
+        take_out(member);
+    return queued;
+}
+
+/* The task, which runs, gives up its CPU, and is queued where it may run. */
+static void give_way(struct member *member)
+{
+    add(leave(member->task.cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
+    if (task_may_run_on(&member->task, member->task.cpu))
+        return;
+    take_out(member);
+    make_runnable(member, ENQUEUE_MOVED, NULL);
+}
+
+static void end_change(struct member *member, bool queued)
+{
+    run_queue_changed(policy, queue_of(member->task.cpu), &member->task);
+    if (queued && task_may_run_on(&member->task, member->task.cpu))
+        add(member, ENQUEUE_MOVED, NULL);
+    else if (queued)
+        make_runnable(member, ENQUEUE_MOVED, NULL);
+    else if (member->place == PLACE_RUNNING && setup.acting)
+        called[member->task.cpu] = true;
+    else if (member->place == PLACE_RUNNING)
+        give_way(member);
+    tell_owners(&machine.scheduler, member->task.waits_for, 0);
+}
+
 static void do_set(struct member *member, uint32_t kind, uint32_t place)
 {
 #define ATTRIBUTE_NAME(kind, field, ...) [ATTRIBUTE_##kind] = #field,
     static const char *const texts[] = {ATTRIBUTES(ATTRIBUTE_NAME)};
     int64_t values[VALUES_MOST];
-    bool queued = member->place == PLACE_QUEUED;
-    bool runs = member->place == PLACE_RUNNING;
     values_of(kind, values);
     tell("task %d gets %s %" PRId64 ":", member->task.pid, texts[kind], values[place]);
-    if (queued)
-        take_out(member);
+    bool queued = begin_change(member);
     STORE_ATTRIBUTE(&member->task, kind, values[place]);
-    run_queue_changed(policy, queue_of(member->task.cpu), &member->task);
-    if (queued)
-        add(member, ENQUEUE_MOVED, NULL);
-    if (runs && setup.acting)
-        called[member->task.cpu] = true;
-    else if (runs)
-        add(leave(member->task.cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
-    tell_owners(&machine.scheduler, member->task.waits_for, 0);
+    end_change(member, queued);
+}
+
+static void do_cpus(struct member *member, uint32_t set)
+{
+    if (set == 0)
+        tell("task %d may run on all CPUs:", member->task.pid);
+    else
+        tell("task %d may run on CPU %u alone:", member->task.pid, set - 1);
+    bool queued = begin_change(member);
+    member->set = set;
+    member->task.cpus = set > 0 ? &alone[set - 1] : NULL;
+    end_change(member, queued);
+}
+
+/* No hook is called: the policy sees it at its next decision. */
+static void do_group(uint32_t change)
+{
+    const uint32_t group = group_changes[change].group;
+    const enum group_field field = group_changes[change].field;
+    tell("group %u gets %s %" PRId64 ";", group, field == GROUP_WEIGHT ? "weight" : "quota",
+         group_changes[change].value);
+    group_set(&machine.scheduler, group, field, group_changes[change].value);
 }
 
 static void do_pick(uint32_t cpu)
@@ -985,6 +1089,12 @@ static void act(operation_t operation)
     case DO_BEGIN:
         do_begin();
         break;
+    case DO_CPUS:
+        do_cpus(task, b);
+        break;
+    case DO_GROUP:
+        do_group(a);
+        break;
     }
 }
 
@@ -1024,6 +1134,12 @@ void machine_do(operation_t operation)
         if (machine.queues[i].held > machine.queues[i].queued)
             watch_broken("%u tasks of queue %u are held, of %u that are queued",
                          machine.queues[i].held, i, machine.queues[i].queued);
+    }
+    for (uint32_t i = 0; changes_cpus && i < setup.tasks; i++) {
+        const struct task *task = &machine.tasks[i].task;
+        if (is_queued(task) && !task_may_run_on(task, task->cpu))
+            watch_broken("pid %d waits in the queue of CPU %u, on which it may not run", task->pid,
+                         task->cpu);
     }
     machine_open();
     make_plain();
@@ -1115,12 +1231,13 @@ static void begin_structures(void)
     scheduler->seed = 1;
     scheduler->state = machine.scheduler_state.words;
     if (attributes >> ATTRIBUTE_TASKGROUP & 1) {
-        scheduler->groups = 2;
-        for (uint32_t i = 0; i < 2; i++)
+        scheduler->groups = GROUPS_EXPLORED;
+        for (uint32_t i = 0; i < GROUPS_EXPLORED; i++)
             scheduler->group[i] = (struct share_group){.weight = GROUP_WEIGHT_DEFAULT,
                                                        .period = GROUP_PERIOD_DEFAULT};
     }
     for (uint32_t i = 0; i < setup.queues; i++) {
+        cpu_set_add(&alone[i], i);
         machine.queues[i].state = machine.queue_state[i].words;
         scheduler->queue[i] = &machine.queues[i];
     }
@@ -1150,6 +1267,8 @@ static void read_words(const char *words)
 #define READ_ATTRIBUTE(kind, field, ...)                                                           \
     attributes |= (uint32_t)has_word(words, #field) << ATTRIBUTE_##kind;
     ATTRIBUTES(READ_ATTRIBUTE)
+    changes_cpus = has_word(words, "cpus") && setup.queues > 1;
+    changes_groups = has_word(words, "groups") && (attributes >> ATTRIBUTE_TASKGROUP & 1);
 }
 
 bool machine_begin(const struct setup *wanted)

@@ -2,6 +2,7 @@
 
 #include "explore/image.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define WORDS_MOST   4096 /* a word's number and its length share 16 bits */
@@ -62,6 +63,7 @@ bool image_begin(uint32_t tasks, uint32_t queues, bool alike)
     for (uint32_t i = 0; i < queues; i++)
         fits = fits && add_region(machine.queue_state[i].words, POLICY_QUEUE_BYTES);
     return fits && add_region(&machine.scheduler, offsetof(struct scheduler, queue)) &&
+           add_region(machine.scheduler.group, GROUPS_EXPLORED * sizeof(struct share_group)) &&
            add_region(machine.scheduler_state.words, POLICY_SCHEDULER_BYTES);
 }
 
@@ -109,16 +111,20 @@ static void look_at(uint64_t *word, uint64_t from, uint8_t owner)
 
 static void look_at_task(uint8_t task)
 {
+    static uint64_t nothing;
     struct member *member = &machine.tasks[task];
     uint64_t *words = (uint64_t *)(void *)member;
     uint64_t *state = machine.task_state[task].words;
     member->task.pid = 0;
     member->task.slot = 0;
     colours[task] = member->place == PLACE_FREE;
-    for (uint32_t i = 0; i < sizeof(*member) / sizeof(*words); i++) {
-        if (&words[i] != (uint64_t *)(void *)&member->task.state)
+    for (uint32_t i = 0; i < offsetof(struct member, set) / sizeof(*words); i++) {
+        if (&words[i] == (uint64_t *)(void *)&member->task.cpus)
+            look_at(&nothing, i, task); /* an address, for which `set` stands */
+        else if (&words[i] != (uint64_t *)(void *)&member->task.state)
             look_at(&words[i], i, task);
     }
+    colours[task] ^= member->set;
     for (uint32_t i = 0; i < machine_task_bytes() / sizeof(*state); i++)
         look_at(&state[i], 100 + i, task);
 }

@@ -17,6 +17,7 @@
 
 #define TASKS_MOST      8
 #define QUEUES_MOST     4
+#define GROUPS_EXPLORED 2 /* the root and one below it */
 #define OPERATIONS_MOST 1024
 #define TICK_NS         10000000ull
 #define GAP             64 /* bytes behind each state that no policy may touch */
@@ -30,6 +31,7 @@ struct member {
     /* For laws alone (laws/), and 0 if the policy has none. */
     uint64_t rank;  /* of a queued task: so many of its queue have come before it */
     uint64_t ticks; /* of its turn so far; a preempted one goes on with its turn */
+    uint64_t set;   /* where it may run: 1 more than the number of the one CPU; 0: on all */
 };
 
 struct machine {
@@ -74,6 +76,7 @@ struct setup {
     bool acting; /* CPUs act by themselves, as where a workload runs: acting.h */
     /* The words of the policy's source, of those that are names of what the host has:
      * "now,pid,nice". Attributes that are not among them are not changed, and other things stay 0.
+     * "cpus": the CPUs on which tasks may run change, too; "groups": what users set of groups does.
      */
     const char *words;
 };

@@ -7,7 +7,7 @@ static void first_come_first_served(const run_queue_t *queue, const struct membe
 {
     for (uint32_t i = 0; i < setup.tasks; i++) {
         const struct member *other = &machine.tasks[i];
-        if (waits_in(other, queue) && other->task.level == picked->task.level &&
+        if (may_be_picked(other, queue) && other->task.level == picked->task.level &&
             other->rank < picked->rank)
             watch_broken("pick() returned pid %d, though pid %d came first", picked->task.pid,
                          other->task.pid);

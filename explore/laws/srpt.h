@@ -6,7 +6,7 @@ static void srpt_pick_law(const run_queue_t *queue, const struct member *picked)
     uint64_t left = srpt_left(&picked->task, picked->task.run_time);
     for (uint32_t i = 0; i < setup.tasks; i++) {
         const struct member *other = &machine.tasks[i];
-        if (waits_in(other, queue) && srpt_left(&other->task, other->task.run_time) < left)
+        if (may_be_picked(other, queue) && srpt_left(&other->task, other->task.run_time) < left)
             watch_broken("pick() returned pid %d, though pid %d has less work left",
                          picked->task.pid, other->task.pid);
     }

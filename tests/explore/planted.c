@@ -26,6 +26,8 @@ enum mistake {
     MISTAKE_HOST,      /* the host's count is changed */
     MISTAKE_CLOCK,     /* of the law: turns end by the time of day */
     MISTAKE_HELD,      /* a task that yields alone is held, and no alarm is set */
+    MISTAKE_REFUSED,   /* a task that may not run on the CPU that asks is not put back */
+    MISTAKE_GROUP,     /* a group's weight times a number */
 };
 
 static const struct tunable planted_tunables[] = {
@@ -53,6 +55,11 @@ POLICY_FUNCTION bool planted_makes(const run_queue_t *queue, enum mistake mistak
     return queue->scheduler->tunable[PLANTED_MISTAKE] == mistake;
 }
 
+POLICY_FUNCTION int32_t planted_group_weight(const run_queue_t *queue, const task_t *task)
+{
+    return (int32_t)queue->scheduler->group[task->group % GROUPS_MAX].weight;
+}
+
 POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     planted_queue_t *state = STATE_OF(queue, struct planted_queue);
@@ -67,6 +74,10 @@ POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqu
     task->level = own->level;
     if (planted_makes(queue, MISTAKE_OVERFLOW))
         task->level = (uint64_t)(int64_t)((int32_t)task->tickets * 3000) > 0 ? own->level : 2;
+    if (planted_makes(queue, MISTAKE_GROUP))
+        task->level = planted_group_weight(queue, task) * 300000 > 0 ? own->level : 2;
+    if (planted_makes(queue, MISTAKE_REFUSED) && queue->refused)
+        return;
     if (planted_makes(queue, MISTAKE_ORDER))
         first = false;
     if (planted_makes(queue, MISTAKE_MOVE) && reason == ENQUEUE_MOVED)

@@ -43,6 +43,8 @@ FOUND = {
     "adopted": (2, "pick() returned null while 1 tasks are queued", "the policy begins anew"),
     "host": (6, "tick() wrote to queue->running, which is the host's", "a tick"),
     "held": (4, "1 tasks of queue 0 are held, of 0 that are queued", "task 1 is killed"),
+    "refused": (3, "pick() returned null while 1 tasks are queued", "CPU 1 takes a task"),
+    "group": (3, "enqueue(): signed integer overflow: 10000 * 300000", "task 1 gets group 1"),
 }
 """Operations of the shortest sequence, the rule, and the last operation."""
 
@@ -58,8 +60,16 @@ def _built() -> None:
 
 
 def explore(mistake: str, depth: int, workers: int = 1) -> explored.Explored:
-    limits = Limits(tasks=3, depth=depth, memory_mib=64, workers=workers)
-    return explored.run(SOURCE, WORDS, "planted", f"mistake={mistakes()[mistake]}", limits)
+    limits = Limits(
+        tasks=3,
+        depth=depth,
+        memory_mib=64,
+        workers=workers,
+        cpu_sets=mistake == "refused",
+        groups=mistake == "group",
+    )
+    words = (*WORDS, "group") if mistake == "group" else WORDS
+    return explored.run(SOURCE, words, "planted", f"mistake={mistakes()[mistake]}", limits)
 
 
 @pytest.mark.parametrize("mistake", FOUND)
@@ -101,14 +111,14 @@ def test_a_law_that_times_may_be_moved_is_tried(mistake: str, holds: bool) -> No
 
 def test_what_a_policy_reads_is_what_the_compiler_misses(tmp_path: Path) -> None:
     """Words in comments and a policy's own fields do not count; what a function of policy.h reads does."""
-    assert explored.words_of(SOURCE) == ("now", *WORDS)
+    assert explored.words_of(SOURCE) == ("now", *WORDS, "group")
     assert explored.words_of(ROOT / "policies" / "rr.c") == ("slot",)
     changed = tmp_path / "planted.c"
     text = SOURCE.read_text().replace(
         "own->ticks++;", "own->ticks += run_time_now(queue, task) > 9;"
     )
     changed.write_text(text.replace("#include", "/* task->nice, queue->now */\n#include", 1))
-    assert explored.words_of(changed) == ("now", "run_time", "counted", *WORDS)
+    assert explored.words_of(changed) == ("now", "run_time", "counted", *WORDS, "group")
 
 
 @pytest.mark.parametrize("name", ["a b/mine.c", "no.c", "Mine.c", "empty.c"])

@@ -50,7 +50,8 @@ _MISSING = re.compile(
 
 @dataclass(frozen=True)
 class Limits:
-    """depth: operations in a sequence. memory_mib: for states."""
+    """depth: operations in a sequence. memory_mib: for states. cpu_sets, groups: the CPUs on which tasks may run change
+    meanwhile; and the weight and quota of groups, if the policy goes by them."""
 
     tasks: int = 4
     queues: int = 2
@@ -58,6 +59,8 @@ class Limits:
     seconds: int = 600
     memory_mib: int = 2048
     workers: int = 1
+    cpu_sets: bool = False
+    groups: bool = False
 
 
 @dataclass(frozen=True)
@@ -231,7 +234,9 @@ def _walk(
     on_level: Callable[[Level], None],
 ) -> tuple[int, list[str], list[str]]:
     """Returns the exit status, and what was said on standard output and on standard error."""
-    command = [str(_program(source)), policy, tunables, *_numbers(limits), ",".join(words), kind]
+    besides = [*(["cpus"] if limits.cpu_sets else []), *(["groups"] if limits.groups else [])]
+    read = ",".join((*words, *besides))
+    command = [str(_program(source)), policy, tunables, *_numbers(limits), read, kind]
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         with subprocess.Popen(
             [*tied(), *command],

@@ -51,10 +51,18 @@ class Wanted:
         settings: tuple[tuple[str, int], ...],
         workload: Path | None,
         as_json: bool,
+        cpu_sets: bool,
+        groups: bool,
         **most: int,
     ) -> None:
         self.choices = choices
-        self.limits = Limits(seconds=round(minutes * 60), memory_mib=memory, **most)
+        self.limits = Limits(
+            seconds=round(minutes * 60),
+            memory_mib=memory,
+            cpu_sets=cpu_sets,
+            groups=groups,
+            **most,
+        )
         self.tunables = ",".join(f"{name}={value}" for name, value in settings)
         self.workload = workload
         self.as_json = as_json
@@ -103,6 +111,12 @@ class Wanted:
 @click.option(
     "--set", "settings", multiple=True, type=SETTING, help="Set a tunable. May be repeated."
 )
+@click.option(
+    "--cpu-sets",
+    is_flag=True,
+    help="The CPUs on which tasks may run change, too: there are many more states.",
+)
+@click.option("--groups", is_flag=True, help="So do the weights and quotas of groups.")
 @click.option(
     "--workload",
     "workload",
@@ -183,5 +197,8 @@ def _told(name: str, limits: Limits, explored: Explored) -> Iterator[str]:
         f"{name}: no rule broken by any sequence of operations{length}: tasks {limits.tasks}, queues {limits.queues},"
         f" states {explored.states:,}, operations done {explored.transitions:,}, {explored.seconds:.1f} s{why}"
     )
+    besides = [*(["CPU sets"] if limits.cpu_sets else []), *(["groups"] if limits.groups else [])]
+    if besides:
+        yield f"  {' and '.join(besides)} changed, too"
     if explored.words:
         yield f"  it reads of its host: {', '.join(explored.words)}"

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""The law of groups that explore/laws/hsfq.h has is broken by a policy that does not keep it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.errors import RuleBroken
+from schedlab.machines import explored
+from schedlab.machines.explored import Limits
+
+
+def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> None:
+    """Here a group that has tasks goes before all that are in none."""
+    source = (ROOT / "policies" / "hsfq.c").read_text()
+    law = (ROOT / "explore" / "laws" / "hsfq.h").read_text()
+    right = "hsfq_survey(queue);\n    task_t *task = hsfq_first(queue);\n"
+    wrong = "if (hsfq_group_of(queue, 1)->queued)\n        task = hsfq_group_of(queue, 1)->tasks.first;\n"
+    assert right in source
+    file = tmp_path / "partial.c"
+    file.write_text(
+        source.replace(right, f"{right}    {wrong}", 1)
+        .replace("policy_hsfq", "policy_partial")
+        .replace('"hsfq"', '"partial"')
+    )
+    (tmp_path / "partial.law.h").write_text(law)
+    with pytest.raises(RuleBroken) as error:
+        explored.explore(file, "partial", limits=Limits(tasks=3, depth=8, memory_mib=256))
+    told = str(error.value)
+    assert re.search(r"of group 1, though pid \d of group 0 has had less for its weight", told)
+    assert "no shorter sequence of operations breaks a rule than 7:" in told
