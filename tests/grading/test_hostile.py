@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from schedlab.grading.grading import Grader, grader
 from schedlab.grading.lab import read
 from schedlab.grading.verdict import Verdict
 from schedlab.submissions import apart, sandbox
+from schedlab.submissions.compiling import NotCompiled, compile_policy
 from submissions import PICK, SOLUTION, instead, picking, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
@@ -171,6 +173,30 @@ def test_after_all_attacks_the_solution_has_all_points(ready: Grader) -> None:
 )
 def test_other_files_cannot_be_included(ready: Grader, tmp_path: Path, trick: str) -> None:
     assert "file not found" in graded(ready, tmp_path, f"{trick}\n").refused
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        f'#include "{SOLUTION}"',
+        f'#ifdef __riscv\n#include "{HIDDEN}"\n#endif',
+        f'#include "{HIDDEN}"\n#error',
+        f'char *of = (char[]){{\n#embed "{HIDDEN}"\n}};',
+        '#include "../submission.c/../x"',
+    ],
+)
+def test_nor_can_they_outside_of_the_sandbox(tmp_path: Path, trick: str) -> None:
+    """Neither the solution nor a word of hidden tests is there, though the compiler could read them."""
+    lab = read(small_lab(tmp_path / "a small lab"))
+    source = tmp_path / "mine.c"
+    source.write_text(f"{trick}\n")
+    with pytest.raises(NotCompiled) as error:
+        compile_policy(lab.form, source, trusted=True)
+    assert re.fullmatch(
+        r"it includes \S+, which is not there for submissions|the preprocessor refuses it",
+        str(error.value),
+    )
+    assert compile_policy(lab.form, lab.solution, trusted=True).name == "turns"
 
 
 @in_sandbox

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ KERNEL_FLAGS = (
 """As those of the Makefile."""
 _LINES = 12
 _VARIABLE = re.compile(r"^[0-9a-f]+ [BbDdCS] (\w+)", re.MULTILINE)
+_WORD = re.compile(r"(?:\\ |\S)+")
 _PLACE = re.compile(rf"\S*{SUBMISSION}\b")
 _FLAGS = (
     "-std=c17 -O2 -gline-tables-only -ffreestanding -Wall -Wextra -Werror -fno-gnu-inline-asm"
@@ -70,7 +72,10 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         out = Path(folder)
         files = {**sources_of(form), SUBMISSION: source}
-        done = Sandbox(out, files, trusted).run(_script(form))
+        sandbox = Sandbox(out, files, trusted)
+        if trusted:
+            _check_includes(sandbox, files)
+        done = sandbox.run(_script(form))
         if done.status:
             raise NotCompiled(
                 _words(done.said, form, source) or f"the compiler ended with {done.status}"
@@ -81,6 +86,29 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
                 " state of a task, a queue or the scheduler (STATE_OF)"
             )
         return Compiled(form.policy, source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
+
+
+def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
+    """Outside of the sandbox a submission could include the lab's solution as its own, or read hidden tests in what the
+    compiler says of them. Raises NotCompiled."""
+    clang = shlex.quote(compiler().clang)
+    flags = f"{_FLAGS.format(work=WORK)} -w -M -MG {WORK}/{SUBMISSION}"
+    done = sandbox.run(f"{clang} {_MODULE} {flags} && {clang} {KERNEL_FLAGS} {flags}")
+    if done.status:
+        raise NotCompiled("the preprocessor refuses it")
+    known = {file.resolve() for file in files.values()}
+    for name in _included(done.said):
+        file = (sandbox.out / name).resolve()
+        if file not in known and not any(file.is_relative_to(each) for each in sandbox.tools()):
+            raise NotCompiled(f"it includes {name}, which is not there for submissions")
+
+
+def _included(rules: str) -> Iterator[str]:
+    """The files of rules of make, as the compiler writes them."""
+    for word in _WORD.findall(rules.replace("\\\n", " ")):
+        name = word.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")
+        if not name.endswith(".o:"):
+            yield name
 
 
 def _made(file: Path) -> bytes:

@@ -88,6 +88,10 @@ class Sandbox:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.symlink_to(file.resolve())
 
+    def tools(self) -> tuple[str, ...]:
+        """Folders of the host that programs see."""
+        return (*TOOLS, *_compilers(), *self._tools)
+
     def run(self, script: str) -> Done:
         """Runs a script of sh, in which OUT and WORK are the places."""
         if self._trusted:
