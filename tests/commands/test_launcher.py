@@ -903,6 +903,15 @@ def test_a_processor_of_another_kind_is_told_once_what_works(host: Host) -> None
     assert "aarch64" not in host.start("doctor")[2]
 
 
+def test_a_score_is_confirmed_in_a_guest(host: Host) -> None:
+    host.add_needed("qemu-system-x86_64")
+    host.add("apt-cache", "exit 1")
+    status, _, messages = host.start("score", "mlfq", "--level", "confirmed")
+    assert status == 2
+    assert "qemu-system-x86_64" in messages
+    assert host.start("score", "mlfq", "--level", "quick")[0] == 0
+
+
 def test_nothing_is_installed_for_guests_that_cannot_be(host: Host) -> None:
     host.add_processor("aarch64")
     host.add_needed("qemu-system-x86_64", "zstd")

@@ -21,7 +21,7 @@ from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
 from schedlab.scoring import measuring
 from schedlab.scoring.card import Card, Measured, card, gaps
-from schedlab.scoring.sets import Drawn, Objective, WorkloadSet, read_set
+from schedlab.scoring.sets import Drawn, Level, Objective, WorkloadSet, read_set
 from schedlab.toolchain.policies import PolicyChoice
 
 SET = read_set()
@@ -60,7 +60,7 @@ def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
 
 
 OBJECTIVES = tuple(
-    Objective(name, name, "turnaround", 1, {}, weight, ("quick",))
+    Objective(name, name, "turnaround", 1, {}, weight, ("quick", "confirmed"))
     for name, weight in (("x", 1), ("y", 3))
 )
 SMALL = replace(SET, objectives=OBJECTIVES)
@@ -167,6 +167,27 @@ def _plain(
     values: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
 ) -> dict[str, list[float]]:
     return {name: own.tolist() for name, own in values.items()}
+
+
+def test_on_linux_few_runs_are_held_against_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each boots a guest: so not all policies are beside it, and the reference alone is beside none."""
+    confirmed = SET.levels["confirmed"]
+    assert len([*SET.runs(b"key", confirmed, MLFQ)]) == 16
+    asked: list[PolicyChoice] = []
+
+    def measure(
+        _set: WorkloadSet, _key: bytes, _level: Level, policies: Sequence[PolicyChoice], *_: object
+    ) -> Measured:
+        asked.extend(policies)
+        return made_up(mlfq=[[2, 2, 2], [1, 1, 1]])
+
+    monkeypatch.setattr(measuring, "measure", measure)
+    cards, _, _ = command._cards(SMALL, confirmed, [MLFQ], None)
+    assert asked == [RR, MLFQ]
+    told = [*command._listing(SMALL, confirmed, None, cards["mlfq"], None, {})]
+    assert "Beside these alone, on Linux: rr, and those that are named." in told
+    with pytest.raises(WrongUsage, match="held against rr: name another"):
+        command.score.main(["rr", "--level", "confirmed"], standalone_mode=False)
 
 
 def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path) -> None:

@@ -33,10 +33,11 @@ KEY_BYTES_MIN = 16
 @click.option(
     "--level",
     "level_name",
-    type=click.Choice(["quick", "true"]),
+    type=click.Choice(["quick", "true", "confirmed"]),
     default="quick",
     show_default=True,
-    help="quick: in the simulator. true: on our kernel, where the scheduler's own time counts, too.",
+    help="quick: in the simulator. true: on our kernel, where the scheduler's own time counts, too. confirmed: on"
+    " Linux, in a guest for each run, beside the reference and the policies that are named.",
 )
 @click.option(
     "--key",
@@ -63,6 +64,10 @@ def score(
     workload_set = read_set()
     key = _key(key_file) if key_file else None
     level = workload_set.levels[level_name]
+    if not level.against_all and policies == (workload_set.reference,):
+        raise WrongUsage(
+            f"at --level {level.name} a policy is held against {workload_set.reference}: name another"
+        )
     cards, hidden, gaps = _cards(workload_set, level, policies, key)
     if as_json:
         echo_json(
@@ -113,7 +118,7 @@ def _cards(
     from schedlab.scoring.sets import SHOWN
     from schedlab.toolchain.policies import PolicyChoice, read_catalogue
 
-    known = [PolicyChoice(name) for name in read_catalogue()]
+    known = [PolicyChoice(name) for name in read_catalogue()] if level.against_all else []
     others = [each for each in known if each not in policies]
     if workload_set.reference not in others and workload_set.reference not in policies:
         others.append(workload_set.reference)
@@ -171,6 +176,8 @@ def _listing(
         gap = gaps.get(figure.objective.name)
         table.add_row(figure.objective.title, *cells, *([_gap(gap)] if hidden else []))
     yield table
+    if not level.against_all:
+        yield f"Beside these alone, on Linux: {workload_set.reference}, and those that are named."
     for side, each in sides:
         where = f" with {side} variants" if hidden else ""
         yield f"{_standing(each)}{where}."

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from schedlab.files.whole import file_hash
 from schedlab.gate.baseline import SUFFIX, opened, write_baseline
+from schedlab.machines.linux.machine import Linux
 from schedlab.machines.run import Run
 from schedlab.paths import ROOT, cache_folder
 from schedlab.runs.collection import Collection, Kept, read
@@ -23,6 +24,8 @@ _MADE_OF = (
     *("python/schedlab/metrics", "python/schedlab/submissions", "python/schedlab/workload"),
 )
 """What the figures of a policy are made of, in the checkout."""
+_ON_LINUX = ("linux", "python/schedlab/machines/linux")
+"""And those on Linux, besides."""
 
 CarryOut = Callable[[Sequence[Run], Path], Path]
 """Carries out runs into a folder, which it returns."""
@@ -71,7 +74,10 @@ def kept_at(
     digest = hashlib.sha256()
     for part in (workload_set.sha256.encode(), key, level.name.encode(), str(policy).encode()):
         digest.update(part + b"\0")
-    for file, own in _hashes().items():
+    linux = level.machine == Linux.name
+    if linux:
+        digest.update(f"{level} {Linux().release().version}".encode())
+    for file, own in _hashes(_MADE_OF + (_ON_LINUX if linux else ())).items():
         is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
         if not is_other_policy or file.stem == policy.name:
             digest.update(f"{file} {own}\n".encode())
@@ -79,9 +85,9 @@ def kept_at(
 
 
 @cache
-def _hashes() -> dict[Path, str]:
+def _hashes(made_of: tuple[str, ...]) -> dict[Path, str]:
     """The hashes of the files that figures are made of."""
-    places = [ROOT / part for part in _MADE_OF]
+    places = [ROOT / part for part in made_of]
     files = [
         file
         for place in places

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.comparison.measures import GROUP_MEASURES, MEASURES
+from schedlab.machines.linux.machine import Linux
 from schedlab.machines.run import Run
 from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.workload import workload_files
@@ -53,6 +54,14 @@ class Level:
     machine: str
     variants: int
     cpus: tuple[int, ...]
+    tick_ns: int = TICK_NS
+    memory_mib: int = MEMORY_MIB
+    against_all: bool = True
+    """Beside all policies; else beside the reference alone, and those that are named with it."""
+
+
+CONFIRMED = Level("confirmed", Linux.name, 4, (2,), Linux.tick_ns, Linux.memory_mib, False)
+"""Of every set: the same workloads on a kernel that is not ours. Each run boots Linux, so there are few."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +111,9 @@ class WorkloadSet:
             level.cpus[0],
             level.machine,
             seed,
-            TICK_NS,
+            level.tick_ns,
             limit_of(file),
-            MEMORY_MIB,
+            level.memory_mib,
             file=file,
             changes=file.changes,
         )
@@ -139,6 +148,7 @@ def read_set(name: str = LATEST) -> WorkloadSet:
         level: Level(level, each["machine"], each["variants"], tuple(each["cpus"]))
         for level, each in told["levels"].items()
     }
+    levels[CONFIRMED.name] = CONFIRMED
     objectives = tuple(
         Objective(
             objective,
