@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from kept_runs import MANIFEST
-from schedlab.machines import LINUX_MACHINES
+from schedlab.machines import LINUX_MACHINES, SIMULATOR
 from schedlab.report.build import page_maker
 from schedlab.report.model import Table
 from schedlab.report.study_tables import NOT_RUN
 from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.experiment import Depth
+from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies
 from schedlab.studies.planning import plan
 
@@ -22,11 +23,13 @@ MOST_NOT_RUN = {"quick": 0.1, "full": 0.0}
 
 
 def planned(depth: Depth, number: int) -> Collection:
-    machines = ("spike", *LINUX_MACHINES) if depth == "full" else ("spike",)
+    linux = LINUX_MACHINES if depth == "full" else ()
+    machines = ("spike", SIMULATOR, *linux)
     wanted = (
         run
         for name in machines
         for run in plan(Path("/nowhere"), depth, (number,), machine=name).runs
+        if name != SIMULATOR or EXPERIMENTS[run.label].machine == name
     )
     return Collection(
         Kept(

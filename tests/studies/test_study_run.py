@@ -515,7 +515,7 @@ MIXED = [
     ("study-3 --workload mixed --runs 2", "Leave out --workload and --runs; or leave out study-3"),
     ("--full --policy rr", "Leave out --policy; or leave out --full"),
     ("study --quick --full", "choose one of them"),
-    ("study-6", "'study-6' is not one of"),
+    ("study-7", "'study-7' is not one of"),
     ("study surplus", "'surplus' is not one of"),
     ("study --tick 100001ns", "steps of 10 ns"),
     (f"study --seed {2**63 - 1}", "several seeds"),

@@ -66,7 +66,7 @@ def cli() -> None:
     """A laboratory for CPU schedulers.
 
     Runs scheduling policies on a small Unix-like kernel under one set of workloads, and measures
-    them by one set of definitions. `./schedlab run` reproduces five studies, in one report.
+    them by one set of definitions. `./schedlab run` reproduces six studies, in one report.
     """
 
 

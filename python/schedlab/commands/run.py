@@ -239,7 +239,7 @@ def run(
 ) -> None:
     """Reproduce the studies, or run a workload under policies.
 
-    STUDY is `study`, for all five, or `study-1` to `study-5`. Their suites run under their
+    STUDY is `study`, for all six, or `study-1` to `study-6`. Their suites run under their
     policies and all others; what comes out is one report. Without arguments: `study --quick`. A
     study that was interrupted goes on where it was, with its folder as --out.
 

@@ -137,13 +137,16 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     folder = (out or new_runs_folder(request.folder_name)).absolute()
     plans = {name: plan_on(name, request, folder) for name in at_hand(request)}
     if request.machine is None:
-        plans[SIMULATOR] = proposed(SIMULATOR, request, folder)
+        plans[SIMULATOR] = Plan(
+            folder,
+            (*only_simulated(request, folder), *proposed(SIMULATOR, request, folder).runs),
+        )
         plans[SPIKE] = Plan(folder, plans[SPIKE].runs + proposed(SPIKE, request, folder).runs)
     wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
     if not wanted.runs:
         raise WrongUsage(
-            f"{' '.join(request.names)} and --machine {request.machine}: nothing of it is run there;"
-            f" study-{LINUX_STUDY} is"
+            f"{' '.join(request.names)} and --machine {request.machine}: nothing of it is run there"
+            + (f"; study-{LINUX_STUDY} is" if request.machine in LINUX_MACHINES else "")
         )
     wanted.check()
     check_place(folder / REPORT)
@@ -227,6 +230,12 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
     if machine == LINUX and request.with_column:
         return Plan(folder, tuple(run for run in found.runs if run.label == SYSBENCH))
     return found
+
+
+def only_simulated(request: Request, folder: Path) -> tuple[Run, ...]:
+    """Returns the runs of experiments that no other machine can run."""
+    found = plan_on(SIMULATOR, request, folder)
+    return tuple(run for run in found.runs if EXPERIMENTS[run.label].machine == SIMULATOR)
 
 
 def proposed(machine: str, request: Request, folder: Path) -> Plan:

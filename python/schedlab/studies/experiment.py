@@ -53,6 +53,8 @@ class Experiment:
     """What makes it shorter."""
     machine: str | None = None
     """The only one that can run it. None: our kernel, and mostly the simulator."""
+    limit_ticks: int = 60_000
+    """After which a run is given up, on our kernel and in the simulator."""
     options_on: tuple[tuple[int, str], ...] = ()
     """Options that hold on that many CPUs, after all others: what is calibrated for each number."""
     repeats: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from schedlab.studies.experiment import Experiment, Part, Share
 from schedlab.studies.linux_experiments import linux_experiments
+from schedlab.studies.simulated import simulated
 
 OTHERS = ("rr", "wrr", "lottery", "priority", "mlfq", "stride", "hybrid", "cfs")
 """The policies as we ship them, under which all studies' suites are compared."""
@@ -341,5 +342,5 @@ EXPERIMENTS = {
     each.name: each
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for each in of_study()
-}
+} | {each.experiment.name: each.experiment for each in simulated()}
 """All experiments by name, in the order in which they are run and told."""

@@ -18,6 +18,7 @@ from schedlab.studies.experiments import (
     STARVE_BURSTS,
     TIMING_TESTS,
 )
+from schedlab.studies.simulated import simulated
 from schedlab.workload.changes import Change
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.workload_files import read
@@ -165,7 +166,7 @@ FILES: dict[str, Described] = {
     name: described
     for of_study in (_study_1, _study_2, _study_3, _study_4, _study_5)
     for name, described in of_study()
-}
+} | {each.experiment.name: Described(each.workload, each.changes) for each in simulated()}
 """Workload files by the experiment's name (schedlab.studies.experiments)."""
 
 WITHOUT: dict[str, str] = {
@@ -175,7 +176,7 @@ WITHOUT: dict[str, str] = {
     **{
         name: "It is run on Linux, most of it by programs that are not ours."
         for name, each in EXPERIMENTS.items()
-        if each.machine
+        if each.machine and name not in FILES
     },
 }
 """Experiments that no file can describe, and why."""

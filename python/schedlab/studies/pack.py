@@ -3,7 +3,8 @@
 
 study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
 in it; page.md, notes.md and tables.yaml are what its page of a report says; costs.yaml is what took
-longer on its machine (schedlab.studies.costs). All values of YAML are texts, as they were printed.
+longer on its machine (schedlab.studies.costs); experiments.yaml what the simulator runs of it
+(schedlab.studies.simulated). All values of YAML are texts, as they were printed.
 """
 
 from __future__ import annotations
@@ -155,6 +156,12 @@ def read_yaml(path: Path) -> Any:
         return yaml.load(read_text(path), yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise FileRefused(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def merged(said: dict[str, Any]) -> dict[str, Any]:
+    """With what it has from another, by YAML's merge key, which is a text like all others."""
+    own = {key: value for key, value in said.items() if key != "<<"}
+    return {**merged(said["<<"]), **own} if "<<" in said else own
 
 
 def _contradiction(read_from: dict[str, Any]) -> Contradiction:

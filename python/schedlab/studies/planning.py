@@ -17,7 +17,6 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
 from schedlab.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 
-_LIMIT_TICKS = 60_000
 _LIMIT_ON_LINUX_NS = 120_000_000_000
 """The limit on Linux, whose tick cannot be chosen."""
 _SEED_MAX = 2**63 - 1
@@ -96,7 +95,7 @@ def in_turns(runs: Sequence[Run]) -> Turns:
 
 def _tick_ns(each: Experiment, wanted_ns: int) -> int:
     """Its own; that of its machine, if it has one; else what is wanted."""
-    if each.machine:
+    if each.machine in LINUX_MACHINES:
         return machine_named(each.machine).tick_ns
     return each.tick_ns or wanted_ns
 
@@ -108,7 +107,7 @@ def _bases(
     it."""
     if machine != each.machine if each.machine else machine in LINUX_MACHINES:
         return
-    adapter = machine_named(machine)
+    on_linux = each.machine in LINUX_MACHINES
     base = Run(
         workload=each.command_at(tick_ns, depth, cpus),
         policy=PolicyChoice(""),
@@ -117,8 +116,8 @@ def _bases(
         machine=machine,
         seed=0,
         tick_ns=tick_ns,
-        limit_ns=_LIMIT_ON_LINUX_NS if each.machine else _LIMIT_TICKS * tick_ns,
-        memory_mib=adapter.memory_mib if each.machine else memory_mib,
+        limit_ns=_LIMIT_ON_LINUX_NS if on_linux else each.limit_ticks * tick_ns,
+        memory_mib=machine_named(machine).memory_mib if on_linux else memory_mib,
         label=each.name,
     )
     if machine != SIMULATOR:

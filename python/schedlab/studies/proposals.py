@@ -19,7 +19,7 @@ from schedlab.machines.run import Run
 from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
-from schedlab.studies.pack import Study, studies
+from schedlab.studies.pack import Study, merged, studies
 from schedlab.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 from schedlab.workload.workload_files import read
 
@@ -114,19 +114,13 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _proposal(study: int, said: dict[str, Any]) -> Proposal:
-    tests = tuple(Test(**_merged(each)) for each in said.get("tests", ()))
+    tests = tuple(Test(**merged(each)) for each in said.get("tests", ()))
     for each in tests:
         if each.better not in get_args(Better):
             raise ValueError(f"{said['name']}: {each.better} is neither lower nor higher")
     if bool(tests) == bool(said.get("missing")):
         raise ValueError(f"{said['name']}: expected either tests or missing")
     return Proposal(**{**said, "study": study, "tests": tests})
-
-
-def _merged(said: dict[str, Any]) -> dict[str, Any]:
-    """With what it has from another, by YAML's merge key."""
-    own = {key: value for key, value in said.items() if key != "<<"}
-    return {**_merged(said["<<"]), **own} if "<<" in said else own
 
 
 def plan_of_proposals(

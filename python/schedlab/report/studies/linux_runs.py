@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from schedlab.comparison.statistics import Difference, difference
+from schedlab.machines import LINUX_MACHINES
 from schedlab.outputs import Figures
 from schedlab.report.studies import queries
 from schedlab.report.study_tables import Measured, measure
@@ -24,7 +25,9 @@ class LinuxQueries(queries.Queries):
 
     def on_linux(self) -> bool:
         """Is there any run?"""
-        return any(self.ran(name) for name, each in EXPERIMENTS.items() if each.machine)
+        return any(
+            self.ran(name) for name, each in EXPERIMENTS.items() if each.machine in LINUX_MACHINES
+        )
 
     def linux_policies(self, experiments: Iterable[str] | str) -> list[str]:
         """The policies under which any of the experiments was run; the study's own first."""

@@ -34,6 +34,7 @@ from schedlab.report import trials
 from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Chart, Page, Section, Table, Text
 from schedlab.report.studies.contradiction_texts import Doubts
+from schedlab.report.studies.course import CourseQueries
 from schedlab.report.studies.data_charts import DescribedChart
 from schedlab.report.studies.data_tables import DescribedTable
 from schedlab.report.studies.described import refusing
@@ -72,7 +73,7 @@ def _queries_of(number: int) -> type[Queries]:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        return Queries
+        return CourseQueries
     return found
 
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Experiments that a study's folder describes: experiments.yaml says which workload file the simulator
+plays under which policies. Such a study needs no line of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import FileRefused
+from schedlab.machines import SIMULATOR
+from schedlab.studies.experiment import Experiment, Part, Share
+from schedlab.studies.pack import Study, merged, read_yaml, studies
+from schedlab.units import parse_time
+from schedlab.workload.changes import Change
+
+EXPERIMENTS = "experiments.yaml"
+SEEDS = (3, 10)
+"""Of each setup, quick and in full."""
+_LIMIT_TICKS = 3_600_000
+"""An hour: the files say themselves how long they last."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """An experiment, and what it plays."""
+
+    experiment: Experiment
+    workload: str
+    """The file in `workloads/files`, without `.json`."""
+    changes: tuple[Change, ...]
+
+
+def simulated() -> tuple[Simulated, ...]:
+    """Those of all studies. Raises FileRefused."""
+    return tuple(each for study in studies() for each in _of(study))
+
+
+@cache
+def _of(study: Study) -> tuple[Simulated, ...]:
+    path = study.folder / EXPERIMENTS
+    return tuple(_read(path, study.number)) if path.exists() else ()
+
+
+def _read(path: Path, study: int) -> Iterator[Simulated]:
+    try:
+        for each in read_yaml(path):
+            yield _simulated(study, merged(each))
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        raise FileRefused(
+            f"{path}: expected a list of experiments, each with name, title, workload, tick and"
+            f" policies: {error}"
+        ) from None
+
+
+def _simulated(study: int, said: Mapping[str, Any]) -> Simulated:
+    policies = tuple(said["policies"])
+    quick, full = (
+        (Part(policies, Share((int(said.get("cpus", "1")),), seeds)),) for seeds in SEEDS
+    )
+    experiment = Experiment(
+        f"s{study}-{said['name']}",
+        study,
+        said["title"],
+        "",
+        policies,
+        quick,
+        full,
+        scaled=False,
+        tick_ns=parse_time(said["tick"]),
+        machine=SIMULATOR,
+        limit_ticks=_LIMIT_TICKS,
+    )
+    return Simulated(experiment, said["workload"], tuple(said.get("with", {}).items()))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Studies whose experiments are workload files: their folder is all that there is of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from schedlab.commands.study import Request, only_simulated
+from schedlab.errors import FileRefused
+from schedlab.report.studies.course import Course, _waits
+from schedlab.studies.pack import Study
+from schedlab.studies.simulated import _of
+
+MS = 1_000_000
+GOOD = "- {name: a, title: b, workload: tickets/rates, tick: 10ms, policies: [rr, stride slice=2]}"
+WRONG = {
+    "5": "expected a list",
+    "- a": "expected a list",
+    "- {name: a}": "'policies'",
+    GOOD.replace("10ms", "soon"): "a number and its unit",
+    "- [": "experiments.yaml",
+}
+
+
+def in_folder(tmp_path: Path, said: str) -> Study:
+    folder = tmp_path / "9"
+    folder.mkdir()
+    (folder / "experiments.yaml").write_text(said)
+    return Study(folder)
+
+
+def test_an_experiment_is_what_the_folder_says(tmp_path: Path) -> None:
+    (found,) = _of(in_folder(tmp_path, GOOD))
+    assert (found.experiment.name, found.experiment.study) == ("s9-a", 9)
+    assert found.experiment.machine == "sim"
+    assert found.experiment.tick_ns == 10 * MS
+    assert [share.seeds for share in found.experiment.policies("quick").values()] == [3, 3]
+    assert list(found.experiment.policies("full")) == ["rr", "stride slice=2"]
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_a_wrong_file_is_refused(tmp_path: Path, said: str) -> None:
+    with pytest.raises(FileRefused, match=WRONG[said]):
+        _of(in_folder(tmp_path, said))
+
+
+def test_the_default_has_them(tmp_path: Path) -> None:
+    """Beside the kernel's runs, and nowhere twice."""
+    runs = only_simulated(Request((), "quick"), tmp_path)
+    assert {run.machine for run in runs} == {"sim"}
+    assert {run.label.partition("-")[0] for run in runs} == {"s6"}
+    assert not only_simulated(Request((1,), "quick"), tmp_path)
+
+
+def course() -> Course:
+    """Two take turns of 10 ms; the third runs beside one of them, on another CPU."""
+    turns = [(1 + turn % 2, "ab"[turn % 2], 10 * turn, 10 * turn + 10) for turn in range(10)]
+    rows = [*turns, (3, "b", 25, 45)]
+    running = pl.DataFrame(
+        [(pid, group, begin * MS, end * MS) for pid, group, begin, end in rows],
+        schema=["pid", "group", "begin_ns", "end_ns"],
+        orient="row",
+    )
+    return Course(100 * MS, running.sort("begin_ns"), pl.DataFrame())
+
+
+def test_what_a_group_had_until_a_time() -> None:
+    at = np.array([0.0, 5, 15, 30, 40, 100]) * MS
+    assert (course().of_group("a", at) / MS).tolist() == [0, 5, 10, 20, 20, 50]
+    assert (course().of_group("b", at) / MS).tolist() == [0, 0, 5, 15, 35, 70]
+    assert course().of_group("c", at).tolist() == [0] * 6
+
+
+def test_a_wait_begins_when_the_work_is_done() -> None:
+    """Of process 1: marked after 5 ms, it has run 10 more at 25 ms, and marks again at 63 ms."""
+    marks = np.array([5.0, 63]) * MS
+    assert _waits(course(), 1, marks, 10 * MS) == [38 * MS]
+
+
+def test_what_the_last_integration_is_due() -> None:
+    """The squares of two integrations' work keep their distance from when the later one begins."""
+    first, second = 150.0, 90.0  # at 240 s: together 240, and 120² apart
+    assert first**2 - second**2 == 120**2
+    work = np.linspace(150, 200, 50_001)
+    whole = np.sqrt(work**2 + first**2) + np.sqrt(work**2 + second**2) + work
+    last = float(np.interp(600, whole, work))
+    assert 100 * last / np.sqrt(last**2 + first**2) == pytest.approx(75.8, abs=0.05)
