@@ -57,6 +57,12 @@ class Client:
                 return answer["result"]
         raise EOFError
 
+    def tell_call(self, tool: str, **given: Any) -> None:
+        """Its answer is not awaited."""
+        self.asked += 1
+        params = {"name": tool, "arguments": given}
+        self.send({"id": self.asked, "method": "tools/call", "params": params})
+
     def call(self, tool: str, **given: Any) -> tuple[bool, str]:
         """Has it gone well, and what came of it?"""
         told = self.ask("tools/call", name=tool, arguments=given)
@@ -88,6 +94,8 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
     assert good
     assert "does not end within" in text
     assert "in rr_pick()" in text
+    told = json.loads(client.call("score_policy", name="mine")[1])
+    assert (told["score"], told["failed_at"]) == (None, "laws")
     assert client.call("write_policy", name="mine", source=RR)[0]
     assert client.call("check_policy", name="mine")[1] == "mine compiles, and breaks no rule"
 
@@ -108,6 +116,12 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
         good, text = client.call(tool, **given)
         assert not good
         assert words in text
+    names = [f"many-{number}" for number in range(16)]
+    for name in names:  # nobody waits for an answer before the next one
+        client.tell_call("write_policy", name=name, source=RR)
+    for name in names:
+        good, text = client.call("write_policy", name=name, source=RR)
+        assert good, text
     (tmp_path / "theirs.c").write_text("/* written by hand */\n")
     good, text = client.call("write_policy", name="theirs", source=RR)
     assert not good

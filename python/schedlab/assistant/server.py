@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from schedlab import __version__
@@ -15,6 +16,9 @@ _ABOUT = (
     "A laboratory for CPU schedulers. Read the interface and a policy, write one of your own, check it, run it, see"
     " why processes waited, and score it. The same source has the same score each time."
 )
+
+_ONE_AT_A_TIME = Lock()
+"""A client may ask for several at once: the list of what is in a folder is written anew for each file."""
 
 
 def serve(laboratory: Laboratory) -> None:
@@ -47,7 +51,8 @@ def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(tool)
     def called(*given: Any, **named: Any) -> Any:
         try:
-            return tool(*given, **named)
+            with _ONE_AT_A_TIME:
+                return tool(*given, **named)
         except SchedlabError as error:
             raise ToolError(str(error)) from None
 
