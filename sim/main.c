@@ -122,6 +122,8 @@ static void take_option(struct options *options, int letter, const char *name, c
         setup->policy = value;
         break;
     case 's':
+        if (setup->tunables)
+            wrong_usage("--set is given twice: put its values together, with commas");
         setup->tunables = value;
         break;
     case 'c':

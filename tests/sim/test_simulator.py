@@ -151,6 +151,7 @@ def test_policy_and_tunables_change_in_a_run(tmp_path: Path) -> None:
             "cost free: expected kernel, none or textbook",
         ),
         ("program a\n", ["--no-trace", "--colour"], 2, "colour"),
+        ("program a\n", ["--no-trace", *("--set", "slice=1") * 2], 2, "--set is given twice"),
         ("program a\n policy fifo\n", ["--no-trace"], 1, "policy fifo: no such policy"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, Command
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import JsonError, Node
-from schedlab.sweep import conditions, options, ranges, reading, sampling, yaml_lines
+from schedlab.sweep import command, conditions, options, ranges, reading, sampling, yaml_lines
 from schedlab.sweep.expanding import Point, expand, most
 from schedlab.sweep.make import Make
 from schedlab.sweep.plan import SweepPlan
@@ -445,6 +445,8 @@ def test_the_command_checks_all_before_it_writes(schedlab: Command, tmp_path: Pa
         (([], ["a=1"], [], [], [], None), "--with: name the file"),
         (([], [], ["rr"], ["slice"], [], None), "--set slice: expected NAME=VALUES"),
         (([], [], ["rr"], ["slice="], [], None), "--set slice=: expected NAME=VALUES"),
+        (([], [], ["rr"], ["slice=1", "slice=2"], [], None), "--set slice: it is given twice"),
+        (([], [], ["rr"], ["mlfq.boost=1"], [], None), "mlfq is none of the policies that are run"),
         (([], [], ["rr"], ["slice=1"], [], "sobol"), "expected METHOD:COUNT"),
     ],
 )
@@ -452,6 +454,20 @@ def test_options_that_do_not_fit_together(given: tuple[Any, ...], said: str) -> 
     with pytest.raises(WrongUsage) as error:
         options.nodes(*(*given, {}))
     assert said in str(error.value)
+
+
+def test_a_tunable_is_set_of_one_policy_or_of_all() -> None:
+    """As `run` takes it: what is set of one goes before what is set of all."""
+    given = ["slice=1", "stride.horizon=2,3", "rr.slice=4"]
+    names = ["rr,rr:table-scan,stride"]
+    plan = command.plan(None, options.nodes([str(MIXED)], [], names, given, [], None, {}))
+    found = [(str(point.run.policy), point.run.settings_text) for point in plan.points]
+    assert found == [
+        ("rr", "slice=4"),
+        ("rr:table-scan", "slice=4"),
+        ("stride", "slice=1,horizon=2"),
+        ("stride", "slice=1,horizon=3"),
+    ]
 
 
 def test_a_dry_run_counts_and_shows(schedlab: Command, tmp_path: Path) -> None:

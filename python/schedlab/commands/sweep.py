@@ -78,7 +78,7 @@ class Request:
     "--set",
     "settings",
     multiple=True,
-    metavar="NAME=VALUES",
+    metavar="[POLICY.]NAME=VALUES",
     help="Values of a tunable: 1,2,4 or 1..8 or 1..32+4 or 60..3840*2. May be repeated.",
 )
 @click.option(

@@ -3,11 +3,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from schedlab.errors import WrongUsage
 from schedlab.files.json_lines import Node, Object, Value
 from schedlab.sweep.yaml_lines import scalar_of
+from schedlab.toolchain.policies import (
+    PolicyChoice,
+    check_owners,
+    is_choice,
+    parse_choices,
+    settings_for,
+)
 
 SIMPLE = {
     "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",
@@ -69,26 +77,48 @@ def _policies(
 ) -> Node:
     option = "--policy"
     names = [name.strip() for text in policies for name in text.split(",")]
+    told = [_told("--set", text) for text in settings]
+    twice = next(
+        (name for name, count in Counter(name for name, _ in told).items() if count > 1), None
+    )
+    if twice:
+        raise WrongUsage(f"--set {twice}: it is given twice: expected once")
+    check_owners((choice for name in names for choice in _choices(name)), told)
     more: list[tuple[str, Node]] = []
-    if settings:
-        more.append(("set", _pairs("--set", settings)))
     if conditions:
         where = tuple(_node("--where", text) for text in conditions)
         more.append(("where", _node("--where", where)))
     if sample:
         more.append(("sample", _sample(sample)))
-    entries = [Object((("policy", _node(option, name)), *more)) for name in names]
+    entries = [
+        Object((("policy", _node(option, name)), *_set(name, told), *more)) for name in names
+    ]
     return _node(option, tuple(_node(option, each) for each in entries))
 
 
+def _set(name: str, told: Sequence[tuple[str, str]]) -> tuple[tuple[str, Node], ...]:
+    """What is set of a policy: for all, or `POLICY.NAME=VALUES` for that one. What is no policy is refused later."""
+    own = [pair for choice in _choices(name) for pair in settings_for(choice, told)]
+    return (("set", _values("--set", own)),) if own else ()
+
+
+def _choices(name: str) -> tuple[PolicyChoice, ...]:
+    return parse_choices(name) if is_choice(name) else ()
+
+
 def _pairs(option: str, texts: Sequence[str]) -> Node:
-    members = []
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip() or not value.strip():
-            raise WrongUsage(f"{option} {text}: expected NAME=VALUES, such as boost=0,480")
-        place = f"{option} {name.strip()}"
-        members.append((name.strip(), Node(scalar_of(value.strip()), 0, place)))
+    return _values(option, [_told(option, text) for text in texts])
+
+
+def _told(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise WrongUsage(f"{option} {text}: expected NAME=VALUES, such as boost=0,480")
+    return name.strip(), value.strip()
+
+
+def _values(option: str, told: Sequence[tuple[str, str]]) -> Node:
+    members = ((name, Node(scalar_of(value), 0, f"{option} {name}")) for name, value in told)
     return _node(option, Object(tuple(members)))
 
 

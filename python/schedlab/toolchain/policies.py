@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from schedlab.errors import BuildFailed, WrongUsage
 from schedlab.toolchain.kept import kept_listing
 
 _NAME = r"[a-z][a-z0-9_-]*"
+Given = TypeVar("Given")
+"""What a setting gives a tunable: a number, or the text of several."""
 _CHOICE = re.compile(rf"({_NAME})(?::({_NAME}))?")
 STANDARD = "rr"
 """The policy that is meant where no other is named: number 0, with which a machine starts."""
@@ -164,10 +166,10 @@ def parse_own_setting(text: str) -> tuple[str, int]:
 
 
 def settings_for(
-    choice: PolicyChoice, settings: Iterable[tuple[str, int]]
-) -> tuple[tuple[str, int], ...]:
+    choice: PolicyChoice, settings: Iterable[tuple[str, Given]]
+) -> tuple[tuple[str, Given], ...]:
     """Returns what a policy is given of such settings: those of its own go before those of all."""
-    own: dict[str, int] = {}
+    own: dict[str, Given] = {}
     ranks: dict[str, int] = {}
     for name, value in settings:
         whose, _, tunable = name.rpartition(".")
@@ -181,7 +183,7 @@ def settings_for(
     return tuple(own.items())
 
 
-def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, int]]) -> None:
+def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, Given]]) -> None:
     """Raises WrongUsage if a setting is of a policy that is not among these."""
     known = {name for choice in choices for name in (choice.name, str(choice))}
     for name, value in settings:
