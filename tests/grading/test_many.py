@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,31 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(WrongUsage, match=r"b\.json: there is such a file already"):
         graded()
     assert not started
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (b"two\nlines.c", many.UNPRINTABLE),
+        (b"bytes \xff.c", many.UNPRINTABLE),
+        (b"n" * 253 + b".c", "File name too long"),
+    ],
+)
+def test_a_name_that_cannot_be_kept_has_no_verdict_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: bytes, why: str
+) -> None:
+    lab = read(small_lab(tmp_path / "small"))
+    folder = tmp_path / "submissions"
+    folder.mkdir()
+    for each in (name, b"z.c"):
+        (folder / os.fsdecode(each)).touch()
+    verdict = '{"points": 9, "most": 9, "refused": "", "tests": []}'
+    monkeypatch.setattr(many, "module_command", lambda *_: ["echo", verdict])
+    bad, good = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
+    assert (bad.verdict, good.points) == (None, 9)
+    assert why in bad.note
+    assert bad.name.isprintable()
+    many.page(lab, [bad, good], tmp_path / "out").encode()
 
 
 def test_no_submission_brings_a_verdict_along(tmp_path: Path) -> None:

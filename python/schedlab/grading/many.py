@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -19,7 +20,7 @@ from urllib.parse import quote
 import jinja2
 
 from schedlab import __version__
-from schedlab.display.names import all_visible, json_text
+from schedlab.display.names import all_visible, json_text, visible_line
 from schedlab.errors import WrongUsage
 from schedlab.files import placing
 from schedlab.files.whole import file_hash, written
@@ -31,6 +32,7 @@ from schedlab.toolchain import versions
 
 PAGE = "class.html"
 _TEMPLATE = Path(__file__).with_name("class.html")
+UNPRINTABLE = "its name has characters that cannot be printed"
 _MOST_SECONDS = 1800
 """Of the host: a process that is graded for longer hangs."""
 
@@ -119,12 +121,9 @@ def grade_all(
     made_of = _made_of(lab, trusted)
     one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
 
-    def one(source: Path) -> Graded:
-        name = str(source.relative_to(folder))
-        if source.is_symlink():
-            refused = Graded(name, None, LINK)
-            told(refused)
-            return refused
+    def verdict_of(source: Path, name: str) -> Graded:
+        if why := _refused(source, name):
+            return Graded(visible_line(name), None, why)
         kept = _kept_at(out, folder, source)
         place = kept.with_suffix("")
         key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
@@ -135,11 +134,28 @@ def grade_all(
             graded = _graded(lab, source, name, place, trusted)
             with one_at_a_time:
                 _keep(kept, key, graded)
+        return graded
+
+    def one(source: Path) -> Graded:
+        name = str(source.relative_to(folder))
+        try:
+            graded = verdict_of(source, name)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            graded = Graded(name, None, f"it cannot be graded: {error.strerror}")
         told(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
         return list(pool.map(one, sources))
+
+
+def _refused(source: Path, name: str) -> str:
+    """Why it is not even opened; "": it is."""
+    if source.is_symlink():
+        return LINK
+    return UNPRINTABLE if visible_line(name) != name else ""
 
 
 def _kept_at(out: Path, folder: Path, source: Path) -> Path:
