@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from schedlab.agreement.plan import chosen
 from schedlab.commands.study import Request, only_simulated
-from schedlab.errors import FileRefused
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report.studies.course import Course, _waits
 from schedlab.studies.pack import Study
 from schedlab.studies.simulated import _of
@@ -54,6 +55,11 @@ def test_the_default_has_them(tmp_path: Path) -> None:
     assert {run.machine for run in runs} == {"sim"}
     assert {run.label.partition("-")[0] for run in runs} == {"s6"}
     assert not only_simulated(Request((1,), "quick"), tmp_path)
+
+
+def test_no_other_machine_is_held_against_them() -> None:
+    with pytest.raises(WrongUsage, match=r"s6-\*: no experiment"):
+        list(chosen(["s6-*"], full=False))
 
 
 def course() -> Course:

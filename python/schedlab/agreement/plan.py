@@ -93,13 +93,14 @@ def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
     if not patterns:
         yield from pairs(full)
         return
-    unknown = [pattern for pattern in patterns if not filter_names(FILES, pattern)]
+    known = [name for name in FILES if not EXPERIMENTS[name].machine]  # both machines run them
+    unknown = [pattern for pattern in patterns if not filter_names(known, pattern)]
     if unknown:
         raise WrongUsage(
             f"--experiment {unknown[0]}: no experiment of that name has a workload file; a pattern"
             " such as s4-* names several"
         )
-    for experiment in FILES:
+    for experiment in known:
         if any(fnmatchcase(experiment, pattern) for pattern in patterns):
             yield named(experiment)
 
