@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"
 _LINES = re.compile(r"<!-- lines\n(.*?)\n-->", re.DOTALL)
 _IDEA = re.compile(r"^# .*?\n\n(.*?)[.:]\s", re.DOTALL)
+_WIDTH = 120
 _NOWHERE = {
     "good": "In no contest of the sweep is it surely better than the typical policy.",
     "fails": "In no contest of the sweep is it surely worse than the typical policy.",
@@ -148,10 +150,14 @@ def _told(shown: Shown) -> str:
     return "\n\n".join(
         (
             f"\n![{words}]({shown.file.name})",
-            f"Under {workload} on {_cpus(contest.cpus)}: {figures}.",
+            _wrapped(f"Under {workload} on {_cpus(contest.cpus)}: {figures}."),
             f"    {_command(shown.policy, contest)}\n",
         )
     )
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _figures(policy: str, contest: Contest) -> str:
