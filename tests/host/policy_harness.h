@@ -33,7 +33,9 @@
 #include "check.h"
 
 #define MODEL_CPUS_MAX 16
-#define MODEL_TICK_NS  10000000ull
+#ifndef MODEL_TICK_NS
+#define MODEL_TICK_NS 10000000ull
+#endif
 
 enum model_place { MODEL_NEW, MODEL_QUEUED, MODEL_RUNNING, MODEL_BLOCKED, MODEL_ENDED };
 

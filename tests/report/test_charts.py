@@ -371,9 +371,14 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     everything = (*known_policies(), "fair", "own")
     assert len({theme.policy_look(name) for name in everything}) == len(everything)
     assert len({theme.policy_look(name).colour for name in everything}) == 13
-    shared = [theme.policy_look(name) for name in ("hybrid", "srpt", "srpt:sjf", "srpt:average")]
-    assert len({each.colour for each in shared}) == 1
-    assert len({each.dash for each in shared}) == len({each.shape for each in shared}) == 4
+    for family in (
+        ("hybrid", "srpt", "srpt:sjf", "srpt:average"),
+        ("stride", "shinjuku", "shinjuku:targets"),
+    ):
+        shared = [theme.policy_look(name) for name in family]
+        assert len({each.colour for each in shared}) == 1
+        dashes, shapes = {each.dash for each in shared}, {each.shape for each in shared}
+        assert len(dashes) == len(shapes) == len(family)
 
 
 def test_policies_of_a_user_take_no_colour_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

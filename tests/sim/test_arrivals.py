@@ -63,6 +63,20 @@ def test_each_job_is_as_lindleys_recursion_has_it(tmp_path: Path, seed: int) -> 
     assert found["exit_ns"].to_list() == per_job.first_come(when, own)
 
 
+def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:
+    """The CPU that hears of it may have been idle for long; its time goes on all the same. No job
+    waits for longer than a quantum of each that came before it."""
+    short = open_job(20_000, run=0.5, arrivals={"distribution": "exponential", "mean": 0.6})
+    long_ones = open_job(100, run=500, arrivals={"distribution": "exponential", "mean": 200})
+    text = text_of(read(tmp_path, {"tasks": {"short": short, "long": long_ones}}), 1, TICK_NS)
+    found = jobs(
+        measured(tmp_path, text, "--policy", "shinjuku", "--set", "quantum_us=5", "--cpus", "8")
+    )
+    assert found["exit_ns"].null_count() == 0
+    response = found.select(pl.col("first_run_ns") - pl.col("fork_ns")).to_series()
+    assert (response < 10 * 5_000).all()
+
+
 def test_hogs_make_no_arrival_late(tmp_path: Path) -> None:
     hogs = {"instance": 4, "loop": 1, "run": "1s"}
     content = {"tasks": {"hog": hogs, "job": open_job(50, run=100)}}
