@@ -363,10 +363,11 @@ def test_colours_differ_for_everybody(sight: str) -> None:
 
 
 def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
-    names = ["lottery", "lottery:thesis", "lottery:equal-lfsr", "lottery:linux"]
-    found = theme.looks(names)
-    assert len({each.colour for each in found}) == 1
-    assert len({each.dash for each in found}) == len({each.shape for each in found}) == 4
+    for name, policy in known_policies().items():
+        found = theme.looks([name, *(f"{name}:{preset}" for preset in policy.presets)])
+        assert len({each.colour for each in found}) == 1
+        dashes, shapes = {each.dash for each in found}, {each.shape for each in found}
+        assert len(dashes) == len(shapes) == len(found), name
     assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
     everything = (*known_policies(), "fair", "own")
     assert len({theme.policy_look(name) for name in everything}) == len(everything)

@@ -50,8 +50,12 @@ OWN_COLOURS = tuple(colour for kind, _, colour in _COLOURS if kind == "own-polic
 """Of those that a user has added, in their order. They take no colour from the others, whatever their names are."""
 BLUE, SALMON, TEAL, PURPLE, OLIVE, RUST, ORCHID = PALETTE
 
-DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4))
-SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
+DASHES: tuple[tuple[int, ...], ...] = (
+    (1, 0), (8, 3), (8, 3, 2, 3), (4, 2), (12, 4), (8, 3, 2, 3, 2, 3), (16, 3, 4, 3), (3, 5),
+)  # fmt: skip
+SHAPES = (
+    "circle", "square", "triangle-up", "diamond", "triangle-down", "arrow", "wedge", "cross",
+)  # fmt: skip
 SECOND_DASHES: tuple[tuple[int, ...], ...] = ((1, 2), (6, 2, 1, 2), (5, 1), (2, 6), (10, 2, 2, 2))
 SECOND_SHAPES = ("cross", "triangle-right", "triangle-left", "wedge", "arrow")
 """Of a policy that shares its colour with one before it."""
@@ -80,11 +84,11 @@ def policy_look(policy: str) -> Look:
     policy_known = known_policies().get(name)
     known = tuple(policy_known.presets) if policy_known else ()
     place = known.index(preset) + 1 if preset in known else len(known) + 1 if preset else 0
-    place = min(place + (1 if settings else 0), len(DASHES) - 1)
+    place += 1 if settings else 0
     colour = _policy_colour(name)
-    if name in POLICY_COLOURS and name != _FIRST_OF[colour]:
-        return Look(colour, SECOND_DASHES[place], SECOND_SHAPES[place])
-    return Look(colour, DASHES[place], SHAPES[place])
+    second = name in POLICY_COLOURS and name != _FIRST_OF[colour]
+    dashes, shapes = (SECOND_DASHES, SECOND_SHAPES) if second else (DASHES, SHAPES)
+    return Look(colour, dashes[min(place, len(dashes) - 1)], shapes[min(place, len(shapes) - 1)])
 
 
 def _policy_colour(name: str) -> str:
