@@ -117,7 +117,7 @@ def test_a_policy_is_written_checked_run_and_explained(client: Client, tmp_path:
         assert not good
         assert words in text
     names = [f"many-{number}" for number in range(16)]
-    for name in names:  # nobody waits for an answer before the next one
+    for name in names:  # no call waits for the answer to the one before
         client.tell_call("write_policy", name=name, source=RR)
     for name in names:
         good, text = client.call("write_policy", name=name, source=RR)

@@ -44,7 +44,7 @@ def serve(laboratory: Laboratory) -> None:
 
 
 def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, whose refusals the client reads: of what else is raised it is told nothing."""
+    """The same tool. The client reads why it was refused, and nothing of errors of another kind."""
 
     from mcp.server.mcpserver.exceptions import ToolError
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from schedlab.documents import first_run, screens, stairs, table_list
 from schedlab.documents.gallery import pages as gallery
 from schedlab.documents.gallery import trials
-from schedlab.documents.marked import with_marked
+from schedlab.documents.marked import with_marked, write
 from schedlab.documents.running import told_by
-from schedlab.files.whole import written
 from schedlab.paths import ROOT
 from schedlab.studies import document
 
@@ -37,17 +36,17 @@ def parts() -> dict[str, Part]:
         "studies": Part(
             "what is compared with the studies, from their folders",
             (document.DOCUMENT,),
-            lambda: _write(document.DOCUMENT, document.text()),
+            lambda: write(document.DOCUMENT, document.text()),
         ),
         "stairs": Part(
             "the moving picture of the README",
             (stairs_file,),
-            lambda: _write(stairs_file, stairs.picture()),
+            lambda: write(stairs_file, stairs.picture()),
         ),
         "run": Part(
             "what the README's first run prints",
             (readme,),
-            lambda: _write(
+            lambda: write(
                 readme, with_marked(readme.read_text("utf-8"), first_run.PART, first_run.block())
             ),
         ),
@@ -59,7 +58,7 @@ def parts() -> dict[str, Part]:
         "tables": Part(
             "the tables of traces, and their columns",
             (tables,),
-            lambda: _write(
+            lambda: write(
                 tables, with_marked(tables.read_text("utf-8"), table_list.PART, table_list.block())
             ),
         ),
@@ -101,11 +100,6 @@ def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 def _content(file: Path) -> bytes:
     return file.read_bytes() if file.exists() else b""
-
-
-def _write(file: Path, text: str) -> None:
-    with written(file) as new:
-        new.write_text(text, encoding="utf-8")
 
 
 def _written_by_test(test: str) -> None:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from schedlab.errors import SchedlabError
+from schedlab.files.whole import written
 
 END = "<!-- end -->"
 
@@ -23,6 +25,12 @@ def with_marked(document: str, name: str, text: str) -> str:
     """Returns the document with another text there. Raises SchedlabError as marked() does."""
     begin, end = _place(document, name)
     return document[:begin] + text + document[end:]
+
+
+def write(file: Path, text: str) -> None:
+    """Writes a document, or a picture of one, in whole or not at all."""
+    with written(file) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 def _place(document: str, name: str) -> tuple[int, int]:

@@ -53,8 +53,8 @@ def _with_the_first_decision(found: Judged, test: LabTest, seen: Seen, right: Se
 
 
 def judge_instructions(expected: Expectation, executed: int, right: int) -> Judged:
-    """`executed`, `right`: what all hooks have executed, of WebAssembly, in the run and in the solution's. A compiler
-    of another version may count otherwise, but of both."""
+    """`executed`, `right`: how many instructions of WebAssembly all hooks execute, in the run and in the solution's.
+    Another version of the compiler makes other counts, but of both."""
     assert expected.at_most
     if executed <= expected.at_most * right:
         return Judged(expected.points)

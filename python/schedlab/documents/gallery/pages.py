@@ -16,14 +16,13 @@ from schedlab.documents.gallery import trials
 from schedlab.documents.gallery.code import with_marks
 from schedlab.documents.gallery.extremes import Contest, extremes
 from schedlab.documents.gallery.pictures import picture
-from schedlab.documents.marked import with_marked
+from schedlab.documents.marked import with_marked, write
 from schedlab.errors import SchedlabError
-from schedlab.files.whole import written
 from schedlab.metrics.tables import three_digits
 from schedlab.paths import ROOT
 from schedlab.report.specifications import for_paper
 from schedlab.sweep.objectives import parse
-from schedlab.toolchain.policies import read_catalogue
+from schedlab.toolchain.policies import known_policies
 
 FOLDER = ROOT / "docs" / "gallery"
 INDEX = FOLDER / "README.md"
@@ -77,17 +76,17 @@ def make() -> None:
         _draw(shown, trials.traces(kept / "traces", wanted))
     for name in trials.policies():
         both = {each.side: each for each in shown if each.policy == name}
-        _write(
+        write(
             page_of(name), page(page_of(name).read_text("utf-8"), name, both["good"], both["fails"])
         )
-    _write(INDEX, with_marked(INDEX.read_text("utf-8"), "policies", _table(shown)))
+    write(INDEX, with_marked(INDEX.read_text("utf-8"), "policies", _table(shown)))
 
 
 def make_code() -> None:
     """Writes the code's part of all pages, which needs no run. Raises SchedlabError as `code` does."""
     for name in trials.policies():
         text = page_of(name).read_text("utf-8")
-        _write(page_of(name), with_marked(text, "code", code(text, name)))
+        write(page_of(name), with_marked(text, "code", code(text, name)))
 
 
 def page(text: str, policy: str, good: Shown, fails: Shown) -> str:
@@ -127,13 +126,13 @@ def _draw(shown: Sequence[Shown], traces: dict[tuple[str, int, str], Path]) -> N
             trace.read(traces[contest.workload, contest.cpus, policy])
             for policy in (each.policy, contest.typical)
         )
-        _write(
+        write(
             each.file, svg(for_paper(picture(each.side, contest, each.policy, own, rival))) + "\n"
         )
 
 
 def _source(policy: str) -> str:
-    known = read_catalogue()[policy]
+    known = known_policies()[policy]
     return f"{known.source}. [policies/{policy}.c](../../policies/{policy}.c) has all of it."
 
 
@@ -189,7 +188,7 @@ def _rows(shown: Sequence[Shown]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for good, fails in zip(shown[::2], shown[1::2], strict=True):
         told = (_in_short(side) for side in (good, fails))
-        idea = read_catalogue()[good.policy].meaning
+        idea = known_policies()[good.policy].meaning
         yield f"| [`{good.policy}`]({good.policy}.md) | {idea} | {' | '.join(told)} |"
 
 
@@ -205,8 +204,3 @@ def _in_short(shown: Shown) -> str:
 
 def _cpus(count: int) -> str:
     return "1 CPU" if count == 1 else f"{count} CPUs"
-
-
-def _write(file: Path, text: str) -> None:
-    with written(file) as new:
-        new.write_text(text, encoding="utf-8")

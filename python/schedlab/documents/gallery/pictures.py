@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -35,25 +36,24 @@ _PALE = 0.28
 
 
 def picture(name: str, contest: Contest, policy: str, own: Trace, rival: Trace) -> Chart:
-    """Draws the contest for a policy. `own`, `rival`: traces of the policy, and of the typical one, or of another
-    where the policy is the typical one itself.
+    """Draws the contest for a policy. `own`, `rival`: traces of the policy, and of the typical one.
 
     The time lines show the same time of both: that around the longest wait of the two which the measure is of; for
     shares, what comes after half of the time.
     """
-    activities = {"own": _activity(own), "rival": _activity(rival)}
+    activities = [_activity(own), _activity(rival)]
     wanted = (
-        _second_half(activities.values())
+        _second_half(activities)
         if contest.measure in _IN_THE_LONG_RUN
-        else _around_longest_wait(activities.values(), _CAUSES.get(contest.measure))
+        else _around_longest_wait(activities, _CAUSES.get(contest.measure))
     )
-    span = _readable(activities.values(), wanted, own.header.cpus)
-    lanes = _lanes(activities.values(), span)
-    groups = sorted({group for each in activities.values() for group in each["group"]})
+    span = _readable(activities, wanted, own.header.cpus)
+    lanes = _lanes(activities, span)
+    groups = sorted({group for each in activities for group in each["group"]})
     titles = (policy, contest.typical)
     lines = [
         _time_line(title, activity, span, lanes, groups, own.header.tick_ns)
-        for title, activity in zip(titles, activities.values(), strict=True)
+        for title, activity in zip(titles, activities, strict=True)
     ]
     return Chart(
         name,
@@ -119,13 +119,13 @@ def _activity(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _second_half(activities: Any) -> Span:
+def _second_half(activities: Sequence[pl.DataFrame]) -> Span:
     """Returns the second half of the time in which there are processes under both policies."""
-    end = min(int(each["end_ns"].max()) for each in activities)
+    end = min(int(each.select(pl.col("end_ns").max()).item()) for each in activities)
     return Span(end // 2, end)
 
 
-def _around_longest_wait(activities: Any, cause: str | None) -> Span:
+def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) -> Span:
     """Returns the longest wait of all that began by that cause, with a quarter of it before and after."""
     both = pl.concat(activities)
     length = pl.col("end_ns") - pl.col("begin_ns")
@@ -136,14 +136,14 @@ def _around_longest_wait(activities: Any, cause: str | None) -> Span:
     return Span(max(wait["begin_ns"] - quarter, 0), wait["end_ns"] + quarter)
 
 
-def _readable(activities: Any, wanted: Span, cpus: int) -> Span:
+def _readable(activities: Sequence[pl.DataFrame], wanted: Span, cpus: int) -> Span:
     """Returns the beginning of that time, if in all of it there are too many runs to be told apart."""
     runs = wanted.clip(pl.concat(activities).filter(pl.col("state") == "running")).sort("begin_ns")
     most = 2 * _RUNS_MOST * cpus
     return wanted if len(runs) <= most else Span(wanted.begin_ns, int(runs["begin_ns"][most]))
 
 
-def _lanes(activities: Any, span: Span) -> list[str]:
+def _lanes(activities: Sequence[pl.DataFrame], span: Span) -> list[str]:
     """Returns those processes that waited longest at once, in the order of their groups and PIDs, each group in
     turn."""
     shown = span.clip(pl.concat(activities))

@@ -15,7 +15,7 @@ from schedlab.sweep.expanding import Point
 from schedlab.sweep.objectives import Objective, parse
 from schedlab.sweep.options import nodes
 from schedlab.sweep.plan import SweepPlan
-from schedlab.toolchain.policies import read_catalogue
+from schedlab.toolchain.policies import known_policies
 
 SWEEP = ROOT / "sweeps" / "gallery.yaml"
 MEASURES = ("turnaround", "response", "slowdown", "wakeup-99th", "share-error", "misses")
@@ -26,7 +26,7 @@ _ALIKE = {TIME: 1e6, POINTS: 1.0, SHARE: 0.01}
 
 def policies() -> list[str]:
     """Returns the policies that are shipped, in the order of their numbers."""
-    return list(read_catalogue())
+    return list(known_policies())
 
 
 def run(folder: Path) -> list[Contest]:
