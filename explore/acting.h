@@ -12,6 +12,10 @@
 /* Between two operations all are false. */
 static bool called[QUEUES_MOST]; /* to pick again */
 static bool expired[QUEUES_MOST];
+static bool moves[QUEUES_MOST]; /* the task whose turn is over is to be placed anew */
+
+static void make_runnable(struct member *member, enum enqueue_reason reason,
+                          const struct member *parent);
 
 MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint32_t cpu)
 {
@@ -79,16 +83,28 @@ static void pick_for_itself(uint32_t cpu)
         ;
 }
 
-/* Those of the first CPUs that were called pick again, in their order. */
+static void pick_again(uint32_t cpu)
+{
+    struct member *left = running_on(cpu);
+    bool moved = left && expired[cpu] && moves[cpu];
+    if (left)
+        add(leave(cpu, STOP_RUNNABLE), expired[cpu] ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED, NULL);
+    if (moved)
+        take_out(left);
+    pick_for_itself(cpu);
+    if (moved)
+        make_runnable(left, ENQUEUE_MOVED, NULL);
+}
+
+/* Those of the first CPUs that were called pick again, in their order. By a task that it moves, one
+ * may call one before it. */
 static void settle(uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
         if (!called[cpu])
             continue;
-        if (running_on(cpu))
-            add(leave(cpu, STOP_RUNNABLE), expired[cpu] ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED,
-                NULL);
-        pick_for_itself(cpu);
+        pick_again(cpu);
+        cpu = UINT32_MAX; /* the first is next */
     }
 }
 

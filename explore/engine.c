@@ -459,14 +459,27 @@ static void make_runnable(struct member *member, enum enqueue_reason reason,
 
 /* ---- time ---- */
 
+static void end_turn(uint32_t cpu, bool moved)
+{
+    if (setup.acting) {
+        called[cpu] = expired[cpu] = true;
+        moves[cpu] = moved;
+        return;
+    }
+    struct member *left = leave(cpu, STOP_RUNNABLE);
+    add(left, ENQUEUE_EXPIRED, NULL);
+    if (!moved)
+        return;
+    take_out(left);
+    make_runnable(left, ENQUEUE_MOVED, NULL);
+}
+
 static void obey(uint32_t cpu, enum tick_verdict verdict)
 {
-    if (verdict == TICK_PREEMPT && setup.acting)
-        called[cpu] = expired[cpu] = true;
-    else if (verdict == TICK_PREEMPT)
-        add(leave(cpu, STOP_RUNNABLE), ENQUEUE_EXPIRED, NULL);
-    else if (verdict == TICK_KILL)
+    if (verdict == TICK_KILL)
         end(leave(cpu, STOP_ENDED));
+    else if (verdict != TICK_CONTINUE)
+        end_turn(cpu, verdict == TICK_MOVE);
 }
 
 /* What the policy wants to be called for, now. */
@@ -529,6 +542,7 @@ static void tick_on(uint32_t cpu)
     tell(" tick(task %d) says %s;", member->task.pid,
          verdict == TICK_CONTINUE  ? "CONTINUE"
          : verdict == TICK_PREEMPT ? "PREEMPT"
+         : verdict == TICK_MOVE    ? "MOVE"
                                    : "KILL");
     if (queue->turn_end)
         machine.turn_end[cpu] = queue->turn_end;

@@ -161,7 +161,8 @@ struct run_queue {
     uint64_t remark;  /* pick() may say why here (a ticket, a level); it goes into the trace */
     /* What the policy asks for, by times as in `now`; 0: nothing. */
     uint64_t turn_end; /* pick(), tick() and turn_over() say: when turn_over() is to be called */
-    uint64_t alarm;    /* every locked hook may say: when alarm() is to be called */
+    uint64_t alarm;    /* every locked hook may say: when alarm() is to be called; a time that has
+                          passed is now */
     uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
     struct said said;  /* SAY() in any locked hook */
     bool refused; /* enqueue() is called for a task that pick() gave to a CPU on which it may not
@@ -253,6 +254,7 @@ enum tick_verdict {
     TICK_CONTINUE,
     TICK_PREEMPT, /* the task's turn is over */
     TICK_KILL,    /* end the task */
+    TICK_MOVE,    /* its turn is over, and place() says where it goes on */
 };
 
 /* The attribute that decides how large a task's share of the CPU is (abi/trace_format.h has the
@@ -411,9 +413,10 @@ struct policy {
      * several tasks that run from a shared queue, the one that the others would preempt gives
      * way. */
     bool (*preempts)(run_queue_t *queue, const task_t *task, const task_t *running);
-    /* No lock. The CPU for a task that is forked or woken, or may not run any more where it was
-     * (ENQUEUE_MOVED): one on which it may run. The task's state may not be there yet. Null:
-     * place_fewest(). This hook and the next three are not called with a shared queue. */
+    /* No lock. The CPU for a task that is forked or woken, or that leaves its CPU because it may
+     * not run there any more or by TICK_MOVE (ENQUEUE_MOVED): one on which it may run. The task's
+     * state may not be there yet. Null: place_fewest(). This hook and the next three are not called
+     * with a shared queue. */
     uint32_t (*place)(const scheduler_t *scheduler, const task_t *task, enum enqueue_reason reason);
     /* No lock. At a tick of a CPU that runs a task, before balance(): to which CPU should `cpu`
      * give one of its queued tasks? NO_CPU: none. Null: push_to_idle(). */

@@ -87,6 +87,7 @@ struct cpu {
     bool reschedule; /* it should pick again, for the reason `why` */
     bool late;       /* its timer interrupt came while it was in the kernel */
     bool late_tick;  /* and that was its tick */
+    bool moves;      /* its process is to be placed anew, when it leaves */
     bool calls;      /* its process has called the kernel, which does at `resumes` what it wants */
     enum preempt_reason why;
 };

@@ -22,19 +22,20 @@ struct timer;
 struct cpu {
     uint32_t id; /* 0 to machine.cpus - 1 */
     uint64_t hart;
-    struct process *current;  /* null: idle. Written with the CPU's run queue locked */
-    struct process *previous; /* the process that is being switched from */
+    struct process *current;     /* null: idle. Written with the CPU's run queue locked */
+    struct process *previous;    /* the process that is being switched from */
+    const struct process *moves; /* is to be placed anew, when it leaves; null: none */
     bool occupied; /* a process was picked and has not left: guarded by the run queue's lock */
     struct queue *locked_queue;     /* held over the switch */
     struct switch_frame idle_frame; /* the idle loop, while a process runs */
     bool reschedule;                /* set by any CPU: pick again before going on */
     enum preempt_reason reschedule_reason;
-    bool after_switch; /* `expelled` or `still` may be set */
-    bool expelled; /* `previous` is to be queued elsewhere, since it may not run here any more */
-    bool still;    /* idle, and its ticks have stopped */
-    bool look;     /* set by any CPU: a process waits somewhere, which this one may take */
-    bool serving;  /* in an interrupt: a process that is woken meanwhile has no waker */
-    struct spinlock *held;            /* the lock taken last of those that this CPU holds */
+    bool after_switch;     /* `expelled` or `still` may be set */
+    bool expelled;         /* `previous` is to be placed anew */
+    bool still;            /* idle, and its ticks have stopped */
+    bool look;             /* set by any CPU: a process waits somewhere, which this one may take */
+    bool serving;          /* in an interrupt: a process that is woken meanwhile has no waker */
+    struct spinlock *held; /* the lock taken last of those that this CPU holds */
     const struct spinlock *waits_for; /* another CPU has it; null: it waits for none */
 
     struct spinlock timer_lock; /* guards the heap and timer_order; is held when expiring is set */

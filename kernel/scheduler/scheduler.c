@@ -46,13 +46,14 @@ void scheduler_request(struct cpu *cpu, enum preempt_reason reason)
         cpu_interrupt(cpu);
 }
 
-/* The process, which may run on some CPUs alone, has just been queued by the CPU that it leaves. */
-static __attribute__((noinline)) void expel_if_forbidden(struct queue *queue,
-                                                         struct process *process)
+/* The process has just been queued by the CPU that it leaves: it goes elsewhere if it may not run
+ * there any more, or if the policy said so. */
+static __attribute__((noinline)) void expel_if_due(struct queue *queue, struct process *process)
 {
     struct cpu *cpu = this_cpu();
-    if (task_may_run_on(&process->task, cpu->id))
+    if (cpu->moves != process && task_may_run_on(&process->task, cpu->id))
         return;
+    cpu->moves = NULL;
     queue_remove(queue, process);
     cpu->expelled = true;
     cpu->after_switch = true;
@@ -70,8 +71,8 @@ static void leave(struct queue *queue, struct process *process, enum stop_reason
     if (stop != STOP_RUNNABLE)
         return;
     queue_add(queue, process, reason);
-    if (process->task.cpus)
-        expel_if_forbidden(queue, process);
+    if (process->task.cpus || cpu->moves == process)
+        expel_if_due(queue, process);
 }
 
 /* The process gets the CPU. */
@@ -119,7 +120,7 @@ static void end_scheduling(struct cpu *cpu)
     trace_record(TRACE_SCHEDULER_EXIT, pid_of(cpu->current), 0, cycles);
 }
 
-/* The process has left this CPU, on which it may not run any more. */
+/* The process has left this CPU, and belongs elsewhere. */
 static void queue_expelled(struct cpu *cpu, struct process *process)
 {
     cpu->expelled = false;

@@ -25,7 +25,8 @@ static __attribute__((noinline)) void kill_for_policy(struct process *process, c
 void scheduler_obey(struct cpu *cpu, struct process *process, enum tick_verdict verdict,
                     const char *hook)
 {
-    if (verdict == TICK_PREEMPT)
+    cpu->moves = verdict == TICK_MOVE ? process : NULL;
+    if (verdict == TICK_PREEMPT || verdict == TICK_MOVE)
         scheduler_request(cpu, PREEMPT_SLICE);
     else if (verdict != TICK_CONTINUE)
         kill_for_policy(process, hook);

@@ -53,7 +53,7 @@ struct thread_slot {
     uint32_t stopped;       /* why it was on no CPU and in no queue: enum stop_reason; 0: it is */
     uint32_t control_group; /* the number that its control group has for the policy */
     uint32_t untold;        /* 1: a trace takes it for one of its parent's group */
-    uint32_t reserved;
+    uint32_t moves;         /* 1: it goes on where place() says, if its turn is over */
 };
 typedef struct thread_slot SHARED_MEMORY slot_t;
 

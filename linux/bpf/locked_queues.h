@@ -80,8 +80,8 @@ static __always_inline void note_choice(struct choice *choice, queue_t *queue, s
     choice->remark = queue->view.remark;
 }
 
-/* Picks from the CPU's own queue, once `leaving` is back in it: the thread whose turn is over, or
- * null. Returns false if the lock could not be had. */
+/* Picks from the CPU's own queue, once `leaving` is back in it, unless it is to go elsewhere: the
+ * thread whose turn is over, or null. Returns false if the lock could not be had. */
 PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choice)
 {
     uint64_t now = clock_ns();
@@ -99,7 +99,10 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
         leave(queue, leaving, STOP_RUNNABLE);
         leaving->custody = CUSTODY_LEAVING;
         queue_add(queue, leaving, reason);
-        queued_note(&queued, leaving);
+        if (reason == ENQUEUE_EXPIRED && leaving->moves)
+            queue_remove(queue, leaving);
+        else
+            queued_note(&queued, leaving);
     }
     note_choice(choice, queue, queue_pick(queue, cpu), cpu);
     unlock(lock, queue);
@@ -217,7 +220,8 @@ static __always_inline uint32_t call_turn_over(queue_t *queue, slot_t *slot)
     return verdict;
 }
 
-/* Asks the policy of the thread that runs on `cpu`, at a tick or at the end of its turn. */
+/* Asks the policy of the thread that runs on `cpu`, at a tick or at the end of its turn. Returns
+ * TICK_PREEMPT if that is over, wherever it goes on. */
 PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu, bool at_tick)
 {
     uint32_t verdict = TICK_CONTINUE;
@@ -233,10 +237,13 @@ PROVED uint32_t judge(slot_t *slot ARENA, uint32_t cpu, bool at_tick)
     else if (slot->place == PLACE_CPU)
         verdict =
             !POLICY.turn_over || at_tick ? call_tick(queue, slot) : call_turn_over(queue, slot);
-    if (verdict == TICK_PREEMPT)
+    bool over = verdict == TICK_PREEMPT || verdict == TICK_MOVE;
+    if (over) {
         slot->turn = ENQUEUE_EXPIRED + 1;
+        slot->moves = verdict == TICK_MOVE;
+    }
     unlock(lock, queue);
-    return verdict;
+    return over ? TICK_PREEMPT : verdict;
 }
 
 PROVED void push(uint32_t cpu)

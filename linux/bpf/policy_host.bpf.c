@@ -220,6 +220,13 @@ static __always_inline bool give_next(uint32_t cpu, struct task_struct *previous
     return false;
 }
 
+/* The policy said so at the end of its turn. It may be picked from now on, by another CPU, too. */
+static __noinline void place_anew(slot_t *slot, uint32_t cpu)
+{
+    if (!add_thread(slot, place_thread(slot, ENQUEUE_MOVED, cpu), ENQUEUE_MOVED))
+        give_up("was ended: a run queue stays locked");
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
 {
@@ -242,6 +249,8 @@ void BPF_PROG(host_dispatch, s32 this_cpu, struct task_struct *previous)
      * off. */
     if (!give_next(cpu, previous, leaving) && previous && !leaving)
         scx_bpf_task_set_slice(previous, SCX_SLICE_DFL);
+    if (leaving && leaving->custody == CUSTODY_LEAVING && leaving->place == PLACE_NOWHERE)
+        place_anew(leaving, cpu);
     check();
 }
 

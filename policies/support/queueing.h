@@ -294,6 +294,8 @@ MECHANISM_FUNCTION enum tick_verdict checked_verdict(const run_queue_t *queue, c
 {
     if (verdict == TICK_PREEMPT || verdict == TICK_KILL)
         return verdict;
+    if (verdict == TICK_MOVE)
+        return queue->scheduler->queues > 1 ? TICK_MOVE : TICK_PREEMPT;
     note_flaw(queue, task, FLAW_VERDICT);
     return TICK_CONTINUE;
 }

@@ -360,7 +360,7 @@ void watch_taken(const struct task *task, bool required)
 
 void watch_verdict(uint32_t verdict)
 {
-    if (verdict > TICK_KILL)
+    if (verdict > TICK_MOVE)
         watch_broken("%s() returned the verdict %u, which does not exist", in_force.name, verdict);
     kills += verdict == TICK_KILL;
 }

@@ -88,6 +88,7 @@ static void end_process(struct simulator *simulator, struct cpu *cpu, int32_t st
     bool orphans = zombies_bequeath(simulator, process);
     if (orphans && init->waits == WAIT_CHILD)
         make_runnable(simulator, cpu->id, init, ENQUEUE_WOKEN, process);
+    cpu->moves = false;
     bool arrived = process->arrived;
     bool tells = !arrived || leaves_none(process, parent);
     if (!arrived)

@@ -8,20 +8,20 @@
 #include "sim/engine/runnable.h"
 #include "sim/engine/speed.h"
 
-/* The process, which may run on some CPUs alone, has just been queued by the CPU that it leaves.
- * Returns true if it may not run there any more: it was taken out then. */
-static __attribute__((noinline)) bool expel_if_forbidden(struct simulator *simulator,
-                                                         struct run_queue *queue,
-                                                         const struct cpu *cpu,
-                                                         struct process *process)
+/* The process has just been queued by the CPU that it leaves. Returns true if it is to go
+ * elsewhere, as it may not run there any more, or as the policy said so: it was taken out then. */
+static __attribute__((noinline)) bool expel_if_due(struct simulator *simulator,
+                                                   struct run_queue *queue, struct cpu *cpu,
+                                                   struct process *process)
 {
-    bool expelled = !task_may_run_on(&process->task, cpu->id);
+    bool expelled = cpu->moves || !task_may_run_on(&process->task, cpu->id);
+    cpu->moves = false;
     if (expelled)
         queue_remove(simulator, cpu->id, queue, process);
     return expelled;
 }
 
-/* Returns true if the process is to be queued elsewhere, since it may not run here any more. */
+/* Returns true if the process is to be placed anew. */
 static inline bool leave(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
                          enum stop_reason stop, enum enqueue_reason reason)
 {
@@ -33,7 +33,7 @@ static inline bool leave(struct simulator *simulator, struct run_queue *queue, s
         return false;
     }
     queue_add(simulator, cpu->id, queue, process, reason, NULL);
-    return process->task.cpus && expel_if_forbidden(simulator, queue, cpu, process);
+    return (process->task.cpus || cpu->moves) && expel_if_due(simulator, queue, cpu, process);
 }
 
 static inline void enter(struct simulator *simulator, struct run_queue *queue, struct cpu *cpu,
@@ -188,6 +188,8 @@ static void settle(struct simulator *simulator, uint32_t here)
         if (cpu->reschedule && (i == here ? !cpu->late && !cpu->calls : has_heard(simulator, cpu)))
             preempt(simulator, cpu);
         plan(simulator, cpu);
+        if (i == here)
+            here = NO_CPU; /* if it is called once more, it hears of that as the others do */
     }
     if (here != NO_CPU)
         plan(simulator, &simulator->cpus[here]);

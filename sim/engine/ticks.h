@@ -55,6 +55,16 @@ static inline void tick_balance(struct simulator *simulator, uint32_t cpu)
         announce(simulator, cpu, queue_of(simulator, cpu), moved);
 }
 
+/* The process's turn is over, if the verdict says so. */
+static inline void end_by_verdict(struct simulator *simulator, struct cpu *cpu,
+                                  enum tick_verdict verdict)
+{
+    if (verdict != TICK_PREEMPT && verdict != TICK_MOVE)
+        return;
+    cpu->moves = verdict == TICK_MOVE;
+    call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
+}
+
 /* The first process is never ended by a policy. */
 static inline void kill_by_verdict(struct process *process, enum tick_verdict verdict)
 {
@@ -81,8 +91,7 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     if (queue->turn_end)
         note_turn_end(cpu, queue->turn_end);
     hooks_called(simulator, cpu->id, queue);
-    if (verdict == TICK_PREEMPT)
-        call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
+    end_by_verdict(simulator, cpu, verdict);
     tick_push(simulator, cpu->id);
     tick_balance(simulator, cpu->id);
     kill_by_verdict(process, verdict);
@@ -114,8 +123,7 @@ static void end_turn(struct simulator *simulator, struct cpu *cpu)
     enum tick_verdict verdict = run_queue_turn_over(policy, queue, &process->task);
     note_turn_end(cpu, queue->turn_end);
     hooks_called(simulator, cpu->id, queue);
-    if (verdict == TICK_PREEMPT)
-        call(simulator, cpu->id, cpu->id, PREEMPT_SLICE);
+    end_by_verdict(simulator, cpu, verdict);
     kill_by_verdict(process, verdict);
 }
 

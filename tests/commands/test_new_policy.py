@@ -44,7 +44,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One with policies that are new."""
     build("kernel", "image")
     place = copy_checkout(tmp_path_factory.mktemp("checkout"))
-    for policy in ("pusher", "surveyor"):
+    for policy in ("pusher", "mover", "surveyor"):
         shutil.copy2(ROOT / f"tests/kernel_policies/{policy}.c", place / "policies")
     for name in NAMES:
         done = command(place, "-m", "schedlab", "new-policy", name, "--source", "Knuth 1968")
@@ -227,6 +227,36 @@ def test_a_cpu_pushes_waiting_processes_away(checkout: Path, tmp_path: Path) -> 
     last_fork = forks["time_ns"].to_numpy().max()
     for ticks, time in enumerate(moves["time_ns"].to_list()[:3], start=1):
         assert time - last_fork <= ticks * 1_000_000 + 10_000
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+@pytest.mark.parametrize("machine", ["sim", pytest.param("spike", marks=pytest.mark.spike)])
+def test_a_turn_ends_on_the_cpu_that_the_policy_names(
+    checkout: Path, tmp_path: Path, machine: str, step: int
+) -> None:
+    """Which may be the one that it had: that CPU picks twice, one time after the other."""
+    work = tmp_path / "work.json"
+    work.write_text('{"tasks": {"worker": {"instance": 2, "loop": 1, "run": "12ticks"}}}')
+    done = command(
+        checkout,
+        *("-m", "schedlab", "run", "--policy", "mover", "--set", f"step={step}", "--cpus", "3"),
+        *("--machine", machine, "--workload", str(work), "--out", str(tmp_path / "out")),
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = (tmp_path / "out").rglob(TRACE_FILE)
+    events = trace.read(file)
+    trace.validate(events)
+    expired = 0
+    left: dict[int, tuple[int, bool]] = {}
+    for switch in events.events.filter(kind=trace.Kind.SWITCH).iter_rows(named=True):
+        cpu, came, went = switch["cpu"], switch["process"], switch["first"]
+        if came in left:
+            before, moved = left.pop(came)
+            assert cpu == (before + step * moved) % 3
+            expired += moved
+        left[went] = cpu, went > 0 and switch["second"] == trace.ProcessState.RUNNABLE
+        left.pop(0, None)
+    assert expired >= 24
 
 
 SURVEYED = {

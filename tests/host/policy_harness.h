@@ -66,6 +66,7 @@ struct model_cpu {
     uint64_t turn_end; /* when turn_over() is to be called; 0: never */
     bool reschedule;
     enum preempt_reason why; /* to pick again */
+    bool moves;              /* the task whose turn is over is to be placed anew */
 };
 
 struct model;
@@ -390,18 +391,25 @@ static inline enum process_state model_state_left(enum stop_reason stop)
     return states[stop];
 }
 
+static inline void model_make_runnable(struct model *model, struct model_task *task,
+                                       enum enqueue_reason reason, const struct model_task *parent);
+
 /* The CPU picks again, because it was asked to or because its task gives it up. */
 static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop_reason stop,
                                     enum enqueue_reason reason)
 {
     struct run_queue *queue = model_queue(model, cpu);
-    int32_t previous = model_pid(model->cpus[cpu].current);
+    struct model_task *left = model->cpus[cpu].current;
+    int32_t previous = model_pid(left);
     uint32_t before = model->here;
+    bool moved = left && reason == ENQUEUE_EXPIRED && model->cpus[cpu].moves;
     model->here = cpu;
     model_record(model, TRACE_SCHEDULER_ENTER, previous, 0, model->now);
     model->cpus[cpu].reschedule = false;
     if (model->cpus[cpu].current)
         model_leave(model, cpu, stop, reason);
+    if (moved)
+        model_dequeue(model, left);
     struct model_task *next = model_pick(model, queue, cpu);
     while (!next && model_pull(model, cpu, true))
         next = model_pick(model, queue, cpu);
@@ -411,6 +419,8 @@ static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop
         model_enter(model, cpu, next);
     model->cpus[cpu].why = 0;
     model_record(model, TRACE_SCHEDULER_EXIT, model_pid(next), 0, model->now);
+    if (moved)
+        model_make_runnable(model, left, ENQUEUE_MOVED, NULL);
     model->here = before;
 }
 
@@ -436,14 +446,16 @@ static inline void model_check(struct model *model)
               model_queue(model, cpu)->queued == model_queue(model, cpu)->held);
 }
 
-/* Those of the first CPUs that were asked to pick again do so, in their order. */
+/* Those of the first CPUs that were asked to pick again do so, in their order. By a task that it
+ * moves, one may ask one before it. */
 static inline void model_settle_first(struct model *model, uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
         bool expired = model->cpus[cpu].why == PREEMPT_SLICE;
-        if (model->cpus[cpu].reschedule)
-            model_reschedule(model, cpu, STOP_RUNNABLE,
-                             expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
+        if (!model->cpus[cpu].reschedule)
+            continue;
+        model_reschedule(model, cpu, STOP_RUNNABLE, expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
+        cpu = UINT32_MAX; /* the first is next */
     }
 }
 
@@ -838,12 +850,20 @@ static inline struct model_task *model_due(const struct model *model, uint32_t c
     return due;
 }
 
+/* The task's turn is over, if the verdict says so. */
+static inline void model_end_by(struct model *model, uint32_t cpu, enum tick_verdict verdict)
+{
+    if (verdict != TICK_PREEMPT && verdict != TICK_MOVE)
+        return;
+    model->cpus[cpu].moves = verdict == TICK_MOVE && model->scheduler.queues > 1;
+    model_request(model, cpu, PREEMPT_SLICE);
+}
+
 /* Obeys what a hook said of the CPU's task. */
 static inline void model_obey(struct model *model, uint32_t cpu, enum tick_verdict verdict)
 {
     struct model_task *task = model->cpus[cpu].current;
-    if (verdict == TICK_PREEMPT)
-        model_request(model, cpu, PREEMPT_SLICE);
+    model_end_by(model, cpu, verdict);
     if (verdict == TICK_KILL) {
         model_record(model, TRACE_EXIT, model_pid(task), UINT32_MAX, 0);
         model_end_unsettled(model, task);
@@ -947,8 +967,7 @@ static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
         if (queue->turn_end)
             model->cpus[cpu].turn_end = queue->turn_end;
     }
-    if (verdict == TICK_PREEMPT)
-        model_request(model, cpu, PREEMPT_SLICE);
+    model_end_by(model, cpu, verdict);
     if (task)
         model_push(model, cpu);
     struct model_task *pulled = task ? model_pull(model, cpu, false) : NULL;

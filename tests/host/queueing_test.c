@@ -293,6 +293,9 @@ static void the_end_of_a_turn_is_the_policys(void)
     places[0].known = false;
     check(run_queue_turn_over(&policy, &queues[0], handed_out) == TICK_CONTINUE);
     check(run_queue_tick(&policy, &queues[0], handed_out) == TICK_CONTINUE);
+    check(checked_verdict(&queues[0], handed_out, TICK_MOVE) == TICK_MOVE);
+    scheduler.queues = 1; /* there is no other place */
+    check(checked_verdict(&queues[0], handed_out, TICK_MOVE) == TICK_PREEMPT);
     queues[0].now = 12;
     check(run_time_now(&queues[0], handed_out) == places[0].task.run_time + 5);
     task_count_run_time(handed_out, 12);
