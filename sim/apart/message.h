@@ -16,7 +16,7 @@
  * its rules.
  */
 
-#define APART_TASKS 512
+#define APART_TASKS 1024
 #define APART_CPUS  64
 
 enum apart_hook {

@@ -23,7 +23,10 @@ const struct engine *const engines[] = {&engine_apart};
 static struct apart_message message;
 static struct apart_machine *machine;
 static uint64_t kills;
-static struct apart_task known[APART_TASKS]; /* as the other side has them */
+static struct known {
+    struct task task;
+    uint64_t may_run;
+} known[APART_TASKS]; /* as the other side has them */
 static char name[32];
 static char tunable_names[POLICY_TUNABLES_MAX][32];
 static struct tunable tunables[POLICY_TUNABLES_MAX];
@@ -124,19 +127,49 @@ static struct apart_task told_task(const struct task *task)
     return told;
 }
 
+/* It is asked of every task at every call: so what is the host's of a task is compared as it lies.
+ */
+enum {
+    FIRST_END = offsetof(struct task, level),
+    SECOND = offsetof(struct task, slice),
+    WORD = sizeof(uint64_t)
+};
+_Static_assert(FIRST_END % WORD == 0 && SECOND % WORD == 0 && sizeof(struct task) % WORD == 0,
+               "whole words are the host's");
+
+static uint64_t difference(const void *one, const void *other, size_t from, size_t end)
+{
+    uint64_t differs = 0;
+    for (size_t at = from; at < end; at += WORD) {
+        uint64_t left, right;
+        memcpy(&left, (const char *)one + at, WORD);
+        memcpy(&right, (const char *)other + at, WORD);
+        differs |= left ^ right;
+    }
+    return differs;
+}
+
+static bool is_known(const struct task *task)
+{
+    const struct known *was = &known[task->slot];
+    uint64_t differs = difference(task, &was->task, 0, FIRST_END) |
+                       difference(task, &was->task, SECOND, sizeof(*task));
+    if (task->cpus)
+        differs |= task->cpus->words[0] ^ was->may_run;
+    return differs == 0;
+}
+
 static void tell_tasks(const struct simulator *simulator)
 {
     struct apart_call *call = &message.call;
     call->task_count = 0;
     for (uint32_t slot = 0; slot < simulator->most_processes; slot++) {
         const struct process *process = process_at(simulator, slot);
-        if (process->place == PLACE_FREE)
+        const struct task *task = &process->task;
+        if (process->place == PLACE_FREE || is_known(task))
             continue;
-        const struct apart_task told = told_task(&process->task);
-        if (memcmp(&told, &known[slot], sizeof(told)) == 0)
-            continue;
-        known[slot] = told;
-        call->tasks[call->task_count++] = told;
+        known[slot] = (struct known){*task, task->cpus ? task->cpus->words[0] : 0};
+        call->tasks[call->task_count++] = told_task(task);
     }
 }
 

@@ -32,7 +32,7 @@ def small_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     build_once(str(apart.LIBRARY.relative_to(ROOT)))
     whole = read_set()
     quick = replace(whole.levels["quick"], variants=2, cpus=(1,))
-    kept = {name: whole.workloads[name] for name in ("build", "crowd")}
+    kept = {name: whole.workloads[name] for name in ("desktop", "crowd")}
     own = tuple(
         replace(each, of={name: group for name, group in each.of.items() if name in kept})
         for each in whole.objectives_of(quick)
@@ -99,7 +99,7 @@ def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     found = schedlab.score(RR, trusted=TRUSTED)
     assert found["failed_at"] == "simulator"
     assert found["failure"].startswith(
-        "up to build-0, 1 CPUs, its hooks have executed more than 1,000,000"
+        "up to desktop-0, 1 CPUs, its hooks have executed more than 1,000,000"
     )
 
 

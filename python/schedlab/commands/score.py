@@ -45,9 +45,19 @@ KEY_BYTES_MIN = 16
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A file of 16 bytes or more that draws other variants, which no author has seen.",
 )
+@click.option(
+    "--set",
+    "set_name",
+    metavar="NUMBER",
+    help="The set of workloads: the latest, or one that was published before, such as 1.",
+)
 @json_option
 def score(
-    policies: tuple[PolicyChoice, ...], level_name: str, key_file: Path | None, as_json: bool
+    policies: tuple[PolicyChoice, ...],
+    level_name: str,
+    key_file: Path | None,
+    set_name: str | None,
+    as_json: bool,
 ) -> None:
     """Say how good a policy is, and at what, beside all others.
 
@@ -57,11 +67,13 @@ def score(
     --key also for variants of the same workloads that the key draws: what is good with the shown
     ones alone was fitted to them. docs/score.md has the set, and what may be concluded.
     """
-    from schedlab.scoring.sets import read_set
-    from schedlab.toolchain.policies import check_choices, read_catalogue
+    from schedlab.scoring.sets import LATEST, read_set, set_names
+    from schedlab.toolchain.policies import check_choices, read_catalogue, unknown
 
     check_choices(read_catalogue(), policies, {})
-    workload_set = read_set()
+    if set_name and set_name not in set_names():
+        raise WrongUsage(f"--set: {unknown('set', set_name, set_names())}")
+    workload_set = read_set(set_name or LATEST)
     key = _key(key_file) if key_file else None
     level = workload_set.levels[level_name]
     if not level.against_all and policies == (workload_set.reference,):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.documents import first_run, screens, stairs, table_list
+from schedlab.documents import cards, first_run, screens, stairs, table_list
 from schedlab.documents.gallery import pages as gallery
 from schedlab.documents.gallery import trials
 from schedlab.documents.marked import with_marked, write
@@ -66,6 +66,11 @@ def parts() -> dict[str, Part]:
             "the sweeps of the tutorial",
             (DOCS / "tuning.md", DOCS / "tuning-frontier.svg"),
             lambda: _written_by_test("tests/docs/test_tuning.py"),
+        ),
+        "cards": Part(
+            "what each policy is worth by the latest set of workloads",
+            (cards.DOCUMENT,),
+            lambda: write(cards.DOCUMENT, cards.text()),
         ),
         "gallery": Part(
             "a page for each policy, with its best and its worst side, from a sweep",

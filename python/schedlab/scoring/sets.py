@@ -2,7 +2,7 @@
 """Sets of workloads by which policies are scored. A set never changes once it is published: another takes its place.
 
 A set is a folder: `set.json`, and the workload files that it names. Of each file a variant is drawn for each number: a
-seed, and one value of each place that varies. All that is drawn follows from a key.
+seed, and one value of each place that varies, which may grow with the CPUs. All that is drawn follows from a key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from schedlab.workload.changes import Change
 from schedlab.workload.model import limit_of
 
 FOLDER = Path(__file__).parent / "sets"
-LATEST = "1"
+LATEST = "2"
 SHOWN = b"shown"
 """The key of the variants that everybody may see."""
 TICK_NS = 1_000_000
@@ -87,17 +87,20 @@ class WorkloadSet:
         for workload, places in self.workloads.items():
             for number in range(level.variants):
                 drawn = Drawn(key, f"{self.name}/{workload}/{number}")
-                changes = tuple(
-                    (place, json.dumps(drawn.one_of(values))) for place, values in places.items()
-                )
-                base = self._run(workload, changes, drawn.below(_SEEDS), level, policy)
-                base = replace(base, label=f"{workload}-{number}")
-                yield from (replace(base, cpus=cpus) for cpus in level.cpus)
+                values = {place: drawn.one_of(own) for place, own in places.items()}
+                seed = drawn.below(_SEEDS)
+                for cpus in level.cpus:
+                    changes = tuple(
+                        (place, json.dumps(sized(value, cpus))) for place, value in values.items()
+                    )
+                    run = self._run(workload, changes, cpus, seed, level, policy)
+                    yield replace(run, label=f"{workload}-{number}")
 
     def _run(
         self,
         workload: str,
         changes: tuple[Change, ...],
+        cpus: int,
         seed: int,
         level: Level,
         policy: PolicyChoice,
@@ -108,7 +111,7 @@ class WorkloadSet:
             str(place),
             policy,
             (),
-            level.cpus[0],
+            cpus,
             level.machine,
             seed,
             level.tick_ns,
@@ -117,6 +120,21 @@ class WorkloadSet:
             file=file,
             changes=file.changes,
         )
+
+
+def sized(value: Any, cpus: int) -> Any:
+    """Returns a value of a set for a machine of so many CPUs.
+
+    In it, or in an object's members, {"per_cpu": 1.5} is 1.5 × CPUs, rounded, and 1 at the least;
+    {"at": {"1": 40, "8": 10}} is 40 up to 7 CPUs, and 10 from 8 on.
+    """
+    if not isinstance(value, dict):
+        return value
+    if "per_cpu" in value:
+        return max(1, round(value["per_cpu"] * cpus))
+    if "at" in value:
+        return value["at"][str(max(from_ for from_ in map(int, value["at"]) if from_ <= cpus))]
+    return {key: sized(own, cpus) for key, own in value.items()}
 
 
 class Drawn:
@@ -135,6 +153,11 @@ class Drawn:
     def one_of(self, values: Sequence[Any]) -> Any:
         """Returns one of the values."""
         return values[self.below(len(values))]
+
+
+def set_names() -> list[str]:
+    """Returns the names of all sets, the latest last."""
+    return sorted((place.name for place in FOLDER.iterdir() if place.is_dir()), key=int)
 
 
 def read_set(name: str = LATEST) -> WorkloadSet:

@@ -29,7 +29,8 @@ HOOK_INSTRUCTIONS = 10_000_000
 """What one call of a hook may take."""
 RUN_INSTRUCTIONS = 4_000_000_000
 RUN_CALLS = 250_000
-"""What a whole run may."""
+CPUS_OF_A_RUN = 16
+"""What a whole run may, on so many CPUs or fewer; on more CPUs, more in proportion."""
 _FRAME = re.compile(rf"- (?:\S+!)?(\w+)\n\s+at \S*{SUBMISSION}:(\d+)")
 _LOCK = threading.Lock()
 """The simulator's library has one policy, and one simulator is made of it."""
@@ -56,7 +57,7 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
     """Runs a trial's workload under a policy, one at a time in a process. Raises Broken."""
     import schedlab_simulator as simulator
 
-    with _LOCK, _policy(policy) as machine, simulator.using(LIBRARY):
+    with _LOCK, _policy(policy, test.cpus) as machine, simulator.using(LIBRARY):
         machine.begin()
         try:
             with simulator.Simulator(
@@ -148,13 +149,13 @@ def _module(content: bytes) -> Any:
 
 
 @contextmanager
-def _policy(policy: Compiled) -> Iterator[_Machine]:
+def _policy(policy: Compiled, cpus: int) -> Iterator[_Machine]:
     import wasmtime
 
     store = wasmtime.Store(_engine())
     try:
         store.set_limits(memory_size=MEMORY, instances=1, memories=1)
-        yield _Machine(store, policy)
+        yield _Machine(store, policy, cpus)
     finally:
         store.close()
 
@@ -162,7 +163,7 @@ def _policy(policy: Compiled) -> Iterator[_Machine]:
 class _Machine:
     """A policy's machine, which the simulator's library drives by itself: no Python runs within a run."""
 
-    def __init__(self, store: Any, policy: Compiled) -> None:
+    def __init__(self, store: Any, policy: Compiled, cpus: int) -> None:
         import wasmtime
         from wasmtime import _ffi
 
@@ -199,8 +200,8 @@ class _Machine:
             memory=ctypes.addressof(memory.data_ptr(store).contents) + place,
             room=room - place,
             hook_instructions=HOOK_INSTRUCTIONS,
-            instructions_most=RUN_INSTRUCTIONS,
-            calls_most=RUN_CALLS,
+            instructions_most=RUN_INSTRUCTIONS * max(cpus, CPUS_OF_A_RUN) // CPUS_OF_A_RUN,
+            calls_most=RUN_CALLS * max(cpus, CPUS_OF_A_RUN) // CPUS_OF_A_RUN,
             set_fuel=address(_ffi.dll.wasmtime_context_set_fuel),
             get_fuel=address(_ffi.dll.wasmtime_context_get_fuel),
             call=address(_ffi.dll.wasmtime_func_call),

@@ -10,7 +10,7 @@ from functools import cached_property
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import text_of
 
-CPUS_MAX, PROCESSES_MAX = 64, 512
+CPUS_MAX, PROCESSES_MAX = 64, 1024
 """Of sim/apart/message.h."""
 
 
