@@ -74,6 +74,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     ),
     "hybrid": (Choice("hybrid", {"slice": (1, 2, 3)}),),
     "stride": (Choice("stride", {"slice": (1, 2, 3)}),),
+    "amps": (Choice("amps", {"slice": (1, 2), "moves": (1, 0)}),),
     "bsd": (Choice("bsd", {"second_ms": (1000, 100)}),),
     "ule": (
         Choice("ule", {"slice_us": (100000, 3000), "short_slice_us": (10000, 1000)}),

@@ -61,6 +61,26 @@ def test_work_takes_as_much_longer_as_its_cpu_is_slower(capacity: int, takes: in
     assert ends(ALONE.format(cpu=1, time="12000ns"), shape, 2) - takes in (0, 1)
 
 
+CHILD = """
+program root
+  fork child
+  wait
+program child
+  cpus 1
+  run 1ms
+  cpus 0-1
+  run 20ms
+"""
+
+
+def test_a_policy_takes_what_runs_to_a_faster_cpu() -> None:
+    """The child may leave the slow CPU after 2 ms, and does at its next tick."""
+    shape = "kind0.1,speed1024:512"
+    assert ends(CHILD, shape, 2) == 42 * MS
+    assert ends(CHILD, shape, 2, policy="amps", tunables={"moves": 0}) == 42 * MS
+    assert ends(CHILD, shape, 2, policy="amps") == 3 * MS + 19_500 * US
+
+
 def test_siblings_slow_each_other_while_both_compute() -> None:
     """The second one has its core to itself from the end of the first one on."""
     shape = "core/2,threads600"
