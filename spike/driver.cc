@@ -236,6 +236,7 @@ static int run(const options &options)
     if (options.isa)
         configuration.isa = options.isa;
     configuration.mem_layout = {mem_cfg_t(DRAM_BASE, memory.size())};
+    configuration.pmpregions = 1; // all that the kernel uses; the library asks each at each access
     configuration.hartids.clear();
     for (size_t i = 0; i < options.harts; i++)
         configuration.hartids.push_back(i);

@@ -26,7 +26,7 @@ static constexpr size_t SOFTWARE_INTERRUPT_BYTES = 4; // of its register in the 
 machine::machine(const machine_parts &parts)
     : sim_t(&parts.configuration, false, {{DRAM_BASE, &parts.memory}}, {}, false, {parts.program},
             {}, nullptr, true, nullptr, false, nullptr, std::nullopt),
-      turn(parts.turn),
+      memory(parts.memory), turn(parts.turn),
       calls(
           [&memory = parts.memory](uint64_t address, uint64_t bytes) {
               bool inside = address >= DRAM_BASE && address - DRAM_BASE <= memory.size() &&
@@ -50,6 +50,13 @@ machine::machine(const machine_parts &parts)
             serial = found;
     if (!parts.typed_to.empty())
         typed_to.emplace(parts.typed_to);
+}
+
+char *machine::addr_to_mem(reg_t address)
+{
+    if (address >= DRAM_BASE && address - DRAM_BASE < memory.size())
+        return memory.contents(address - DRAM_BASE);
+    return sim_t::addr_to_mem(address);
 }
 
 uint64_t machine::time_of(uint64_t round) const

@@ -45,6 +45,7 @@ class machine : public sim_t
     int run_to_end();
 
   private:
+    char *addr_to_mem(reg_t address) override;
     bool mmio_store(reg_t address, size_t count, const uint8_t *source) override;
     bool find_round();
     bool find_live_round();
@@ -77,6 +78,7 @@ class machine : public sim_t
     uint64_t time_of(uint64_t round) const;
     uint64_t round_of(uint64_t time) const;
 
+    abstract_mem_t &memory;
     const struct turn turn;
     std::vector<hart> hart_list;
     host_calls calls;

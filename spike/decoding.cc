@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+
+/*
+ * How CPUs come to decoded instructions. Most of a short run's time was this: the library forgets
+ * all that a CPU has decoded at each change of privilege, and each CPU decodes for itself. The
+ * functions here stand in for the library's (the linker takes the program's before a library's),
+ * and do the same with less work:
+ *
+ * - What is to be forgotten is marked, and holds again if the same bits are found at its address.
+ * - What the bits of an instruction mean, the first CPU says, once for all.
+ * - No CPU makes a disassembler.
+ */
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include <dlfcn.h>
+
+#include <disasm.h>
+#include <mmu.h>
+#include <processor.h>
+
+#include "hart_set.h"
+
+// Set in the tag of an entry that is forgotten. Tags are addresses of instructions, which are even;
+// the high bit tells it from the small odd numbers that the library takes for addresses.
+static constexpr reg_t FORGOTTEN = 1ull << 62 | 1;
+static constexpr reg_t EMPTY = ~(1ull << 62); // of no address, not even if it is forgotten
+static constexpr size_t KNOWN = 1 << 14;      // instructions
+
+// The entries that hold, of one CPU.
+struct held {
+    const mmu_t *mmu; // the CPU's; another one: it has never forgotten, and its entries are not set
+    size_t decoded;   // entries that were filled, by another count: no way to fill one is unknown
+    size_t noted;
+    std::array<uint16_t, mmu_t::ICACHE_ENTRIES> entries;
+};
+
+static std::array<held, HARTS_MAX> held_of;
+static processor_t *decoder; // the first CPU
+
+// The library's own function of this name.
+template <typename function> static function upstream(const char *name)
+{
+    return reinterpret_cast<function>(dlsym(RTLD_NEXT, name));
+}
+
+// What an instruction means. The CPUs are alike, and it means the same in each of their modes,
+// which are all of 64 bits.
+static insn_func_t meaning_of(insn_bits_t bits)
+{
+    static const auto decode =
+        upstream<insn_func_t (*)(processor_t *, insn_t)>("_ZN11processor_t11decode_insnE6insn_t");
+    static struct {
+        insn_bits_t bits;
+        insn_func_t meaning;
+    } known[KNOWN];
+    auto &entry = known[(bits ^ bits >> 14) % KNOWN];
+
+    if (!entry.meaning || entry.bits != bits)
+        entry = {bits, decode(decoder, bits)};
+    return entry.meaning;
+}
+
+// Fills an entry with the instruction at an address. False: this CPU has not fetched from the page
+// since it last forgot, or the instruction is not one of 2 or 4 bytes in one page.
+static bool fill(mmu_t &mmu, reg_t address, icache_entry_t &entry)
+{
+    auto [is_known, host, physical] = mmu.access_tlb(mmu.tlb_insn, address);
+    uint32_t word = 0;
+
+    if (!is_known || address % PGSIZE > PGSIZE - sizeof word)
+        return false;
+    memcpy(&word, reinterpret_cast<const void *>(host), sizeof word);
+    unsigned length = insn_length(word);
+    insn_bits_t bits = length == 2 ? word & 0xffff : word;
+    if (length > sizeof word)
+        return false;
+    if (entry.tag != (address | FORGOTTEN) || entry.data.insn.bits() != bits) {
+        entry.data = {meaning_of(bits), bits};
+        entry.next = &mmu.icache[mmu.icache_index(address + length)];
+    }
+    entry.tag = address;
+    return true;
+}
+
+#define REFILL "_ZN5mmu_t13refill_icacheEmP14icache_entry_t"
+
+// mmu_t::refill_icache(), which the header defines, so that it can have no second definition.
+extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *entry) __asm__(REFILL);
+
+extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *entry)
+{
+    static const auto fetch_and_decode = upstream<decltype(&refill)>(REFILL);
+    held &own = held_of[mmu->proc->id];
+
+    if (fill(*mmu, address, *entry))
+        own.decoded++;
+    else
+        fetch_and_decode(mmu, address, entry);
+    if (own.noted < own.entries.size())
+        own.entries[own.noted] = static_cast<uint16_t>(entry - mmu->icache);
+    own.noted++;
+    return entry;
+}
+
+// Entries that hold are all noted, unless the library has a way to fill one that is not known here.
+void mmu_t::flush_icache()
+{
+    held other{}, &own = proc ? held_of[proc->id] : other;
+    bool all = own.mmu != this || own.noted != own.decoded || own.noted > own.entries.size();
+
+    for (size_t i = 0; !all && i < own.noted; i++)
+        icache[own.entries[i]].tag |= FORGOTTEN;
+    for (size_t i = 0; all && i < ICACHE_ENTRIES; i++)
+        icache[i].tag = EMPTY;
+    own.noted = own.decoded = 0;
+    own.mmu = this;
+}
+
+insn_func_t processor_t::decode_insn(insn_t instruction)
+{
+    held_of[id].decoded++;
+    return meaning_of(instruction.bits());
+}
+
+void processor_t::register_base_instructions()
+{
+    static const auto register_all =
+        upstream<void (*)(processor_t *)>("_ZN11processor_t26register_base_instructionsEv");
+    if (decoder)
+        return;
+    decoder = this;
+    register_all(this);
+}
+
+void disassembler_t::add_instructions(const isa_parser_t *, bool)
+{
+}
