@@ -375,6 +375,7 @@ def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
     for family in (
         ("hybrid", "srpt", "srpt:sjf", "srpt:average"),
         ("stride", "shinjuku", "shinjuku:targets"),
+        ("edf", "edf:global", "caladan", "caladan:no-preemption"),
     ):
         shared = [theme.policy_look(name) for name in family]
         assert len({each.colour for each in shared}) == 1

@@ -608,6 +608,24 @@ def of_hsfq(_: Mapping[str, int]) -> Iterator[Law]:
     yield nobody_gets_far_ahead
 
 
+def looks_find_idle_cores(regime: Regime) -> Iterator[str]:
+    """No CPU idles beside a process for longer than looks take that give a core to each that waits; the first such look
+    is the second from when it waits."""
+    idle, waiting = idle_and_waiting(regime)
+    look = regime.tunables["look_us"] * 1000
+    for cpu, begin, end in idle:
+        beside = [span for span in waiting if span.begin < end and span.end > begin]
+        for pid, since, until in beside:
+            both = min(end, until) - max(begin, since)
+            if both > (len(beside) + 1) * look:
+                yield f"CPU {cpu} idles from {ns(begin)} for {ns(both)} beside pid {pid}, which waits since {ns(since)}"
+
+
+def of_caladan(tunables: Mapping[str, int]) -> Iterator[Law]:
+    if not tunables["static_percent"]:
+        yield looks_find_idle_cores
+
+
 def of_lottery(tunables: Mapping[str, int]) -> Iterator[Law]:
     yield slices_are_exact
     others = ("adaptation", "recent_penalty", "wait_limit", "newcomer_limit", "currencies")
@@ -625,6 +643,7 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
     "cfs": of_cfs,
     "eevdf": of_eevdf,
     "hsfq": of_hsfq,
+    "caladan": of_caladan,
     "lottery": of_lottery,
 }
 """What each policy promises, with its tunables as they are. Others promise what all do."""
@@ -632,8 +651,8 @@ LAWS: dict[str, Callable[[Mapping[str, int]], Iterator[Law]]] = {
 
 STAY = {"priority:thesis", "priority:passes", "lottery:thesis"}
 """Presets under which no process changes its CPU, so that one may be idle while others wait."""
-HOLDS = {"edf"}
-"""Policies under which a process may wait for its next period while its CPU is idle."""
+HOLDS = {"edf", "caladan"}
+"""Policies under which a process may wait for its next period, or for a look, while its CPU is idle."""
 
 
 def laws_of(regime: Regime) -> list[Law]:

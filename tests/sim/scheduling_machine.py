@@ -82,6 +82,9 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     ),
     "bore": (Choice("bore", {"slice_us": (3000, 700), "offset": (22, 18), "scale": (125, 1000)}),),
     "shinjuku": (Choice("shinjuku", {"quantum_us": (1000, 300, 0, 2500), "targets": (0, 1)}),),
+    "caladan": (
+        Choice("caladan", {"look_us": (10, 30), "preempt": (1, 0), "static_percent": (0, 60)}),
+    ),
     "srpt": (Choice("srpt", {"knows": (2, 1, 0), "preemption": (1, 0), "error": (100, 300)}),),
     "cfs": (
         Choice("cfs", {"min_granularity_us": (750, 2500), "latency_us": (6000, 20000)}),
