@@ -17,17 +17,17 @@
 /* A policy's machine. What runs it is a library of WebAssembly that the caller has loaded: its C
  * functions are handed over as addresses, so that nothing is linked with it. */
 struct apart_machine {
-    void *context;         /* wasmtime_context_t */
-    const void *serve;     /* wasmtime_func_t, without parameters and results */
-    unsigned char *memory; /* the machine's message */
-    uint64_t room;         /* bytes from there to the end of the machine's memory */
+    void *context;                     /* wasmtime_context_t */
+    const void *hear, *serve, *answer; /* wasmtime_func_t, without parameters and results */
+    unsigned char *memory;             /* the machine's message */
+    uint64_t room;                     /* bytes from there to the end of the machine's memory */
     uint64_t hook_instructions, instructions_most, calls_most;
     void *(*set_fuel)(void *context, uint64_t fuel);
     void *(*get_fuel)(const void *context, uint64_t *fuel);
     void *(*call)(void *context, const void *function, const void *arguments, size_t, void *results,
                   size_t, void **trap);
 
-    uint64_t calls, instructions; /* up to now */
+    uint64_t calls, instructions; /* up to now: the policy's own, without what carries calls */
     /* Why it has stopped: one of these, or none. They are the caller's to free. */
     void *error, *trap;
     uint32_t is_endless; /* it has had more calls or instructions than it may */

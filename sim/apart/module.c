@@ -433,27 +433,43 @@ static int64_t call_without_queue(const struct apart_call *call)
 }
 
 __attribute__((export_name("message"))) struct apart_message *message_place(void);
+__attribute__((export_name("hear"))) void hear(void);
 __attribute__((export_name("serve"))) void serve(void);
+__attribute__((export_name("answer"))) void answer(void);
 
 struct apart_message *message_place(void)
 {
     return &message;
 }
 
-void serve(void)
+void hear(void)
 {
-    struct apart_call *call = &message.call;
     message.answer.trouble[0] = 0;
     hear_scheduler();
     hear_queues();
     hear_tasks();
-    if (call->queue > 0 && call->queue <= APART_CPUS) {
-        run_queue_t *queue = &queues[call->queue - 1];
-        message.answer.result = call_of_queue(call, queue);
-        check_queue(queue, &call->queue_of[call->queue - 1]);
+}
+
+static run_queue_t *queue_of_call(void)
+{
+    int64_t number = message.call.queue;
+    return number > 0 && number <= APART_CPUS ? &queues[number - 1] : NULL;
+}
+
+void serve(void)
+{
+    run_queue_t *queue = queue_of_call();
+    message.answer.result =
+        queue ? call_of_queue(&message.call, queue) : call_without_queue(&message.call);
+}
+
+void answer(void)
+{
+    const struct apart_call *call = &message.call;
+    const run_queue_t *queue = queue_of_call();
+    if (queue) {
+        check_queue(queue, &call->queue_of[queue - queues]);
         answer_queue(queue);
-    } else {
-        message.answer.result = call_without_queue(call);
     }
     check_task(task_of(call->task));
     check_task(task_of(call->other));

@@ -29,8 +29,9 @@ HOOK_INSTRUCTIONS = 10_000_000
 """What one call of a hook may take."""
 RUN_INSTRUCTIONS = 4_000_000_000
 RUN_CALLS = 250_000
-CPUS_OF_A_RUN = 16
-"""What a whole run may, on so many CPUs or fewer; on more CPUs, more in proportion."""
+"""What a whole run may."""
+CPUS_OF_CALLS = 16
+"""On so many CPUs or fewer; on more, it may have more calls in proportion."""
 _FRAME = re.compile(rf"- (?:\S+!)?(\w+)\n\s+at \S*{SUBMISSION}:(\d+)")
 _LOCK = threading.Lock()
 """The simulator's library has one policy, and one simulator is made of it."""
@@ -50,7 +51,7 @@ class Ran:
     calls: int
     """How often a hook was called."""
     instructions: int
-    """What these have executed, of WebAssembly."""
+    """What these have executed, of WebAssembly; without what carries calls and answers."""
 
 
 def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
@@ -87,12 +88,16 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
         return Ran(trace, machine.calls, machine.instructions)
 
 
+_FUNCTIONS = ("hear", "serve", "answer")
+"""Of the machine, in the order in which they are called at each hook."""
+
+
 class _Driven(ctypes.Structure):
     """struct apart_machine of sim/apart/apart.h."""
 
     _fields_ = (
         ("context", ctypes.c_void_p),
-        ("serve", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in _FUNCTIONS),
         ("memory", ctypes.c_void_p),
         ("room", ctypes.c_uint64),
         ("hook_instructions", ctypes.c_uint64),
@@ -172,18 +177,16 @@ class _Machine:
         store.set_fuel(HOOK_INSTRUCTIONS)
         try:
             exports = wasmtime.Instance(store, _module(policy.module), []).exports(store)
-            self._serve, message, memory = (
-                exports[name] for name in ("serve", "message", "memory")
-            )
-            if (
-                not isinstance(self._serve, wasmtime.Func)
-                or not isinstance(message, wasmtime.Func)
-                or not isinstance(memory, wasmtime.Memory)
-            ):
+            message, memory = exports["message"], exports["memory"]
+            if not isinstance(message, wasmtime.Func) or not isinstance(memory, wasmtime.Memory):
                 raise TypeError("it exports something else than it is to")
-            kind = self._serve.type(store)
-            if kind.params or kind.results:
-                raise TypeError("its function takes or returns something")
+            self._functions = {name: exports[name] for name in _FUNCTIONS}
+            for function in self._functions.values():
+                if not isinstance(function, wasmtime.Func):
+                    raise TypeError("it exports something else than it is to")
+                kind = function.type(store)
+                if kind.params or kind.results:
+                    raise TypeError("its function takes or returns something")
             place = int(message(store))
         except (wasmtime.WasmtimeError, wasmtime.Trap, KeyError, TypeError) as error:
             raise Broken(f"what is compiled of it cannot be run: {_first_line(error)}") from None
@@ -196,12 +199,12 @@ class _Machine:
 
         self._driven = _Driven(
             context=address(store._context()),
-            serve=ctypes.addressof(self._serve._func),
+            **{name: ctypes.addressof(own._func) for name, own in self._functions.items()},
             memory=ctypes.addressof(memory.data_ptr(store).contents) + place,
             room=room - place,
             hook_instructions=HOOK_INSTRUCTIONS,
-            instructions_most=RUN_INSTRUCTIONS * max(cpus, CPUS_OF_A_RUN) // CPUS_OF_A_RUN,
-            calls_most=RUN_CALLS * max(cpus, CPUS_OF_A_RUN) // CPUS_OF_A_RUN,
+            instructions_most=RUN_INSTRUCTIONS,
+            calls_most=RUN_CALLS * max(cpus, CPUS_OF_CALLS) // CPUS_OF_CALLS,
             set_fuel=address(_ffi.dll.wasmtime_context_set_fuel),
             get_fuel=address(_ffi.dll.wasmtime_context_get_fuel),
             call=address(_ffi.dll.wasmtime_func_call),
