@@ -51,7 +51,8 @@ enum kind {
     DO_GROUP, /* group_changes[a] */
 };
 
-/* What users may set of groups, of those that there are: the root and one below it. */
+/* What users may set of groups, of those that there are then: the root, one below it, and one that
+ * is below either. */
 static const struct {
     uint32_t group;
     enum group_field field;
@@ -64,6 +65,10 @@ static const struct {
     {1, GROUP_QUOTA, TICK_NS},
     {0, GROUP_QUOTA, 0},
     {0, GROUP_QUOTA, TICK_NS},
+    {1, GROUP_PERIOD, GROUP_PERIOD_DEFAULT},
+    {1, GROUP_PERIOD, 2 * TICK_NS},
+    {2, GROUP_PARENT, 0},
+    {2, GROUP_PARENT, 1},
 };
 #define GROUP_CHANGES (sizeof(group_changes) / sizeof(group_changes[0]))
 
@@ -617,7 +622,8 @@ static uint32_t values_of(uint32_t kind, int64_t *values)
     if (kind == ATTRIBUTE_TASKGROUP) {
         values[0] = 0;
         values[1] = 1;
-        return 2;
+        values[2] = 2;
+        return machine.scheduler.groups;
     }
     SET_FIRST_ATTRIBUTES(&first);
     usual = attribute_of(&first, kind);
@@ -671,7 +677,13 @@ static uint32_t list_task(uint32_t task, operation_t *operations)
 static uint64_t group_value(uint32_t group, enum group_field field)
 {
     const struct share_group *own = &machine.scheduler.group[group];
-    return field == GROUP_WEIGHT ? own->weight : own->quota;
+    const uint64_t values[] = {
+        [GROUP_PARENT] = own->parent,
+        [GROUP_WEIGHT] = own->weight,
+        [GROUP_QUOTA] = own->quota,
+        [GROUP_PERIOD] = own->period,
+    };
+    return values[field];
 }
 
 static uint32_t list_groups(operation_t *operations)
@@ -887,7 +899,7 @@ static void do_group(uint32_t change)
 {
     const uint32_t group = group_changes[change].group;
     const enum group_field field = group_changes[change].field;
-    tell("group %u gets %s %" PRId64 ";", group, field == GROUP_WEIGHT ? "weight" : "quota",
+    tell("group %u gets %s %" PRId64 ";", group, group_field_names[field],
          group_changes[change].value);
     group_set(&machine.scheduler, group, field, group_changes[change].value);
 }
@@ -1245,8 +1257,8 @@ static void begin_structures(void)
     scheduler->seed = 1;
     scheduler->state = machine.scheduler_state.words;
     if (attributes >> ATTRIBUTE_TASKGROUP & 1) {
-        scheduler->groups = GROUPS_EXPLORED;
-        for (uint32_t i = 0; i < GROUPS_EXPLORED; i++)
+        scheduler->groups = changes_groups ? GROUPS_EXPLORED : GROUPS_EXPLORED - 1;
+        for (uint32_t i = 0; i < scheduler->groups; i++)
             scheduler->group[i] = (struct share_group){.weight = GROUP_WEIGHT_DEFAULT,
                                                        .period = GROUP_PERIOD_DEFAULT};
     }

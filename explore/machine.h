@@ -17,7 +17,7 @@
 
 #define TASKS_MOST      8
 #define QUEUES_MOST     4
-#define GROUPS_EXPLORED 2 /* the root and one below it */
+#define GROUPS_EXPLORED 3 /* the root, one below it; and where groups change, one below either */
 #define OPERATIONS_MOST 1024
 #define TICK_NS         10000000ull
 #define GAP             64 /* bytes behind each state that no policy may touch */

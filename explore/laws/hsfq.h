@@ -17,13 +17,38 @@ static uint64_t hsfq_start_of(const struct member *member)
     return hsfq_task_of(&member->task)->start;
 }
 
-/* Of groups: from the root down, the child with the least start tag is served of those that wait;
- * and none of a group whose quota is used up. There are two groups, so a way down has two steps at
- * most. */
+static bool hsfq_is_held(const run_queue_t *queue, uint32_t group)
+{
+    while (group > 0 && hsfq_group_of(queue, group)->until <= queue->now)
+        group = hsfq_group_of(queue, group)->parent;
+    return hsfq_group_of(queue, group)->until > queue->now;
+}
+
+/* From the root down, the child with the least start tag is served of those that wait: so of two
+ * tasks, the tags below the group count in which their ways down part. A parent has the lower
+ * number. */
+static bool hsfq_comes_before(const run_queue_t *queue, const struct member *one,
+                              const struct member *other)
+{
+    const struct member *tasks[] = {one, other};
+    uint32_t group[2];
+    uint64_t tag[2];
+    for (int i = 0; i < 2; i++) {
+        group[i] = hsfq_task_of(&tasks[i]->task)->group;
+        tag[i] = hsfq_start_of(tasks[i]);
+    }
+    while (group[0] != group[1]) {
+        const int below = group[0] < group[1];
+        tag[below] = hsfq_group_of(queue, group[below])->start;
+        group[below] = hsfq_group_of(queue, group[below])->parent;
+    }
+    return hsfq_before(tag[0], tag[1]);
+}
+
+/* None is served of a group whose quota is used up. */
 static void hsfq_least_served_first(const run_queue_t *queue, const struct member *picked)
 {
     const uint32_t group = hsfq_task_of(&picked->task)->group;
-    const hsfq_group_t *below = hsfq_group_of(queue, 1);
     if (queue->scheduler->ending)
         return;
     if (hsfq_group_of(queue, group)->until > queue->now)
@@ -34,11 +59,7 @@ static void hsfq_least_served_first(const run_queue_t *queue, const struct membe
         if (!may_be_picked(other, queue))
             continue;
         const uint32_t of = hsfq_task_of(&other->task)->group;
-        if (hsfq_group_of(queue, of)->until > queue->now)
-            continue;
-        const uint64_t tag = of == group || of == 0 ? hsfq_start_of(other) : below->start;
-        const uint64_t own = of == group || group == 0 ? hsfq_start_of(picked) : below->start;
-        if (hsfq_before(tag, own))
+        if (!hsfq_is_held(queue, of) && hsfq_comes_before(queue, other, picked))
             watch_broken("pick() returned pid %d of group %u, though pid %d of group %u has had "
                          "less for its weight",
                          picked->task.pid, group, other->task.pid, of);

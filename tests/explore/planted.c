@@ -28,6 +28,8 @@ enum mistake {
     MISTAKE_HELD,      /* a task that yields alone is held, and no alarm is set */
     MISTAKE_REFUSED,   /* a task that may not run on the CPU that asks is not put back */
     MISTAKE_GROUP,     /* a group's weight times a number */
+    MISTAKE_DEPTH,     /* a table has no place for a group that is two below the root */
+    MISTAKE_PERIOD,    /* a period is taken for longer than 3 ticks */
 };
 
 static const struct tunable planted_tunables[] = {
@@ -60,6 +62,21 @@ POLICY_FUNCTION int32_t planted_group_weight(const run_queue_t *queue, const tas
     return (int32_t)queue->scheduler->group[task->group % GROUPS_MAX].weight;
 }
 
+POLICY_FUNCTION uint32_t planted_depth(const run_queue_t *queue, const task_t *task)
+{
+    uint32_t depth = LOOP_START(0);
+    for (uint32_t group = task->group % GROUPS_MAX; group > 0 && LOOP_GUARD; depth++)
+        group = queue->scheduler->group[group].parent % GROUPS_MAX;
+    return depth;
+}
+
+/* How many times 3 ticks. */
+POLICY_FUNCTION uint64_t planted_periods(const run_queue_t *queue, const task_t *task)
+{
+    uint64_t period = queue->scheduler->group[task->group % GROUPS_MAX].period;
+    return period / (3 * queue->scheduler->tick_ns);
+}
+
 POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     planted_queue_t *state = STATE_OF(queue, struct planted_queue);
@@ -76,6 +93,10 @@ POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqu
         task->level = (uint64_t)(int64_t)((int32_t)task->tickets * 3000) > 0 ? own->level : 2;
     if (planted_makes(queue, MISTAKE_GROUP))
         task->level = planted_group_weight(queue, task) * 300000 > 0 ? own->level : 2;
+    if (planted_makes(queue, MISTAKE_DEPTH))
+        first &= state->lists[planted_depth(queue, task)].first != task;
+    if (planted_makes(queue, MISTAKE_PERIOD))
+        state->picks[0] += 100 / planted_periods(queue, task);
     if (planted_makes(queue, MISTAKE_REFUSED) && queue->refused)
         return;
     if (planted_makes(queue, MISTAKE_ORDER))

@@ -45,8 +45,12 @@ FOUND = {
     "held": (4, "1 tasks of queue 0 are held, of 0 that are queued", "task 1 is killed"),
     "refused": (3, "pick() returned null while 1 tasks are queued", "CPU 1 takes a task"),
     "group": (3, "enqueue(): signed integer overflow: 10000 * 300000", "task 1 gets group 1"),
+    "depth": (3, "enqueue(): index 2 out of bounds", ""),
+    "period": (3, "enqueue(): division by zero", ""),
 }
 """Operations of the shortest sequence, the rule, and the last operation."""
+OF_GROUPS = ("group", "depth", "period")
+"""What users set of groups shows them, and nothing else."""
 
 
 def mistakes() -> dict[str, int]:
@@ -59,16 +63,18 @@ def _built() -> None:
     build_once("explorer", EXPLORED=str(SOURCE.relative_to(ROOT)))
 
 
-def explore(mistake: str, depth: int, workers: int = 1) -> explored.Explored:
+def explore(
+    mistake: str, depth: int, workers: int = 1, groups: bool | None = None
+) -> explored.Explored:
     limits = Limits(
         tasks=3,
         depth=depth,
         memory_mib=64,
         workers=workers,
         cpu_sets=mistake == "refused",
-        groups=mistake == "group",
+        groups=mistake in OF_GROUPS if groups is None else groups,
     )
-    words = (*WORDS, "group") if mistake == "group" else WORDS
+    words = (*WORDS, "group") if mistake in OF_GROUPS else WORDS
     return explored.run(SOURCE, words, "planted", f"mistake={mistakes()[mistake]}", limits)
 
 
@@ -83,6 +89,11 @@ def test_the_shortest_sequence_is_told(mistake: str) -> None:
     assert shortest == f"    no shorter sequence of operations breaks a rule than {count}:"
     assert len(steps) == count
     assert steps[-1].split(". ", 1)[1].startswith(last)
+
+
+@pytest.mark.parametrize("mistake", OF_GROUPS)
+def test_nothing_else_shows_a_mistake_of_groups(mistake: str) -> None:
+    assert explore(mistake, FOUND[mistake][0] + 2, groups=False).end == "depth"
 
 
 def test_two_processes_tell_the_same_sequence_as_one() -> None:

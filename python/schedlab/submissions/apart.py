@@ -180,13 +180,15 @@ class _Machine:
             message, memory = exports["message"], exports["memory"]
             if not isinstance(message, wasmtime.Func) or not isinstance(memory, wasmtime.Memory):
                 raise TypeError("it exports something else than it is to")
-            self._functions = {name: exports[name] for name in _FUNCTIONS}
-            for function in self._functions.values():
+            self._functions: dict[str, wasmtime.Func] = {}
+            for name in _FUNCTIONS:
+                function = exports[name]
                 if not isinstance(function, wasmtime.Func):
                     raise TypeError("it exports something else than it is to")
                 kind = function.type(store)
                 if kind.params or kind.results:
                     raise TypeError("its function takes or returns something")
+                self._functions[name] = function
             place = int(message(store))
         except (wasmtime.WasmtimeError, wasmtime.Trap, KeyError, TypeError) as error:
             raise Broken(f"what is compiled of it cannot be run: {_first_line(error)}") from None
