@@ -24,7 +24,7 @@ LINUX_ADAPTER  ?= linux/bpf/policy_host.bpf.c
 LINUX_PARTS    := $(filter-out $(LINUX_ADAPTER),$(sort $(wildcard linux/bpf/*.bpf.c)))
 LINUX_PATIENCE_MS := 4000 # of the kernel with policies of the tests: they are meant to try it
 LINUX_MISUSED  := policies/rr.c policies/mlfq.c $(sort $(wildcard tests/linux/policies/*.c)) \
-                  tests/kernel_policies/surveyor.c
+                  tests/kernel_policies/mover.c tests/kernel_policies/surveyor.c
 
 LINUX_VERSION_IN := python/schedlab/__init__.py
 LINUX_VERSION    := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(LINUX_VERSION_IN))

@@ -8,7 +8,19 @@
 #include "policy_timers.h"
 #include "queued_record.h"
 
-/* Puts a thread into the queue of `cpu`. Returns false if the lock could not be had. */
+/* The queue is locked. Returns false if the policy wants the thread elsewhere: it was taken out
+ * then. */
+static __always_inline bool stays(queue_t *queue, slot_t *slot, uint32_t reason)
+{
+    queue_add(queue, slot, reason);
+    if (reason != ENQUEUE_EXPIRED || !slot->moves)
+        return true;
+    queue_remove(queue, slot);
+    return false;
+}
+
+/* Puts a thread into the queue of `cpu`, if it stays there. Returns false if the lock could not be
+ * had. */
 PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
 {
     uint64_t now = clock_ns();
@@ -22,9 +34,11 @@ PROVED bool add_thread(slot_t *slot ARENA, uint32_t cpu, uint32_t reason)
     queue_t *queue = queue_of(cpu);
     begin_hooks(queue, now);
     slot->task.cpu = cpu;
-    queue_add(queue, slot, reason);
-    queued_note(&queued, slot);
-    uint64_t errand = announce(queue, slot);
+    uint64_t errand = 0;
+    if (stays(queue, slot, reason)) {
+        queued_note(&queued, slot);
+        errand = announce(queue, slot);
+    }
     unlock(lock, queue);
     queued_end(&queued);
     run_errand(errand);
@@ -98,10 +112,7 @@ PROVED bool choose_own(uint32_t cpu, slot_t *leaving ARENA, struct choice *choic
         uint32_t reason = leaving->turn - 1;
         leave(queue, leaving, STOP_RUNNABLE);
         leaving->custody = CUSTODY_LEAVING;
-        queue_add(queue, leaving, reason);
-        if (reason == ENQUEUE_EXPIRED && leaving->moves)
-            queue_remove(queue, leaving);
-        else
+        if (stays(queue, leaving, reason))
             queued_note(&queued, leaving);
     }
     note_choice(choice, queue, queue_pick(queue, cpu), cpu);

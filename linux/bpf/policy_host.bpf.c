@@ -100,6 +100,13 @@ static __noinline void note_waker(slot_t *slot)
     slot->task.waker_cpu = bpf_get_smp_processor_id();
 }
 
+/* The policy said so at the end of its turn. It may be picked from now on, by another CPU, too. */
+static __noinline void place_anew(slot_t *slot, uint32_t cpu)
+{
+    if (!add_thread(slot, place_thread(slot, ENQUEUE_MOVED, cpu), ENQUEUE_MOVED))
+        give_up("was ended: a run queue stays locked");
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
 {
@@ -130,8 +137,11 @@ void BPF_PROG(host_enqueue, struct task_struct *thread, u64 flags)
         note_waker(slot);
     slot->custody = CUSTODY_OURS;
     learn_traced_pid(slot, thread);
+    bool moves = reason == ENQUEUE_EXPIRED && slot->moves;
     if (!add_thread(slot, cpu, reason))
         give_up("was ended: a run queue stays locked");
+    if (moves)
+        place_anew(slot, cpu);
     check();
 }
 
@@ -218,13 +228,6 @@ static __always_inline bool give_next(uint32_t cpu, struct task_struct *previous
             return true;
     }
     return false;
-}
-
-/* The policy said so at the end of its turn. It may be picked from now on, by another CPU, too. */
-static __noinline void place_anew(slot_t *slot, uint32_t cpu)
-{
-    if (!add_thread(slot, place_thread(slot, ENQUEUE_MOVED, cpu), ENQUEUE_MOVED))
-        give_up("was ended: a run queue stays locked");
 }
 
 SEC("struct_ops/dispatch")

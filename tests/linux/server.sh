@@ -199,3 +199,12 @@ done
 sleep 0.3
 kill $sleepers
 step surveyed schedlab-linux stop
+
+
+# --- a thread that goes to the other CPU at the end of each turn
+schedlab-linux serve --policy mover --seed 1 --trace /result/moved.bin --trace-memory --background
+chrt --other 0 sh -c 'while :; do :; done' &
+echo $! >/result/mover
+sleep 0.5
+kill $!
+step moved schedlab-linux stop

@@ -360,3 +360,13 @@ def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:
             distance = SHAPE.distances[cpu][other]
             expected.add((cpu, "beside it: {}, distance {}", other << 2 | shared, distance))
     assert said == expected
+
+
+def test_a_turn_ends_on_the_cpu_that_the_policy_names(left: Path) -> None:
+    """Nothing else moves a thread that only computes."""
+    assert status(left, "moved") == 0
+    pid = int((left / "mover").read_text())
+    moves = trace.read(left / "moved.bin").events.filter(kind=Kind.MIGRATE, process=pid)
+    assert len(moves) >= 10
+    assert (moves["first"] != moves["second"]).all()
+    assert moves["first"].to_list()[1:] == moves["second"].to_list()[:-1]
