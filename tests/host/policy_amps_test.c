@@ -20,7 +20,7 @@ static struct model *machine_of(struct machine_shape *shape, uint32_t cpus, cons
     shape->nodes = 1;
     shape->kinds = 2;
     shape->kind[0] = (struct cpu_kind){1, {CAPACITY_FULL}};
-    shape->kind[1] = (struct cpu_kind){1, {CAPACITY_FULL / 2}};
+    shape->kind[1] = (struct cpu_kind){1, {460}};
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
         shape->cpu[cpu].kind = kinds[cpu];
         shape->cpu[cpu].sibling = siblings[cpu];
@@ -103,6 +103,31 @@ static void a_task_goes_to_the_fast_cpu_that_has_nothing_to_do(void)
     }
 }
 
+/* Where one more is no better, none moves: or it would come back at the next tick. */
+static void a_task_does_not_change_places_for_nothing(void)
+{
+    struct machine_shape shape = {0};
+    struct model *model = machine_of(&shape, 2, (const uint16_t[]){0, 0}, (const uint16_t[]){0, 1});
+    struct model_task *tasks[3];
+    for (int i = 0; i < 3; i++)
+        tasks[i] = model_fork(model, NULL);
+    for (int i = 0; i < 6; i++) {
+        model_ticks(model, 1);
+        check(tasks[0]->task.cpu == 0 && tasks[1]->task.cpu == 1 && tasks[2]->task.cpu == 0);
+    }
+    model_free(model);
+}
+
+static void a_task_that_loses_its_cpu_goes_on_with_its_turn(void)
+{
+    struct model *model = model_new("amps", 1, 1);
+    struct model_task *first = model_fork(model, NULL);
+    model_fork(model, NULL);
+    model_set_attribute(model, first, MODEL_PRIORITY, 1);
+    check(model_running(model, 0) == first->task.pid);
+    model_free(model);
+}
+
 static void a_core_that_is_idle_as_a_whole_comes_first(void)
 {
     struct machine_shape shape = {0};
@@ -135,6 +160,8 @@ int main(void)
     run_test(speeds_may_count_for_nothing);
     run_test(loads_are_in_proportion_to_speeds);
     run_test(a_task_goes_to_the_fast_cpu_that_has_nothing_to_do);
+    run_test(a_task_does_not_change_places_for_nothing);
+    run_test(a_task_that_loses_its_cpu_goes_on_with_its_turn);
     run_test(a_core_that_is_idle_as_a_whole_comes_first);
     run_test(threads_of_a_core_may_count_as_cores);
     return 0;
