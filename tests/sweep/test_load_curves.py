@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, Command
 from schedlab.errors import WrongUsage
 from schedlab.metrics.steady import COLUMNS, steady
-from schedlab.sweep.load_curves import charts, loads_of, rules_of, scenes
+from schedlab.sweep.load_curves import charts, jobs_kept, loads_of, rules_of, scenes
 from schedlab.sweep.theory import theory
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
@@ -156,6 +156,24 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
     picture = (tmp_path / "again-turnaround-mean.svg").read_text()
     assert "processor sharing" in picture, "the data set keeps what theory needs"
     assert (schedlab(*again[:3], "--load", "0.9")).returncode == 2
+
+
+def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> None:
+    """However many CPUs others have; theory knows none of them."""
+    file = ROOT / "workloads" / "files" / "open" / "exponential.json"
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(
+        f"workloads: {{file: {file}, with: {{tasks.job.instance: 40}}}}\n"
+        "policies: rr\nseeds: 1..2\nshapes: [fast-and-slow, even.json]\n"
+    )
+    (tmp_path / "even.json").write_text('{"format": 1, "cpus": 8}')
+    words = ("sweep", str(sweep), "--load", "0.3", "--out", str(tmp_path / "curves"))
+    done = schedlab(*words)
+    assert done.returncode == 0, done.stderr
+    both = list(scenes(tmp_path / "curves", None, jobs_kept(tmp_path / "curves")))
+    for each, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):
+        assert each.title.partition("CPUs ")[2].startswith(shape)
+    assert [(len(each.runs), each.theory.is_empty()) for each in both] == [(2, True)] * 2
 
 
 def test_a_file_of_a_sweep_is_run_at_loads(schedlab: Command, tmp_path: Path) -> None:

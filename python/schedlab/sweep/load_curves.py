@@ -18,6 +18,7 @@ from schedlab.files.placing import check_file
 from schedlab.metrics.tables import three_digits
 from schedlab.report.model import Chart
 from schedlab.sweep import dataset, ranges
+from schedlab.sweep.columns import SHAPE
 from schedlab.sweep.description import Description
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.origin import MADE_OF
@@ -164,18 +165,24 @@ def scenes(
             + (f", or none has processes of the group {group}" if group else "")
         )
     files = [each for each in jobs if each.file.load]
+    alike = (*_SCENE, *({SHAPE} & set(known.columns)))
     for scene, part in (
-        known.sort(*_SCENE).partition_by(*_SCENE, as_dict=True, maintain_order=True).items()
+        known.sort(*alike).partition_by(*alike, as_dict=True, maintain_order=True).items()
     ):
-        told = dict(zip(_SCENE, scene, strict=True))
+        told = dict(zip(alike, scene, strict=True))
+        shape = told.get(SHAPE)
         own = [
             run
             for run in files
-            if (run.workload, run.cpus, run.tick_ns)
+            # Theory knows CPUs that are equally fast, and nothing of shapes.
+            if shape is None
+            and (run.workload, run.cpus, run.tick_ns)
             == (told["workload"], told["cpus"], told["tick_ns"])
         ]
         of_group = f", group {group}" if group else ""
         cpus = f"{told['cpus']} CPU{'s' if told['cpus'] > 1 else ''}"
+        if shape:
+            cpus += f" ({shape})"
         title = f"{told['workload']} on {told['machine']}, {cpus}{of_group}"
         seen = {run.file.load: run for run in own}
         rules = rules_of(part["policy"].unique())
