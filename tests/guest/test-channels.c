@@ -243,7 +243,7 @@ static void sets_belong_to_families(void)
     }
     check(test_wait(pid) == 0);
     check_error(channel_give(2, 1, GIVE_KEEP), EINVAL);
-    for (int i = 0; i < 1000 && !board->next; i++)
+    for (int i = 0; i < 1000 && !board->noted; i++)
         sleep(1);
     check(board->order[0] == 5);
 }
