@@ -91,19 +91,18 @@ def planned(depth: Depth) -> dict[tuple[str, str], list[Run]]:
 
 
 def test_pages_and_help_tell_how_many_runs_there_are() -> None:
-    """README.md, docs/studies.md and `./schedlab run --help`."""
+    """README.md, docs/studies.md, docs/reports.md and `./schedlab run --help`."""
     counts = {}
     for depth in ("quick", "full"):
-        request = Request((), depth)
-        own = len(plan(Path("/nowhere"), depth).runs)
-        proposed = sum(
-            len(study_run.proposed(m, request, Path("/nowhere")).runs) for m in ("sim", "spike")
-        )
-        counts[depth] = f"{own + proposed:,}"
+        plans = study_run.plans_of(("spike",), Request((), depth), Path("/nowhere"))
+        counts[depth] = f"{sum(len(each.runs) for each in plans.values()):,}"
     boots = sum(
         len(plan(Path("/nowhere"), "full", machine=m).runs) for m in ("linux", "linux-free")
     )
-    readme, page = (ROOT / name for name in ("README.md", "docs/studies.md"))
+    readme, page, reports = (
+        ROOT / name for name in ("README.md", "docs/studies.md", "docs/reports.md")
+    )
+    assert f" of {counts['quick']} runs), a first report" in reports.read_text()
     assert f"{counts['quick']} runs, and one report" in readme.read_text()
     assert f"{counts['full']} runs, and {boots} boots of Linux" in readme.read_text()
     assert f"Now they are {counts['quick']} and {counts['full']}" in page.read_text()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -135,13 +135,7 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     is kept, and a message says how to go on.
     """
     folder = (out or new_runs_folder(request.folder_name)).absolute()
-    plans = {name: plan_on(name, request, folder) for name in at_hand(request)}
-    if request.machine is None:
-        plans[SIMULATOR] = Plan(
-            folder,
-            (*only_simulated(request, folder), *proposed(SIMULATOR, request, folder).runs),
-        )
-        plans[SPIKE] = Plan(folder, plans[SPIKE].runs + proposed(SPIKE, request, folder).runs)
+    plans = plans_of(at_hand(request), request, folder)
     wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
     if not wanted.runs:
         raise WrongUsage(
@@ -214,6 +208,18 @@ def in_parts(plans: Mapping[str, Plan], turns: Turns) -> list[tuple[str, Plan]]:
     quick = [(SIMULATOR, plans[SIMULATOR])] if name != SIMULATOR and SIMULATOR in plans else []
     later = [each for each in plans.items() if each[0] not in (name, SIMULATOR)]
     return [(name, early), *quick, (name, Plan(own.folder, turns.rest)), *later]
+
+
+def plans_of(machines: Iterable[str], request: Request, folder: Path) -> dict[str, Plan]:
+    """Returns what these machines run; and the simulator, unless the request names a machine."""
+    plans = {name: plan_on(name, request, folder) for name in machines}
+    if request.machine is None:
+        plans[SIMULATOR] = Plan(
+            folder,
+            (*only_simulated(request, folder), *proposed(SIMULATOR, request, folder).runs),
+        )
+        plans[SPIKE] = Plan(folder, plans[SPIKE].runs + proposed(SPIKE, request, folder).runs)
+    return plans
 
 
 def plan_on(machine: str, request: Request, folder: Path) -> Plan:
