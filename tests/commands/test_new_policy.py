@@ -198,7 +198,9 @@ def test_a_new_policy_runs_on_the_kernel_at_once(checkout: Path, tmp_path: Path)
     own, rr = (run["metrics"]["summary"] for run in json.loads(done.stdout)["runs"])
     assert (own["policy"], rr["policy"]) == ("my-own-2", "rr")
     assert own["finished"] == rr["finished"] == 3
-    assert own["context_switches"] == rr["context_switches"] > 50
+    # A hook of its own takes some ns more or less: what ends beside a tick has one turn more, or not.
+    assert abs(own["context_switches"] - rr["context_switches"]) <= 1
+    assert rr["context_switches"] > 50
 
 
 @pytest.mark.spike
