@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -329,6 +330,17 @@ static int serve_in_background(const struct serve_options *options)
     return WIFEXITED(status) ? WEXITSTATUS(status) : FAILED;
 }
 
+/* Each policy that is loaded has some fifty open files, and all may be: more than a process may
+ * have open unless it asks. */
+static void allow_open_files(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int serve(const struct serve_options *options)
 {
     if (!serve_is_right_usage(options) || !serve_is_possible(options))
@@ -337,5 +349,6 @@ int serve(const struct serve_options *options)
         tell_plan(options);
         return 0;
     }
+    allow_open_files();
     return options->background ? serve_in_background(options) : serve_here(options, -1);
 }
