@@ -32,7 +32,7 @@ static constexpr size_t KNOWN = 1 << 14;      // instructions
 // The entries that hold, of one CPU.
 struct held {
     const mmu_t *mmu; // the CPU's; another one: it has never forgotten, and its entries are not set
-    size_t decoded;   // entries that were filled, by another count: no way to fill one is unknown
+    size_t decoded; // entries that were filled; more than are noted: the library filled some itself
     size_t noted;
     std::array<uint16_t, mmu_t::ICACHE_ENTRIES> entries;
 };
@@ -105,18 +105,21 @@ extern "C" icache_entry_t *refill(mmu_t *mmu, reg_t address, icache_entry_t *ent
     return entry;
 }
 
-// Entries that hold are all noted, unless the library has a way to fill one that is not known here.
+// The library's own MMU, of no CPU, fetches nothing, and forgets all.
 void mmu_t::flush_icache()
 {
-    held other{}, &own = proc ? held_of[proc->id] : other;
-    bool all = own.mmu != this || own.noted != own.decoded || own.noted > own.entries.size();
+    held *own = proc ? &held_of[proc->id] : nullptr;
+    bool all =
+        !own || own->mmu != this || own->noted != own->decoded || own->noted > own->entries.size();
 
-    for (size_t i = 0; !all && i < own.noted; i++)
-        icache[own.entries[i]].tag |= FORGOTTEN;
+    for (size_t i = 0; !all && i < own->noted; i++)
+        icache[own->entries[i]].tag |= FORGOTTEN;
     for (size_t i = 0; all && i < ICACHE_ENTRIES; i++)
         icache[i].tag = EMPTY;
-    own.noted = own.decoded = 0;
-    own.mmu = this;
+    if (!own)
+        return;
+    own->noted = own->decoded = 0;
+    own->mmu = this;
 }
 
 insn_func_t processor_t::decode_insn(insn_t instruction)

@@ -52,6 +52,7 @@ machine::machine(const machine_parts &parts)
         typed_to.emplace(parts.typed_to);
 }
 
+// The library would look the page up in a table, at each step of a translation.
 char *machine::addr_to_mem(reg_t address)
 {
     if (address >= DRAM_BASE && address - DRAM_BASE < memory.size())

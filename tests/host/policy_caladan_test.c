@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Cores of applications: who is granted one, when, and who loses it. */
+/* Cores of applications: which is granted one, when, and which loses it. */
 
 #include "policy_harness.h"
 #include "random.h"
