@@ -23,8 +23,8 @@
 #define CHUNK        64  /* states that a worker takes at a time */
 #define FEW          512 /* states for which one worker is enough */
 #define DRAWS_MOST   2   /* in one operation, of which each value is tried */
+#define DEPTH_MOST   4096
 #define NO_KEY       UINT64_MAX
-#define LEAST_FREE   (1 << 20) /* bytes, so that what follows one state has room */
 
 enum worker_end { WORKER_DONE, WORKER_TIME = 3, WORKER_MEMORY };
 
@@ -40,26 +40,23 @@ static key_type key_of(uint64_t parent, operation_t operation, uint32_t draws)
     return parent << 24 | (uint64_t)operation << 8 | draws;
 }
 
+/*
+ * Of a state nothing is kept but its fingerprint, here, and its key. A worker that goes on from it
+ * does the operations again that lead to it.
+ */
 struct entry {
-    _Atomic uint64_t low; /* 0: free */
-    _Atomic uint64_t high;
-    _Atomic key_type key;
-};
-
-/* A state of the level that is being found, with its image behind it. */
-struct found {
-    uint64_t entry;
-    uint64_t bytes; /* of the image */
-    uint8_t image[];
+    _Atomic uint64_t low; /* of the fingerprint; 0: free */
+    /* 32 further bits of it, and below these 1 more than the state's number; 0: not yet known. The
+     * number is that in which states are found, and only shows, later, that it is of a level
+     * before.
+     */
+    _Atomic uint64_t rest;
 };
 
 struct worker {
-    _Atomic key_type at; /* what it does */
-    _Atomic uint64_t
-        drains;            /* 1 more than the entry of the state of which it takes all tasks out */
-    _Atomic uint64_t used; /* bytes of its part of the found states */
+    _Atomic key_type at;     /* what it does */
+    _Atomic uint64_t drains; /* 1 more than the number of the state of which it takes all out */
     uint64_t transitions;
-    uint8_t *found;
 };
 
 /* What workers share. */
@@ -70,20 +67,25 @@ struct shared {
     struct worker workers[WORKERS_MOST];
 };
 
-struct item {
-    key_type key;
-    const struct found *found;
+/* A state that leads to the one that a worker goes on from, or is this. Since states of a level are
+ * in the order of their parents' numbers, each is made again at most once in a level, but where a
+ * worker takes its next chunk. */
+struct ancestor {
+    uint64_t number; /* 0: none yet, except for the first */
+    uint32_t bytes;
+    uint8_t image[IMAGE_BYTES_MOST];
 };
 
 static struct search_limits limits;
 static struct shared *shared;
 static struct entry *entries;
-static uint64_t entry_count; /* a power of 2 */
-static key_type *keys;       /* by a state's number */
-static struct item *items;   /* the level that is gone on from */
-static uint64_t level_begin; /* number of its first state */
+static uint64_t entry_count;
+static uint64_t state_count;   /* that there is memory for */
+static _Atomic key_type *keys; /* by a state's number */
+static uint64_t level_begin;   /* number of the first state of the level that is gone on from */
 static uint64_t level_count;
-static uint64_t part_bytes; /* of all workers' found states, and at most of one's */
+static uint32_t level;                        /* operations that lead to it */
+static struct ancestor ancestors[DEPTH_MOST]; /* a worker's own: one of each level */
 static struct timespec begun;
 static bool drain_broke; /* after the last operation, when all tasks were taken out */
 
@@ -110,52 +112,36 @@ static void lessen(_Atomic key_type *least, key_type key)
         ;
 }
 
-/* Returns the state's entry, and in `is_new` whether it was not there. */
+/* Returns the state's number, and in `is_new` whether it was not there. Ends the worker if there is
+ * no memory for it. */
 static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
 {
-    for (uint64_t i = print.low & (entry_count - 1);; i = (i + 1) & (entry_count - 1)) {
+    const uint64_t upper = print.high >> 32;
+    for (uint64_t i = print.low % entry_count;; i = i + 1 < entry_count ? i + 1 : 0) {
         struct entry *entry = &entries[i];
         uint64_t low = 0;
         *is_new = atomic_compare_exchange_strong(&entry->low, &low, print.low);
         if (*is_new) {
-            atomic_store(&entry->key, key);
-            atomic_store(&entry->high, print.high);
-            return i;
+            uint64_t number = atomic_fetch_add(&shared->states, 1);
+            atomic_store(&keys[number], key);
+            atomic_store(&entry->rest, upper << 32 | (number + 1));
+            if (number >= state_count)
+                _exit(WORKER_MEMORY);
+            return number;
         }
-        uint64_t high = 0;
-        while (low == print.low && !(high = atomic_load(&entry->high)))
+        uint64_t rest = 0;
+        while (low == print.low && !(rest = atomic_load(&entry->rest)))
             ;
-        if (low != print.low || high != print.high)
+        if (low != print.low || rest >> 32 != upper)
             continue;
-        if (atomic_load(&entry->key) >> 24 >= level_begin)
-            lessen(&entry->key, key);
-        return i;
+        uint64_t number = (uint32_t)rest - 1;
+        if (number >= level_begin + level_count)
+            lessen(&keys[number], key);
+        return number;
     }
 }
 
 /* ---- a worker ---- */
-
-static bool is_full(void)
-{
-    uint64_t used = 0;
-    for (uint32_t i = 0; i < limits.workers; i++)
-        used += atomic_load(&shared->workers[i].used) + LEAST_FREE;
-    return used > part_bytes || atomic_load(&shared->states) > entry_count / 4 * 3;
-}
-
-static uint64_t bytes_of(const struct found *found)
-{
-    return sizeof(*found) + (found->bytes + 7) / 8 * 8;
-}
-
-static void keep(struct worker *self, uint64_t entry, const uint8_t *image, uint32_t bytes)
-{
-    struct found *found = (struct found *)(void *)(self->found + self->used);
-    *found = (struct found){.entry = entry, .bytes = bytes};
-    memcpy(found->image, image, bytes);
-    atomic_fetch_add(&self->used, bytes_of(found));
-    atomic_fetch_add(&shared->states, 1);
-}
 
 /* The draws that are tried next, of so many that were made. Returns false if all were. */
 static bool next_draws(uint8_t *draws, uint32_t made)
@@ -175,24 +161,63 @@ static void find(struct worker *self, key_type key)
     bool is_new;
     image_put_in_order(order);
     uint32_t bytes = image_take(image);
-    uint64_t entry = enter(image_fingerprint(image, bytes), key, &is_new);
+    uint64_t number = enter(image_fingerprint(image, bytes), key, &is_new);
     if (!is_new)
         return;
     draws_choose(NULL, 0);
-    atomic_store(&self->drains, entry + 1);
+    atomic_store(&self->drains, number + 1);
     machine_drain();
     atomic_store(&self->drains, 0);
-    keep(self, entry, image, bytes);
 }
 
-static void go_on_by(struct worker *self, uint64_t number, operation_t operation)
+static void choose_draws_of(key_type key)
 {
-    const struct found *from = items[number - level_begin].found;
+    const uint32_t code = key & 255;
+    const uint8_t draws[DRAWS_MOST] = {(uint8_t)(code / draw_values_count),
+                                       (uint8_t)(code % draw_values_count)};
+    draws_choose(draws, DRAWS_MOST);
+}
+
+static operation_t operation_in(key_type key)
+{
+    return (operation_t)(key >> 8);
+}
+
+static void make_again(struct worker *self, struct ancestor *state, const struct ancestor *parent)
+{
+    uint8_t order[TASKS_MOST];
+    key_type key = keys[state->number];
+    image_restore(parent->image, parent->bytes);
+    choose_draws_of(key);
+    atomic_store(&self->at, key);
+    machine_do(operation_in(key));
+    image_put_in_order(order);
+    state->bytes = image_take(state->image);
+}
+
+/* A state of this level, and what leads to it. */
+static const struct ancestor *state_of(struct worker *self, uint64_t number)
+{
+    uint64_t numbers[DEPTH_MOST];
+    uint32_t at = level;
+    for (; ancestors[at].number != number; at--) {
+        numbers[at] = number;
+        number = keys[number] >> 24;
+    }
+    for (at++; at <= level; at++) {
+        ancestors[at].number = numbers[at];
+        make_again(self, &ancestors[at], &ancestors[at - 1]);
+    }
+    return &ancestors[level];
+}
+
+static void go_on_by(struct worker *self, const struct ancestor *from, operation_t operation)
+{
     uint8_t draws[DRAWS_MOST] = {0};
     uint32_t made;
     do {
-        key_type key = key_of(number, operation, draws[0] * draw_values_count + draws[1]);
-        image_restore(from->image, (uint32_t)from->bytes);
+        key_type key = key_of(from->number, operation, draws[0] * draw_values_count + draws[1]);
+        image_restore(from->image, from->bytes);
         draws_choose(draws, DRAWS_MOST);
         atomic_store(&self->at, key);
         machine_do(operation);
@@ -206,11 +231,11 @@ static void go_on_by(struct worker *self, uint64_t number, operation_t operation
 static void go_on_from(struct worker *self, uint64_t number)
 {
     operation_t operations[OPERATIONS_MOST];
-    const struct found *from = items[number - level_begin].found;
-    image_restore(from->image, (uint32_t)from->bytes);
+    const struct ancestor *from = state_of(self, number);
+    image_restore(from->image, from->bytes);
     uint32_t count = machine_operations(operations);
     for (uint32_t i = 0; i < count; i++)
-        go_on_by(self, number, operations[i]);
+        go_on_by(self, from, operations[i]);
 }
 
 static _Noreturn void work(struct worker *self)
@@ -220,8 +245,6 @@ static _Noreturn void work(struct worker *self)
         for (uint64_t i = begin; i < begin + CHUNK && i < level_count; i++) {
             if (key_of(level_begin + i, 0, 0) > atomic_load(&shared->broken))
                 _exit(WORKER_DONE);
-            if (is_full())
-                _exit(WORKER_MEMORY);
             if (i % 16 == 0 && seconds() > limits.seconds)
                 _exit(WORKER_TIME);
             go_on_from(self, level_begin + i);
@@ -240,7 +263,6 @@ static void be_silent(void)
 
 static pid_t start(struct worker *self)
 {
-    atomic_store(&self->used, 0);
     atomic_store(&self->at, NO_KEY);
     atomic_store(&self->drains, 0);
     fflush(stdout);
@@ -268,7 +290,7 @@ static enum search_end end_of(struct worker *self, int status, enum search_end e
     if (code == WORKER_TIME || code == WORKER_MEMORY)
         return end == SEARCH_BROKEN ? end : code == WORKER_TIME ? SEARCH_TIME : SEARCH_MEMORY;
     uint64_t drains = atomic_load(&self->drains);
-    key_type key = drains ? atomic_load(&entries[drains - 1].key) : atomic_load(&self->at);
+    key_type key = drains ? keys[drains - 1] : atomic_load(&self->at);
     if (key < atomic_load(&shared->broken))
         drain_broke = drains != 0;
     lessen(&shared->broken, key);
@@ -279,144 +301,111 @@ static enum search_end end_of(struct worker *self, int status, enum search_end e
 static enum search_end go_through(void)
 {
     pid_t pids[WORKERS_MOST];
+    int statuses[WORKERS_MOST] = {0};
     enum search_end end = SEARCH_COMPLETE;
     uint32_t workers = level_count < FEW ? 1 : limits.workers;
     atomic_store(&shared->next, 0);
-    for (uint32_t i = 0; i < limits.workers; i++)
-        atomic_store(&shared->workers[i].used, 0);
     for (uint32_t i = 0; i < workers; i++)
         pids[i] = start(&shared->workers[i]);
     for (uint32_t i = 0; i < workers; i++) {
-        int status = 0;
         if (pids[i] < 0)
             end = SEARCH_FAILED;
-        else if (waitpid(pids[i], &status, 0) == pids[i])
-            end = end_of(&shared->workers[i], status, end);
+        else if (waitpid(pids[i], &statuses[i], 0) == pids[i])
+            end = end_of(&shared->workers[i], statuses[i], end);
     }
+    /* Once more: a worker that ended later may have found a lesser key of the state that broke. */
+    for (uint32_t i = 0; i < workers && end == SEARCH_BROKEN; i++)
+        end = end_of(&shared->workers[i], statuses[i], end);
     return end;
 }
 
-static int compare_items(const void *one, const void *two)
+/* In place, by one bit after the other from the highest: what the library would copy to sort them
+ * may be as large again. */
+static void sort_keys(_Atomic key_type *part, uint64_t count, uint32_t bit)
 {
-    key_type a = ((const struct item *)one)->key;
-    key_type b = ((const struct item *)two)->key;
-    return a < b ? -1 : a > b;
-}
-
-static bool new_parts(void)
-{
-    for (uint32_t i = 0; i < limits.workers; i++) {
-        shared->workers[i].found = share(part_bytes);
-        if (!shared->workers[i].found)
-            return false;
-    }
-    return true;
-}
-
-static void drop_parts(uint8_t *const *parts)
-{
-    for (uint32_t i = 0; i < limits.workers; i++) {
-        if (parts[i])
-            munmap(parts[i], part_bytes);
-    }
-}
-
-/* The states that were found are the next level. Returns false if there is no memory. */
-static bool next_level(uint64_t states)
-{
-    uint64_t count = 0;
-    free(items);
-    items = malloc((states + 1) * sizeof(*items));
-    if (!items)
-        return false;
-    for (uint32_t i = 0; i < limits.workers; i++) {
-        const struct worker *worker = &shared->workers[i];
-        const uint8_t *at = worker->found;
-        while (at < worker->found + worker->used && count < states) {
-            const struct found *found = (const struct found *)(const void *)at;
-            items[count++] = (struct item){atomic_load(&entries[found->entry].key), found};
-            at += bytes_of(found);
+    uint64_t ones = count;
+    for (uint64_t i = 0; i < ones;) {
+        key_type key = part[i];
+        if (key >> bit & 1) {
+            part[i] = part[--ones];
+            part[ones] = key;
+        } else {
+            i++;
         }
     }
-    qsort(items, count, sizeof(*items), compare_items);
+    if (bit > 0 && ones > 1)
+        sort_keys(part, ones, bit - 1);
+    if (bit > 0 && count - ones > 1)
+        sort_keys(part + ones, count - ones, bit - 1);
+}
+
+/* The states that were found are the next level. */
+static void next_level(void)
+{
     level_begin += level_count;
-    level_count = count;
-    for (uint64_t i = 0; i < count; i++)
-        keys[level_begin + i] = items[i].key;
-    return true;
+    level_count = shared->states - level_begin;
+    level++;
+    sort_keys(keys + level_begin, level_count,
+              63 - (uint32_t)__builtin_clzll(key_of(level_begin, 0, 0)));
 }
 
 /* ---- all ---- */
 
+/* Four of five entries are used. More than there is memory for finds one state in each worker. */
 static bool reserve(void)
 {
-    entry_count = 1 << 12;
-    while (entry_count * 2 * sizeof(struct entry) <= limits.bytes / 4)
-        entry_count *= 2;
-    uint64_t states = entry_count / 4 * 3 + WORKERS_MOST * OPERATIONS_MOST;
+    const uint64_t most = UINT32_MAX - WORKERS_MOST - 1;
+    uint64_t count = limits.bytes / (sizeof(*entries) * 5 / 4 + sizeof(*keys));
+    state_count = (count < most ? count : most) - WORKERS_MOST;
+    entry_count = state_count / 4 * 5;
     shared = share(sizeof(*shared));
     entries = share(entry_count * sizeof(*entries));
-    keys = share(states * sizeof(*keys));
-    uint64_t rest = limits.bytes - entry_count * sizeof(*entries) - states * sizeof(*keys);
-    part_bytes = rest / 2 / 4096 * 4096;
+    keys = share((state_count + WORKERS_MOST) * sizeof(*keys));
     return shared && entries && keys;
 }
 
 /* The machine as it is has number 0. */
 static bool begin(void)
 {
-    uint8_t image[IMAGE_BYTES_MOST];
     bool is_new;
-    if (!reserve() || !new_parts())
+    if (!reserve())
         return false;
-    atomic_store(&shared->broken, NO_KEY);
-    uint32_t bytes = image_take(image);
-    uint64_t entry = enter(image_fingerprint(image, (bytes + 7) / 8 * 8), key_of(0, 0, 0), &is_new);
-    keep(&shared->workers[0], entry, image, bytes);
-    return next_level(1);
+    shared->broken = NO_KEY;
+    ancestors[0].bytes = image_take(ancestors[0].image);
+    enter(image_fingerprint(ancestors[0].image, ancestors[0].bytes), key_of(0, 0, 0), &is_new);
+    level_count = 1;
+    return true;
 }
 
 struct search_result search(const struct search_limits *wanted)
 {
     limits = *wanted;
     limits.workers = limits.workers > WORKERS_MOST ? WORKERS_MOST : limits.workers;
+    limits.depth = limits.depth < DEPTH_MOST ? limits.depth : DEPTH_MOST - 1;
     clock_gettime(CLOCK_MONOTONIC, &begun);
     struct search_result result = {.end = begin() ? SEARCH_COMPLETE : SEARCH_FAILED, .states = 1};
     while (result.end == SEARCH_COMPLETE && level_count > 0) {
-        uint8_t *parts[WORKERS_MOST] = {0};
         if (result.depth == limits.depth) {
             result.end = SEARCH_DEPTH;
             break;
         }
-        for (uint32_t i = 0; i < limits.workers; i++)
-            parts[i] = shared->workers[i].found;
-        result.end = new_parts() ? go_through() : SEARCH_FAILED;
+        result.end = go_through();
         if (result.end == SEARCH_COMPLETE) {
-            uint64_t states = atomic_load(&shared->states);
-            result.depth += states > result.states;
-            if (!next_level(states - result.states))
-                result.end = SEARCH_FAILED;
-            result.states = states;
-            printf("level %u states %" PRIu64 " seconds %.1f\n", result.depth, states, seconds());
+            next_level();
+            result.depth += level_count > 0;
+            result.states += level_count;
+            printf("level %u states %" PRIu64 " seconds %.1f\n", result.depth, result.states,
+                   seconds());
         }
-        drop_parts(parts);
     }
     for (uint32_t i = 0; shared && i < limits.workers; i++)
         result.transitions += shared->workers[i].transitions;
     return result;
 }
 
-static operation_t operation_in(key_type key)
-{
-    return (operation_t)(key >> 8);
-}
-
 static void do_again(key_type key, const uint8_t *places)
 {
-    const uint32_t code = key & 255;
-    const uint8_t draws[DRAWS_MOST] = {(uint8_t)(code / draw_values_count),
-                                       (uint8_t)(code % draw_values_count)};
-    draws_choose(draws, DRAWS_MOST);
+    choose_draws_of(key);
     machine_do(machine_translated(operation_in(key), places));
 }
 
@@ -440,17 +429,13 @@ static void find_places(const key_type *path, uint32_t count, uint8_t (*places)[
     image_restore(NULL, 0);
 }
 
-#define PATH_MOST 4096
-
 void search_tell(void)
 {
-    static key_type path[PATH_MOST];
-    static uint8_t places[PATH_MOST][TASKS_MOST];
+    static key_type path[DEPTH_MOST];
+    static uint8_t places[DEPTH_MOST][TASKS_MOST];
     uint32_t count = 1;
     for (key_type key = atomic_load(&shared->broken); key >> 24 > 0; key = keys[key >> 24])
         count++;
-    if (count > PATH_MOST)
-        return;
     key_type key = atomic_load(&shared->broken);
     for (uint32_t i = count; i-- > 0; key = keys[key >> 24])
         path[i] = key;
