@@ -112,6 +112,14 @@ def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -
     assert sound.states == explore("none", 6, workers=2).states
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_level_that_the_memory_does_not_hold_does_not_count(workers: int) -> None:
+    limits = Limits(tasks=3, memory_mib=1, workers=workers)
+    found = explored.run(SOURCE, WORDS, "planted", "", limits)
+    assert found.end == "memory"
+    assert found.states == explore("none", found.depth).states < (1 << 20) // 28
+
+
 @pytest.mark.parametrize(("mistake", "holds"), [("none", True), ("clock", False)])
 def test_a_law_that_times_may_be_moved_is_tried(mistake: str, holds: bool) -> None:
     settings = f"mistake={mistakes()[mistake]}"
