@@ -19,14 +19,15 @@
 #include "explore/machine.h"
 #include "sim/checked/watch.h"
 
-#define WORKERS_MOST 16
-#define CHUNK        64  /* states that a worker takes at a time */
-#define FEW          512 /* states for which one worker is enough */
-#define DRAWS_MOST   2   /* in one operation, of which each value is tried */
-#define DEPTH_MOST   4096
-#define NO_KEY       UINT64_MAX
+#define WORKERS_MOST  16
+#define CHUNK         64  /* states that a worker takes at a time */
+#define FEW           512 /* states for which one worker is enough */
+#define DRAWS_MOST    2   /* in one operation, of which each value is tried */
+#define DEPTH_MOST    4096
+#define ENTRIES_FIRST (1 << 14)
+#define NO_KEY        UINT64_MAX
 
-enum worker_end { WORKER_DONE, WORKER_TIME = 3, WORKER_MEMORY };
+enum worker_end { WORKER_DONE, WORKER_TIME = 3, WORKER_FULL };
 
 /*
  * How a state was reached first: its parent's number, the operation, the draws. The least key of
@@ -46,14 +47,14 @@ static key_type key_of(uint64_t parent, operation_t operation, uint32_t draws)
  */
 struct entry {
     _Atomic uint64_t low; /* of the fingerprint; 0: free */
-    /* 32 further bits of it, and below these 1 more than the state's number; 0: not yet known. The
-     * number is that in which states are found, and only shows, later, that it is of a level
-     * before.
-     */
+    /* 32 further bits of it, and below these 1 more than the state's number; 0: not yet known.
+     * States are numbered as they are found. When the level is complete, its numbers are given
+     * anew, by keys: then this one only says that the state is of a level before. */
     _Atomic uint64_t rest;
 };
 
 struct worker {
+    uint64_t next, end;      /* of its chunk: the states of the level that it has to go on from */
     _Atomic key_type at;     /* what it does */
     _Atomic uint64_t drains; /* 1 more than the number of the state of which it takes all out */
     uint64_t transitions;
@@ -61,15 +62,15 @@ struct worker {
 
 /* What workers share. */
 struct shared {
-    _Atomic uint64_t next; /* state to be taken */
+    _Atomic uint64_t next; /* of the level: no worker has taken it yet */
     _Atomic key_type broken;
     _Atomic uint64_t states;
     struct worker workers[WORKERS_MOST];
 };
 
 /* A state that leads to the one that a worker goes on from, or is this. Since states of a level are
- * in the order of their parents' numbers, each is made again at most once in a level, but where a
- * worker takes its next chunk. */
+ * in the order of their parents' numbers, each is made again once in a level, or where a worker
+ * takes its next chunk. */
 struct ancestor {
     uint64_t number; /* 0: none yet, except for the first */
     uint32_t bytes;
@@ -80,7 +81,7 @@ static struct search_limits limits;
 static struct shared *shared;
 static struct entry *entries;
 static uint64_t entry_count;
-static uint64_t state_count;   /* that there is memory for */
+static bool is_full;           /* four of five entries are used */
 static _Atomic key_type *keys; /* by a state's number */
 static uint64_t level_begin;   /* number of the first state of the level that is gone on from */
 static uint64_t level_count;
@@ -112,21 +113,26 @@ static void lessen(_Atomic key_type *least, key_type key)
         ;
 }
 
-/* Returns the state's number, and in `is_new` whether it was not there. Ends the worker if there is
- * no memory for it. */
+static uint64_t states_most(uint64_t entries_there)
+{
+    return entries_there / 5 * 4;
+}
+
+/* Returns the state's number, and in `is_new` whether it was not there. Ends the worker if it is
+ * one too many. */
 static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
 {
     const uint64_t upper = print.high >> 32;
     for (uint64_t i = print.low % entry_count;; i = i + 1 < entry_count ? i + 1 : 0) {
         struct entry *entry = &entries[i];
-        uint64_t low = 0;
-        *is_new = atomic_compare_exchange_strong(&entry->low, &low, print.low);
+        uint64_t low = atomic_load(&entry->low);
+        if (low == 0 && atomic_load(&shared->states) >= states_most(entry_count))
+            _exit(WORKER_FULL);
+        *is_new = low == 0 && atomic_compare_exchange_strong(&entry->low, &low, print.low);
         if (*is_new) {
             uint64_t number = atomic_fetch_add(&shared->states, 1);
             atomic_store(&keys[number], key);
             atomic_store(&entry->rest, upper << 32 | (number + 1));
-            if (number >= state_count)
-                _exit(WORKER_MEMORY);
             return number;
         }
         uint64_t rest = 0;
@@ -139,6 +145,32 @@ static uint64_t enter(struct fingerprint print, key_type key, bool *is_new)
             lessen(&keys[number], key);
         return number;
     }
+}
+
+/* Makes the table twice as large. Returns false if the memory is not enough: until all entries have
+ * been copied there are both tables. */
+static bool grow(void)
+{
+    const uint64_t count = entry_count * 2;
+    const uint64_t bytes = (entry_count + count) * sizeof(*entries);
+    if (bytes + states_most(count) * sizeof(*keys) > limits.bytes || count > UINT32_MAX)
+        return false;
+    struct entry *grown = share(count * sizeof(*grown));
+    if (!grown)
+        return false;
+    for (uint64_t i = 0; i < entry_count; i++) {
+        uint64_t at = entries[i].low % count;
+        while (entries[i].low && grown[at].low)
+            at = at + 1 < count ? at + 1 : 0;
+        if (entries[i].low) {
+            grown[at].low = entries[i].low;
+            grown[at].rest = entries[i].rest;
+        }
+    }
+    munmap(entries, entry_count * sizeof(*entries));
+    entries = grown;
+    entry_count = count;
+    return true;
 }
 
 /* ---- a worker ---- */
@@ -211,10 +243,12 @@ static const struct ancestor *state_of(struct worker *self, uint64_t number)
     return &ancestors[level];
 }
 
-static void go_on_by(struct worker *self, const struct ancestor *from, operation_t operation)
+/* Returns how often it was done. */
+static uint32_t go_on_by(struct worker *self, const struct ancestor *from, operation_t operation)
 {
     uint8_t draws[DRAWS_MOST] = {0};
     uint32_t made;
+    uint32_t transitions = 0;
     do {
         key_type key = key_of(from->number, operation, draws[0] * draw_values_count + draws[1]);
         image_restore(from->image, from->bytes);
@@ -222,9 +256,10 @@ static void go_on_by(struct worker *self, const struct ancestor *from, operation
         atomic_store(&self->at, key);
         machine_do(operation);
         made = draws_made();
-        self->transitions++;
+        transitions++;
         find(self, key);
     } while (next_draws(draws, made));
+    return transitions;
 }
 
 /* All operations that may follow the state. */
@@ -234,23 +269,27 @@ static void go_on_from(struct worker *self, uint64_t number)
     const struct ancestor *from = state_of(self, number);
     image_restore(from->image, from->bytes);
     uint32_t count = machine_operations(operations);
+    uint64_t transitions = 0;
     for (uint32_t i = 0; i < count; i++)
-        go_on_by(self, from, operations[i]);
+        transitions += go_on_by(self, from, operations[i]);
+    self->transitions += transitions;
 }
 
+/* Where a worker ended in the middle of a state's operations, another one begins with it again. */
 static _Noreturn void work(struct worker *self)
 {
-    uint64_t begin;
-    while ((begin = atomic_fetch_add(&shared->next, CHUNK)) < level_count) {
-        for (uint64_t i = begin; i < begin + CHUNK && i < level_count; i++) {
-            if (key_of(level_begin + i, 0, 0) > atomic_load(&shared->broken))
-                _exit(WORKER_DONE);
-            if (i % 16 == 0 && seconds() > limits.seconds)
-                _exit(WORKER_TIME);
-            go_on_from(self, level_begin + i);
+    for (;; self->next++) {
+        if (self->next == self->end) {
+            self->next = atomic_fetch_add(&shared->next, CHUNK);
+            self->end = self->next + CHUNK;
         }
+        if (self->next >= level_count ||
+            key_of(level_begin + self->next, 0, 0) > atomic_load(&shared->broken))
+            _exit(WORKER_DONE);
+        if (self->next % 16 == 0 && seconds() > limits.seconds)
+            _exit(WORKER_TIME);
+        go_on_from(self, level_begin + self->next);
     }
-    _exit(WORKER_DONE);
 }
 
 /* What the worker's policy breaks is told later. */
@@ -285,10 +324,11 @@ static pid_t start(struct worker *self)
 static enum search_end end_of(struct worker *self, int status, enum search_end end)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    if (code == WORKER_DONE)
+    is_full = is_full || code == WORKER_FULL;
+    if (code == WORKER_DONE || code == WORKER_FULL)
         return end;
-    if (code == WORKER_TIME || code == WORKER_MEMORY)
-        return end == SEARCH_BROKEN ? end : code == WORKER_TIME ? SEARCH_TIME : SEARCH_MEMORY;
+    if (code == WORKER_TIME)
+        return end == SEARCH_BROKEN ? end : SEARCH_TIME;
     uint64_t drains = atomic_load(&self->drains);
     key_type key = drains ? keys[drains - 1] : atomic_load(&self->at);
     if (key < atomic_load(&shared->broken))
@@ -297,14 +337,13 @@ static enum search_end end_of(struct worker *self, int status, enum search_end e
     return SEARCH_BROKEN;
 }
 
-/* Returns SEARCH_COMPLETE if the level was gone through. */
-static enum search_end go_through(void)
+/* Returns SEARCH_COMPLETE if the level was gone through, or the table is full. */
+static enum search_end share_work(uint32_t workers)
 {
     pid_t pids[WORKERS_MOST];
     int statuses[WORKERS_MOST] = {0};
     enum search_end end = SEARCH_COMPLETE;
-    uint32_t workers = level_count < FEW ? 1 : limits.workers;
-    atomic_store(&shared->next, 0);
+    is_full = false;
     for (uint32_t i = 0; i < workers; i++)
         pids[i] = start(&shared->workers[i]);
     for (uint32_t i = 0; i < workers; i++) {
@@ -316,6 +355,24 @@ static enum search_end go_through(void)
     /* Once more: a worker that ended later may have found a lesser key of the state that broke. */
     for (uint32_t i = 0; i < workers && end == SEARCH_BROKEN; i++)
         end = end_of(&shared->workers[i], statuses[i], end);
+    return end;
+}
+
+/* Returns SEARCH_COMPLETE if the level was gone through. A rule that is broken in a later state may
+ * be broken in an earlier one, too, so the others are gone through, as far as there is memory. */
+static enum search_end go_through(void)
+{
+    uint32_t workers = level_count < FEW ? 1 : limits.workers;
+    atomic_store(&shared->next, 0);
+    for (uint32_t i = 0; i < workers; i++)
+        shared->workers[i].next = shared->workers[i].end = 0;
+    enum search_end end = share_work(workers);
+    while (is_full && (end == SEARCH_COMPLETE || end == SEARCH_BROKEN)) {
+        if (!grow())
+            return end == SEARCH_BROKEN ? end : SEARCH_MEMORY;
+        enum search_end next = share_work(workers);
+        end = next == SEARCH_COMPLETE || end == SEARCH_BROKEN ? end : next;
+    }
     return end;
 }
 
@@ -351,16 +408,12 @@ static void next_level(void)
 
 /* ---- all ---- */
 
-/* Four of five entries are used. More than there is memory for finds one state in each worker. */
 static bool reserve(void)
 {
-    const uint64_t most = UINT32_MAX - WORKERS_MOST - 1;
-    uint64_t count = limits.bytes / (sizeof(*entries) * 5 / 4 + sizeof(*keys));
-    state_count = (count < most ? count : most) - WORKERS_MOST;
-    entry_count = state_count / 4 * 5;
+    entry_count = ENTRIES_FIRST;
     shared = share(sizeof(*shared));
     entries = share(entry_count * sizeof(*entries));
-    keys = share((state_count + WORKERS_MOST) * sizeof(*keys));
+    keys = share(limits.bytes); /* as much of it as there are states */
     return shared && entries && keys;
 }
 
