@@ -31,7 +31,7 @@ def explore(policy: str, limits: Limits, tunables: str = "") -> Explored:
 
 @pytest.mark.parametrize("slice_ticks", [1, 3])
 def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
-    """Of any length: there are no other states. They take 28 bytes each."""
+    """Of any length: there are no other states. They take some 40 bytes each."""
     found = explore("rr", Limits(tasks=3, memory_mib=1), f"slice={slice_ticks}")
     assert found.end == "complete"
     assert found.states == {1: 1_067, 3: 7_647}[slice_ticks]
