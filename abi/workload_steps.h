@@ -22,9 +22,9 @@ enum workload_step_kind {
     STEP_FORK, /* a child that does what program `target` says */
     STEP_WAIT, /* for a child to end, or, if `detail` is 1, for all of them; goes on at once if
                 * there is none */
-    STEP_TAKE, /* one of the channel `target`; waits, first come, first served, if it is empty.
-                * `value`: before it, gives one to the channel `value` - 1; 0: to none. `detail`:
-                * enum take_as */
+    STEP_TAKE, /* one of the channel `target`; waits if it is empty, first come, first served, or as
+                * the policy says. `value`: before it, gives one to the channel `value` - 1; 0: to
+                * none. `detail`: enum take_as */
     STEP_GIVE, /* `value` to the channel `target`; 0: one to each that waits there. `detail` 1: only
                 * to those that wait */
     STEP_ATTRIBUTE,   /* `detail` (enum attribute_kind) of `target` becomes `value` */

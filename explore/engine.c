@@ -34,7 +34,7 @@ static const struct policy *const policy = &CHECKED_POLICY;
 
 enum kind {
     DO_NEW,   /* lowest free slot; by no task, or the one that runs on CPU b - 1 */
-    DO_WAKE,  /* task a */
+    DO_WAKE,  /* task a; or that or task b - 1, which waits for the same since later */
     DO_KILL,  /* task a, which does not run */
     DO_MOVE,  /* queued task a, to CPU b */
     DO_SET,   /* of task a: attribute and value b */
@@ -593,8 +593,9 @@ operation_t machine_translated(operation_t operation, const uint8_t *places)
     const uint32_t a = first_of(operation);
     const uint32_t b = second_of(operation);
     switch (kind_of(operation)) {
-    case DO_NEW:
     case DO_WAKE:
+        return operation_of(DO_WAKE, places[a], b > 0 ? places[b - 1] + 1u : 0);
+    case DO_NEW:
     case DO_KILL:
     case DO_MOVE:
     case DO_SET:
@@ -652,14 +653,25 @@ static uint32_t list_sets(uint32_t task, operation_t *operations)
     return count;
 }
 
+static uint32_t list_wakes(uint32_t task, operation_t *operations)
+{
+    uint32_t count = 0;
+    if (machine.tasks[task].place != PLACE_BLOCKED)
+        return 0;
+    operations[count++] = operation_of(DO_WAKE, task, 0);
+    for (uint32_t i = 0; machine.scheduler.orders_waiters && i < setup.tasks; i++) {
+        if (i != task && machine.tasks[i].place == PLACE_BLOCKED)
+            operations[count++] = operation_of(DO_WAKE, task, i + 1);
+    }
+    return count;
+}
+
 static uint32_t list_task(uint32_t task, operation_t *operations)
 {
     const struct member *member = &machine.tasks[task];
-    uint32_t count = 0;
     if (member->place == PLACE_FREE)
         return 0;
-    if (member->place == PLACE_BLOCKED)
-        operations[count++] = operation_of(DO_WAKE, task, 0);
+    uint32_t count = list_wakes(task, operations);
     if (member->place != PLACE_RUNNING)
         operations[count++] = operation_of(DO_KILL, task, 0);
     for (uint32_t cpu = 0; cpu < machine.scheduler.queues; cpu++) {
@@ -743,10 +755,10 @@ static bool is_act_of_workload(operation_t operation)
     case DO_NEW:
         return second_of(operation) == 0;
     case DO_BLOCK:
+    case DO_WAKE:
         return second_of(operation) == 0;
     case DO_SET:
         return machine.tasks[first_of(operation)].place == PLACE_RUNNING;
-    case DO_WAKE:
     case DO_YIELD:
     case DO_END:
     case DO_TICK:
@@ -815,6 +827,23 @@ static void do_new(uint32_t slot, const struct member *parent)
         task->cpus = parent->task.cpus;
     }
     make_runnable(member, ENQUEUE_NEW, parent);
+}
+
+/* `second` may be null. */
+static void do_wake(struct member *first, struct member *second)
+{
+    struct member *member = first;
+    if (second) {
+        struct run_queue *queue = queue_of(first->task.cpu);
+        tell("tasks %d and %d wait for the same:", first->task.pid, second->task.pid);
+        task_t *chosen = run_queue_choose_waiter(policy, queue, NULL, &first->task);
+        member = member_of(run_queue_choose_waiter(policy, queue, chosen, &second->task));
+        tell(" overtakes() says that task %d goes on;", member->task.pid);
+    } else {
+        tell("task %d wakes:", member->task.pid);
+    }
+    wait_for(member, NULL);
+    make_runnable(member, ENQUEUE_WOKEN, NULL);
 }
 
 static void do_kill(struct member *member)
@@ -1071,9 +1100,7 @@ static void act(operation_t operation)
         do_new(a, b > 0 ? running_on(b - 1) : NULL);
         break;
     case DO_WAKE:
-        tell("task %d wakes:", task->task.pid);
-        wait_for(task, NULL);
-        make_runnable(task, ENQUEUE_WOKEN, NULL);
+        do_wake(task, b > 0 ? &machine.tasks[b - 1] : NULL);
         break;
     case DO_KILL:
         do_kill(task);

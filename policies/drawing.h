@@ -45,7 +45,8 @@ struct drawing_queue {
     struct ticket_tree tree;
     uint64_t own; /* the own tickets of all that compete here, in units */
     uint64_t random;
-    uint64_t ticked; /* when the latest tick was */
+    uint64_t ticked;     /* when the latest tick was */
+    uint64_t drawn_from; /* tickets, while one of those that wait for the same thing is drawn */
 };
 typedef struct drawing_queue SHARED_MEMORY drawing_queue_t;
 

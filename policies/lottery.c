@@ -13,6 +13,9 @@
  * lent itself; so a server works with the tickets of the clients that wait for it. Who waits for
  * whom the host knows.
  *
+ * `overtake`: of the tasks that wait for the same lock or channel, the one that goes on is drawn by
+ * lot, too. With `transfers` that is the mutex of 1994.
+ *
  * `currencies`: tickets count within the task's group, and groups share by their weights
  * (currencies.h). Without compensation, as a task that blocks is compensated within its group
  * alone.
@@ -25,7 +28,12 @@
 #include "placement.h"
 #include "policy.h"
 
-enum { LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT, LOTTERY_TRANSFERS, LOTTERY_CURRENCIES };
+enum {
+    LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT,
+    LOTTERY_TRANSFERS,
+    LOTTERY_CURRENCIES,
+    LOTTERY_OVERTAKE
+};
 
 static const struct tunable lottery_tunables[] = {
     DRAWING_TUNABLES,
@@ -35,6 +43,8 @@ static const struct tunable lottery_tunables[] = {
                            0, 1},
     [LOTTERY_CURRENCIES] = {"currencies", "1: tickets count within groups, which share by weight",
                             0, 0, 1},
+    [LOTTERY_OVERTAKE] = {"overtake", "1: of those that wait for the same, the next one is drawn",
+                          0, 0, 1},
 };
 
 static const struct preset lottery_presets[] = {
@@ -60,6 +70,7 @@ POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_
 POLICY_FUNCTION void lottery_scheduler_init(scheduler_t *scheduler)
 {
     scheduler->follows_waits = scheduler->tunable[LOTTERY_TRANSFERS] != 0;
+    scheduler->orders_waiters = scheduler->tunable[LOTTERY_OVERTAKE] != 0;
 }
 
 /* Counts anew what those that wait lend to the owner. */
@@ -71,6 +82,17 @@ POLICY_FUNCTION bool lottery_waiters_changed(run_queue_t *queue, task_t *owner)
          waiter = waiter->next_waiter)
         owner->lent += lottery_given(queue->scheduler, waiter) + waiter->lent;
     return owner->lent != before;
+}
+
+/* Each takes the place of the one drawn before with its part of all tickets so far: so in the end
+ * each has its part of them all. */
+POLICY_FUNCTION bool lottery_overtakes(run_queue_t *queue, const task_t *waiter,
+                                       const task_t *chosen)
+{
+    drawing_queue_t *state = drawing_queue_of(queue);
+    uint64_t tickets = lottery_given(queue->scheduler, waiter) + waiter->lent;
+    state->drawn_from = (chosen ? state->drawn_from : 0) + tickets;
+    return chosen && random_splitmix(&state->random) % state->drawn_from < tickets;
 }
 
 POLICY_FUNCTION bool lottery_has_currencies(const run_queue_t *queue)
@@ -182,6 +204,7 @@ POLICY_DEFINITION policy_lottery = {
     .queue_init = drawing_queue_init,
     .stopped = lottery_stopped,
     .waiters_changed = lottery_waiters_changed,
+    .overtakes = lottery_overtakes,
     .place = shares_place,
     .balance = lottery_balance,
     .steal = lottery_steal,

@@ -220,11 +220,12 @@ struct machine_shape {
 /* One system of CPUs under one policy. */
 struct scheduler {
     uint32_t cpus;
-    uint32_t queues;    /* run queues in use: cpus, or 1 */
-    uint64_t tick_ns;   /* length of a tick */
-    uint64_t seed;      /* of the policy's random generator, if it has one */
-    bool ending;        /* another policy takes over: pick() gives the tasks that are held, too */
-    bool follows_waits; /* scheduler_init() says so: waiters_changed() is to be called */
+    uint32_t queues;     /* run queues in use: cpus, or 1 */
+    uint64_t tick_ns;    /* length of a tick */
+    uint64_t seed;       /* of the policy's random generator, if it has one */
+    bool ending;         /* another policy takes over: pick() gives the tasks that are held, too */
+    bool follows_waits;  /* scheduler_init() says so: waiters_changed() is to be called */
+    bool orders_waiters; /* scheduler_init() says so: overtakes() is to be called */
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
     run_queue_t *queue[POLICY_CPUS_MAX];
@@ -409,6 +410,12 @@ struct policy {
      * if the CPU of one that runs is to pick again. Then the same is told of the task for which
      * `owner` waits itself, if it does. Null hook: no policy without it sets follows_waits. */
     bool (*waiters_changed)(run_queue_t *queue, task_t *owner);
+    /* Locked (a queue of none of them: that of the CPU where it is decided). Of several tasks that
+     * wait for the same lock or channel one goes on. They are gone through in the order in which
+     * they came, and the first is chosen, with null as `chosen`, whatever the hook returns. Should
+     * `waiter`, which came later than `chosen`, go on in its place? The hook may read attributes
+     * and `lent` of the two. Null hook: no policy without it sets orders_waiters. */
+    bool (*overtakes)(run_queue_t *queue, const task_t *waiter, const task_t *chosen);
     /* Locked. Should `task`, just enqueued, take the CPU of `running` now? Null: never. Of
      * several tasks that run from a shared queue, the one that the others would preempt gives
      * way. */

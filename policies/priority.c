@@ -11,7 +11,8 @@
  * each CPU looks for a task that is higher than its own (level_cpus.h).
  *
  * With `inherit`, a task that others wait for, or that has a lock, is served at a higher
- * level meanwhile (inheritance.h).
+ * level meanwhile (inheritance.h). With `overtake`, of those that wait for the same thing the most
+ * urgent goes on, and not the one that came first.
  *
  * The presets of study 1 are in studies/study-priority.c.
  */
@@ -27,6 +28,7 @@ enum {
     PRIORITY_AGING_STEP,
     PRIORITY_EXEMPT_PIDS,
     PRIORITY_INHERIT,
+    PRIORITY_OVERTAKE,
 };
 
 enum { PRIORITY_LEVELS = PRIORITY_LOWEST + 1 };
@@ -39,6 +41,8 @@ static const struct tunable priority_tunables[] = {
     [PRIORITY_AGING_STEP] = {"aging_step", "levels of a raise", 1, 1, PRIORITY_LOWEST},
     [PRIORITY_EXEMPT_PIDS] = {"exempt_pids", "PIDs up to this do not age", 0, 2, 0x7fffffff},
     [PRIORITY_INHERIT] = {"inherit", INHERIT_MEANING, 0, INHERIT_NOTHING, INHERITANCES - 1},
+    [PRIORITY_OVERTAKE] = {"overtake",
+                           "1: of those that wait for the same, the most urgent is next", 0, 0, 1},
 };
 
 static const struct preset priority_presets[] = {
@@ -98,6 +102,7 @@ POLICY_FUNCTION void priority_age(run_queue_t *queue)
 POLICY_FUNCTION void priority_scheduler_init(scheduler_t *scheduler)
 {
     scheduler->follows_waits = scheduler->tunable[PRIORITY_INHERIT] != 0;
+    scheduler->orders_waiters = scheduler->tunable[PRIORITY_OVERTAKE] != 0;
 }
 
 POLICY_FUNCTION void priority_queue_init(run_queue_t *queue)
@@ -197,6 +202,13 @@ POLICY_FUNCTION bool priority_waiters_changed(run_queue_t *queue, task_t *owner)
     return level_first(counts) < counts->running;
 }
 
+POLICY_FUNCTION bool priority_overtakes(run_queue_t *queue, const task_t *waiter,
+                                        const task_t *chosen)
+{
+    (void)queue;
+    return chosen && inherited_priority(waiter) < inherited_priority(chosen);
+}
+
 POLICY_FUNCTION enum tick_verdict priority_tick(run_queue_t *queue, task_t *task)
 {
     priority_task_t *own = priority_task_of(task);
@@ -260,6 +272,7 @@ POLICY_DEFINITION policy_priority = {
     .time_slice = priority_time_slice,
     .stopped = priority_stopped,
     .waiters_changed = priority_waiters_changed,
+    .overtakes = priority_overtakes,
     .preempts = priority_preempts,
     .place = place_by_level,
     .balance = balance_by_level,

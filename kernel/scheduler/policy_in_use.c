@@ -221,6 +221,11 @@ bool scheduler_asks_for_owners(void)
     return __atomic_load_n(&scheduler.follows_waits, __ATOMIC_SEQ_CST);
 }
 
+bool scheduler_orders_waiters(void)
+{
+    return __atomic_load_n(&scheduler.orders_waiters, __ATOMIC_RELAXED);
+}
+
 enum share_attribute scheduler_shares_by(void)
 {
     return policy_shares_by(policy, &scheduler);

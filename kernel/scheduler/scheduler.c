@@ -360,6 +360,26 @@ void scheduler_tell_waiters_changed(struct process *owner)
     queue_unlock(queue);
 }
 
+/* owners_lock keeps what waiters are lent as it is, and the policy in force. */
+struct queue *scheduler_begin_choice(void)
+{
+    spinlock_acquire(&owners_lock);
+    return queue_lock(this_cpu()->id);
+}
+
+struct process *scheduler_choose_waiter(struct queue *queue, struct process *chosen,
+                                        struct process *waiter)
+{
+    return process_of(run_queue_choose_waiter(policy, &queue->view, chosen ? &chosen->task : NULL,
+                                              &waiter->task));
+}
+
+void scheduler_end_choice(struct queue *queue)
+{
+    queue_unlock(queue);
+    spinlock_release(&owners_lock);
+}
+
 void scheduler_set_urgent(enum urgency urgent)
 {
     struct process *process = current_process();

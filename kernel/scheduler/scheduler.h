@@ -11,6 +11,7 @@
 #include "policies/policy.h"
 
 struct process;
+struct queue;
 
 /*
  * The scheduler's mechanism: run queues with their locks, the context switch,
@@ -61,6 +62,16 @@ void scheduler_inherit_affinity(struct process *child);
 bool scheduler_asks_for_owners(void);
 /* Other processes wait for this one than before. owners_lock is held. */
 void scheduler_tell_waiters_changed(struct process *owner);
+
+/* Does the policy in force say which of several that wait for the same thing goes on? */
+bool scheduler_orders_waiters(void);
+/* Between these two, with owners_lock held by them, scheduler_choose_waiter() is told of those that
+ * wait, in the order in which they came: `chosen` of those before, or null, and the next one. It
+ * returns which of the two it is now. */
+struct queue *scheduler_begin_choice(void);
+struct process *scheduler_choose_waiter(struct queue *queue, struct process *chosen,
+                                        struct process *waiter);
+void scheduler_end_choice(struct queue *queue);
 
 /*
  * The current process and the children that it will fork run before all others, until they wait or

@@ -8,6 +8,7 @@
 #include "abi/errors.h"
 #include "abi/system_calls.h"
 #include "lib/list.h"
+#include "lib/panic.h"
 #include "memory/object.h"
 #include "process/owners.h"
 #include "process/process.h"
@@ -157,11 +158,51 @@ static void hand_lock(struct channel_set *set, struct channel *channel, struct p
         owners_set_ceiling(process, ceiling_of(set, process));
 }
 
+static int64_t count_takers(struct channel *channel)
+{
+    int64_t count = 0;
+    list_for_each(node, &channel->takers)
+    {
+        count++;
+    }
+    return count;
+}
+
+/* Returns the one that the policy lets go on, of those that wait behind `ordered`. */
+static struct taker *choose_taker(const struct channel *channel, const struct list *ordered)
+{
+    struct taker *chosen = NULL;
+    struct queue *queue = scheduler_begin_choice();
+    for (struct list *node = ordered->next; node != &channel->takers; node = node->next) {
+        struct taker *taker = container_of(node, struct taker, link);
+        struct process *process =
+            scheduler_choose_waiter(queue, chosen ? chosen->process : NULL, taker->process);
+        if (process == taker->process)
+            chosen = taker;
+    }
+    scheduler_end_choice(queue);
+    kernel_assert(chosen && !chosen->served);
+    return chosen;
+}
+
+/* Only some of those that wait go on: the `count` that the policy lets go on come first. */
+static void order_takers(struct channel *channel, uint64_t count)
+{
+    for (struct list *ordered = &channel->takers; count > 0; count--) {
+        struct taker *chosen = choose_taker(channel, ordered);
+        list_remove(&chosen->link);
+        list_append(ordered->next, &chosen->link); /* before that one */
+        ordered = &chosen->link;
+    }
+}
+
 /* The current process gives. */
 static void give(struct channel_set *set, struct channel *channel, uint64_t count, enum give_to to)
 {
     struct process *self = current_process();
     bool had = channel->is_lock && channel->owner == self->pid;
+    if (scheduler_orders_waiters() && count < (uint64_t)count_takers(channel))
+        order_takers(channel, count);
     struct process *heir = list_empty(&channel->takers)
                                ? NULL
                                : container_of(channel->takers.next, struct taker, link)->process;
@@ -209,16 +250,6 @@ int64_t channel_take(int64_t number, int64_t released_number, int as)
         error = take(set, channel, (uint32_t)as);
     spinlock_release(&set->lock);
     return error;
-}
-
-static int64_t count_takers(struct channel *channel)
-{
-    int64_t count = 0;
-    list_for_each(node, &channel->takers)
-    {
-        count++;
-    }
-    return count;
 }
 
 int64_t channel_meet(int64_t number, int64_t processes)

@@ -8,7 +8,7 @@
  * Channels: counting semaphores (Dijkstra 1965) of user programs. A set of them
  * belongs to the process that makes it and to the children that it has from then
  * on; it is gone when the last of them has ended. Processes that wait are served
- * in the order in which they came.
+ * in the order in which they came, or in which the policy lets them go on.
  */
 struct channel_set;
 

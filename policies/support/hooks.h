@@ -24,6 +24,7 @@
 HOOK_FUNCTION void policy_init_scheduler(const struct policy *policy, scheduler_t *scheduler)
 {
     scheduler->follows_waits = false;
+    scheduler->orders_waiters = false;
     if (policy->scheduler_init)
         policy->scheduler_init(scheduler);
 }

@@ -249,6 +249,19 @@ MECHANISM_FUNCTION bool run_queue_waiters_changed(const struct policy *policy, r
     return policy->waiters_changed && task_is_known(owner) && policy->waiters_changed(queue, owner);
 }
 
+/* Tasks that wait for the same thing are gone through in the order in which they came, to find the
+ * one that goes on: `waiter` is next, and of those before it `chosen` would be the one, or null.
+ * Returns which of the two it is now. A policy is asked about tasks that it knows, so one that
+ * waits since before the policy came keeps its place. */
+MECHANISM_FUNCTION task_t *run_queue_choose_waiter(const struct policy *policy, run_queue_t *queue,
+                                                   task_t *chosen, task_t *waiter)
+{
+    bool asks = policy->overtakes && queue->scheduler->orders_waiters;
+    bool known = task_is_known(waiter) && (!chosen || task_is_known(chosen));
+    bool overtakes = asks && known && policy->overtakes(queue, waiter, chosen);
+    return overtakes || !chosen ? waiter : chosen;
+}
+
 /* A blocked task is about to be queued elsewhere, or to leave the policy. */
 MECHANISM_FUNCTION void run_queue_forget(const struct policy *policy, run_queue_t *queue,
                                          task_t *task)

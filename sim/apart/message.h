@@ -38,6 +38,7 @@ enum apart_hook {
     APART_CHANGED,
     APART_LEAVE,
     APART_WAITERS_CHANGED,
+    APART_OVERTAKES,
     APART_PREEMPTS,
     APART_PLACE,
     APART_PUSH,
@@ -111,6 +112,7 @@ struct apart_tunable {
 struct apart_answer {
     int64_t result; /* a verdict, a CPU, a slice, a truth; a task */
     int64_t follows_waits;
+    int64_t orders_waiters;
     struct apart_queue queue; /* that of the call: what the policy asks for */
     int64_t told;
     int64_t said_pid;

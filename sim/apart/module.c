@@ -320,9 +320,11 @@ static void begin_scheduler(void)
 {
     clear(scheduler_state, sizeof(scheduler_state));
     scheduler.follows_waits = false;
+    scheduler.orders_waiters = false;
     if (POLICY.scheduler_init)
         POLICY.scheduler_init(&scheduler);
     message.answer.follows_waits = scheduler.follows_waits;
+    message.answer.orders_waiters = scheduler.orders_waiters;
 }
 
 static int64_t hooks_there(void)
@@ -332,9 +334,9 @@ static int64_t hooks_there(void)
            THERE(APART_TASK_EXIT, task_exit) | THERE(APART_STOPPED, stopped) |
            THERE(APART_TURN_OVER, turn_over) | THERE(APART_ALARM, alarm) |
            THERE(APART_CHANGED, changed) | THERE(APART_LEAVE, leave) |
-           THERE(APART_WAITERS_CHANGED, waiters_changed) | THERE(APART_PREEMPTS, preempts) |
-           THERE(APART_PLACE, place) | THERE(APART_PUSH, push) | THERE(APART_BALANCE, balance) |
-           THERE(APART_STEAL, steal);
+           THERE(APART_WAITERS_CHANGED, waiters_changed) | THERE(APART_OVERTAKES, overtakes) |
+           THERE(APART_PREEMPTS, preempts) | THERE(APART_PLACE, place) | THERE(APART_PUSH, push) |
+           THERE(APART_BALANCE, balance) | THERE(APART_STEAL, steal);
 #undef THERE
 }
 
@@ -392,6 +394,8 @@ static int64_t call_of_queue(const struct apart_call *call, run_queue_t *queue)
         return 0;
     case APART_WAITERS_CHANGED:
         return POLICY.waiters_changed(queue, task);
+    case APART_OVERTAKES:
+        return POLICY.overtakes(queue, task, task_of(call->other));
     case APART_PREEMPTS:
         return POLICY.preempts(queue, task, task_of(call->other));
     default:

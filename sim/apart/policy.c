@@ -57,6 +57,7 @@ const char *simulator_apart_hook(void)
         [APART_CHANGED] = "changed",
         [APART_LEAVE] = "leave",
         [APART_WAITERS_CHANGED] = "waiters_changed",
+        [APART_OVERTAKES] = "overtakes",
         [APART_PREEMPTS] = "preempts",
         [APART_PLACE] = "place",
         [APART_PUSH] = "push",
@@ -332,6 +333,7 @@ static void ask_scheduler_init(scheduler_t *scheduler)
 {
     ask(scheduler, (struct asked){.hook = APART_SCHEDULER_INIT});
     scheduler->follows_waits = message.answer.follows_waits && policy_apart.waiters_changed;
+    scheduler->orders_waiters = message.answer.orders_waiters && policy_apart.overtakes;
 }
 
 static bool ask_shared_queue(const scheduler_t *scheduler)
@@ -434,6 +436,13 @@ static bool ask_waiters_changed(run_queue_t *queue, task_t *owner)
                (struct asked){.hook = APART_WAITERS_CHANGED, .queue = queue, .task = owner});
 }
 
+static bool ask_overtakes(run_queue_t *queue, const task_t *waiter, const task_t *chosen)
+{
+    return ask(
+        queue->scheduler,
+        (struct asked){.hook = APART_OVERTAKES, .queue = queue, .task = waiter, .other = chosen});
+}
+
 static bool ask_preempts(run_queue_t *queue, const task_t *task, const task_t *running)
 {
     return ask(
@@ -498,6 +507,7 @@ static void take_hooks(int64_t hooks)
     TAKE(APART_CHANGED, changed)
     TAKE(APART_LEAVE, leave)
     TAKE(APART_WAITERS_CHANGED, waiters_changed)
+    TAKE(APART_OVERTAKES, overtakes)
     TAKE(APART_PREEMPTS, preempts)
     TAKE(APART_PLACE, place)
     TAKE(APART_PUSH, push)

@@ -50,6 +50,8 @@
          (scheduler, task), scheduler->queue[0], task, watch_slice(result))                        \
     GIVE(bool, waiters_changed, (run_queue_t * queue, task_t * owner), (queue, owner), queue,      \
          owner, (void)0)                                                                           \
+    GIVE(bool, overtakes, (run_queue_t * queue, const task_t *waiter, const task_t *chosen),       \
+         (queue, waiter, chosen), queue, waiter, (void)0)                                          \
     GIVE(bool, preempts, (run_queue_t * queue, const task_t *task, const task_t *running),         \
          (queue, task, running), queue, task, (void)0)                                             \
     GIVE(uint32_t, place,                                                                          \

@@ -30,6 +30,11 @@ static inline bool asks_for_owners(const struct simulator *simulator)
     return policy->waiters_changed && simulator->scheduler.follows_waits;
 }
 
+static inline bool orders_waiters(const struct simulator *simulator)
+{
+    return policy->overtakes && simulator->scheduler.orders_waiters;
+}
+
 /* The process, which is blocked or about to be, waits for `owner` from now on; for none if that is
  * null. */
 static inline void name_owner(struct simulator *simulator, uint32_t here, struct process *process,

@@ -70,6 +70,53 @@ static uint64_t shared_timer_next(struct simulator *simulator, const struct proc
     return timer_next(simulator, due, step->value, step->detail == 1);
 }
 
+/* Returns the one before that which the policy lets go on, of those that wait from behind `after`
+ * on; NOBODY is before the first. */
+static uint32_t before_chosen(struct simulator *simulator, struct run_queue *queue,
+                              const struct channel *channel, uint32_t after)
+{
+    uint32_t before = after;
+    uint32_t last = after;
+    task_t *chosen = NULL;
+    uint32_t slot = after == NOBODY ? channel->first : process_at(simulator, after)->link;
+    for (; slot != NOBODY; slot = process_at(simulator, slot)->link) {
+        task_t *waiter = &process_at(simulator, slot)->task;
+        task_t *now = run_queue_choose_waiter(policy, queue, chosen, waiter);
+        if (now != chosen)
+            before = last;
+        chosen = now;
+        last = slot;
+    }
+    return before;
+}
+
+static uint32_t *link_behind(struct simulator *simulator, struct channel *channel, uint32_t slot)
+{
+    return slot == NOBODY ? &channel->first : &process_at(simulator, slot)->link;
+}
+
+/* As order_takers() of kernel/sync/channel.c: the `count` that the policy lets go on come first. */
+static void order_waiters(struct simulator *simulator, uint32_t here, struct channel *channel,
+                          uint64_t count)
+{
+    struct run_queue *queue = queue_of(simulator, here == OUTSIDE ? 0 : here);
+    uint32_t ordered = NOBODY;
+    for (; count > 0; count--) {
+        uint32_t before = before_chosen(simulator, queue, channel, ordered);
+        uint32_t *from = link_behind(simulator, channel, before);
+        uint32_t *to = link_behind(simulator, channel, ordered);
+        uint32_t slot = *from;
+        struct process *process = process_at(simulator, slot);
+        if (channel->last == slot && before != ordered)
+            channel->last = before;
+        *from = process->link;
+        process->link = *to;
+        *to = slot;
+        ordered = slot;
+    }
+    hooks_called(simulator, here, queue);
+}
+
 /* Gives to those that wait, in their order, before others can take it. Returns how much of `count`
  * is left. */
 static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct channel *channel,
@@ -90,6 +137,8 @@ static uint64_t give_waiting(struct simulator *simulator, uint32_t here, struct 
 static void give(struct simulator *simulator, uint32_t here, struct channel *channel,
                  uint64_t count, bool keeps, struct process *actor)
 {
+    if (orders_waiters(simulator) && count > 0 && count < channel->waiting)
+        order_waiters(simulator, here, channel, count);
     struct process *heir = channel->first == NOBODY ? NULL : process_at(simulator, channel->first);
     if (channel->is_lock)
         hand_lock(simulator, here, channel, heir);

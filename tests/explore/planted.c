@@ -30,6 +30,7 @@ enum mistake {
     MISTAKE_GROUP,     /* a group's weight times a number */
     MISTAKE_DEPTH,     /* a table has no place for a group that is two below the root */
     MISTAKE_PERIOD,    /* a period is taken for longer than 3 ticks */
+    MISTAKE_WAITER,    /* a table has a place too few, of those that wait for the same thing */
 };
 
 static const struct tunable planted_tunables[] = {
@@ -75,6 +76,17 @@ POLICY_FUNCTION uint64_t planted_periods(const run_queue_t *queue, const task_t 
 {
     uint64_t period = queue->scheduler->group[task->group % GROUPS_MAX].period;
     return period / (3 * queue->scheduler->tick_ns);
+}
+
+POLICY_FUNCTION void planted_scheduler_init(scheduler_t *scheduler)
+{
+    scheduler->orders_waiters = scheduler->tunable[PLANTED_MISTAKE] == MISTAKE_WAITER;
+}
+
+POLICY_FUNCTION bool planted_overtakes(run_queue_t *queue, const task_t *waiter,
+                                       const task_t *chosen)
+{
+    return STATE_OF(queue, struct planted_queue)->picks[chosen ? 2 : 0] > waiter->tickets;
 }
 
 POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -182,6 +194,8 @@ POLICY_DEFINITION policy_planted = {
     .tunables = planted_tunables,
     .tunable_count = sizeof(planted_tunables) / sizeof(planted_tunables[0]),
     .task_bytes = sizeof(struct planted_task),
+    .scheduler_init = planted_scheduler_init,
+    .overtakes = planted_overtakes,
     .enqueue = planted_enqueue,
     .dequeue = planted_dequeue,
     .pick = planted_pick,

@@ -47,6 +47,7 @@ FOUND = {
     "group": (3, "enqueue(): signed integer overflow: 10000 * 300000", "task 1 gets group 1"),
     "depth": (3, "enqueue(): index 2 out of bounds", ""),
     "period": (3, "enqueue(): division by zero", ""),
+    "waiter": (7, "overtakes(): index 2 out of bounds", "tasks 1 and 2 wait for the same"),
 }
 """Operations of the shortest sequence, the rule, and the last operation."""
 OF_GROUPS = ("group", "depth", "period")

@@ -22,6 +22,7 @@ from submissions import small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
 
+WORKLOADS = ROOT / "workloads" / "files"
 HEADERS = tuple(sorted(each.name for each in (ROOT / "policies").glob("*.h")))
 
 
@@ -36,16 +37,40 @@ def test_the_trace_is_that_of_the_simulator(
     lab: Lab, tmp_path: Path, policy: str, cpus: int
 ) -> None:
     """Policies with levels, a boost, a draw, timers and groups; a workload with forks, sleeps, locks and pipes."""
-    workload = workload_files.read(ROOT / "workloads" / "files" / "mixed.json")
-    test: LabTest = replace(lab.tests[0], workload=workload, cpus=cpus)
+    assert calls(lab, tmp_path, policy, cpus, WORKLOADS / "mixed.json", {}) > 1000
+
+
+@pytest.mark.parametrize("overtake", [1, 0])
+def test_the_next_owner_of_a_lock_is_the_same(lab: Lab, tmp_path: Path, overtake: int) -> None:
+    path = tmp_path / "lock.json"
+    whole = (WORKLOADS / "tickets" / "mutex.json").read_text()
+    path.write_text(whole.replace('"duration": 120', '"duration": 2'))
+    assert calls(lab, tmp_path, "lottery", 2, path, {"transfers": 1, "overtake": overtake}) > 1000
+
+
+def calls(
+    lab: Lab, tmp_path: Path, policy: str, cpus: int, path: Path, tunables: dict[str, int]
+) -> int:
+    """How often the policy was called, whose two traces are the same."""
+    workload = workload_files.read(path)
+    test: LabTest = replace(
+        lab.tests[0], workload=workload, cpus=cpus, settings=tunables, limit_ns=10_000_000_000
+    )
     source = ROOT / "policies" / f"{policy}.c"
     compiled = compile_policy(Form(policy, HEADERS), source, trusted=bool(sandbox.lacking()))
     ran = apart.run(test, compiled, tmp_path / "apart.bin")
     within = tmp_path / "within.bin"
     text = text_of(workload, test.seed, test.tick_ns, cpus)
     with Simulator(
-        text, policy=policy, cpus=cpus, processes=512, costs="none", trace=within, trace_queues=True
+        text,
+        policy=policy,
+        tunables=tunables,
+        cpus=cpus,
+        processes=512,
+        costs="none",
+        trace=within,
+        trace_queues=True,
     ) as simulator:
         simulator.run()
     assert ran.trace.read_bytes() == within.read_bytes()
-    assert ran.calls > 1000
+    return ran.calls

@@ -575,6 +575,28 @@ static inline void model_name_owner(struct model *model, struct model_task *task
         wait_for_task(&model->scheduler, &task->task, owner ? &owner->task : NULL, model->here);
 }
 
+/* Returns the one that goes on, of those that wait for the same thing and came in this order. */
+static inline struct model_task *model_choose_waiter(struct model *model,
+                                                     struct model_task **waiters, uint32_t count)
+{
+    struct run_queue *queue = model_queue(model, model->here);
+    struct model_task *chosen = waiters[0];
+    for (uint32_t i = 0; model->scheduler.orders_waiters && i < count; i++) {
+        struct model_snapshot before;
+        struct task *waiter = &waiters[i]->task;
+        void *state = waiter->state;
+        if (!model_knows(model, waiters[i]) || !model_knows(model, chosen))
+            continue;
+        waiter->state = NULL; /* overtakes() must not look at it */
+        model_remember(&before, model, queue, waiter);
+        if (model->policy->overtakes(queue, waiter, i > 0 ? &chosen->task : NULL))
+            chosen = waiters[i];
+        model_compare(&before, model, queue, waiter);
+        waiter->state = state;
+    }
+    return chosen;
+}
+
 static inline void model_make_runnable(struct model *model, struct model_task *task,
                                        enum enqueue_reason reason, const struct model_task *parent)
 {

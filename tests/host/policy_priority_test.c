@@ -152,6 +152,27 @@ static void a_ring_of_waits_is_told_to_an_end(void)
     model_free(model);
 }
 
+/* Of those that are as urgent, the one that came first; and one counts with what it inherits. */
+static void the_most_urgent_of_those_that_wait_goes_on(void)
+{
+    static const uint32_t priorities[] = {4, 2, 7, 2};
+    struct model_task *waiters[4];
+    struct model *model = machine("priority", 1);
+    set(model, "overtake", 1);
+    for (uint32_t i = 0; i < 4; i++) {
+        waiters[i] = fork_at(model, (int32_t)priorities[i]);
+        model_settle(model);
+        model_block(model, 0);
+    }
+    check(model_choose_waiter(model, waiters, 4) == waiters[1]);
+    check(model_choose_waiter(model, waiters + 2, 2) == waiters[3]);
+    waiters[2]->task.lent = 1; /* more than priority 0 */
+    check(model_choose_waiter(model, waiters, 4) == waiters[2]);
+    set(model, "overtake", 0);
+    check(model_choose_waiter(model, waiters, 4) == waiters[0]);
+    model_free(model);
+}
+
 /* On another CPU one that runs is lifted where it is, and one that is queued is queued anew. */
 static void an_owner_is_lifted_wherever_it_is(void)
 {
@@ -1119,6 +1140,7 @@ int main(void)
     run_test(what_is_inherited_goes_on_along_the_chain);
     run_test(the_waiters_of_one_that_ends_wait_for_none);
     run_test(a_ring_of_waits_is_told_to_an_end);
+    run_test(the_most_urgent_of_those_that_wait_goes_on);
     run_test(an_owner_is_lifted_wherever_it_is);
     return 0;
 }

@@ -517,6 +517,53 @@ static void of_many_cpus_each_looks_around_in_its_turn(void)
         check(looks[cpu] == (cpu == 5 ? 0 : 1));
 }
 
+static const struct task *asked_of[2 * TASKS];
+static uint32_t asked;
+static uint32_t yes; /* answers, a bit for each question */
+
+static bool answer_overtakes(run_queue_t *queue, const task_t *waiter, const task_t *chosen)
+{
+    check(queue == &queues[0]);
+    asked_of[2 * asked] = waiter;
+    asked_of[2 * asked + 1] = chosen;
+    return yes >> asked++ & 1;
+}
+
+/* The place of the one that goes on, of the first three tasks. */
+static int64_t chosen_by(const struct policy *asks, uint32_t answers)
+{
+    task_t *chosen = NULL;
+    asked = 0;
+    yes = answers;
+    for (uint32_t i = 0; i < 3; i++)
+        chosen = run_queue_choose_waiter(asks, &queues[0], chosen, &places[i].task);
+    return (struct place *)chosen - places;
+}
+
+static void the_policy_says_which_of_several_goes_on(void)
+{
+    struct policy asks = policy;
+    asks.overtakes = answer_overtakes;
+    begin(1);
+    scheduler.orders_waiters = true;
+    for (uint32_t i = 0; i < 3; i++)
+        places[i].known = true;
+    check(chosen_by(&asks, 0) == 0 && asked == 3);
+    check(asked_of[0] == &places[0].task && !asked_of[1]);
+    check(asked_of[4] == &places[2].task && asked_of[5] == &places[0].task);
+    check(chosen_by(&asks, 1) == 0);
+    check(chosen_by(&asks, 2) == 1 && asked_of[5] == &places[1].task);
+    check(chosen_by(&asks, 4) == 2 && chosen_by(&asks, 7) == 2);
+    places[1].known = false; /* it keeps its place */
+    check(chosen_by(&asks, 7) == 2 && asked == 2 && asked_of[3] == &places[0].task);
+    places[0].known = false;
+    check(chosen_by(&asks, 7) == 0 && asked == 0);
+    check(chosen_by(&policy, 7) == 0 && asked == 0);
+    scheduler.orders_waiters = false; /* the policy does not ask */
+    places[0].known = places[1].known = true;
+    check(chosen_by(&asks, 7) == 0 && asked == 0);
+}
+
 int main(void)
 {
     run_test(a_task_becomes_known_when_it_is_queued);
@@ -534,5 +581,6 @@ int main(void)
     run_test(an_urgent_task_preempts_all_that_are_not);
     run_test(tasks_that_are_held_make_no_cpu_look_for_them);
     run_test(of_many_cpus_each_looks_around_in_its_turn);
+    run_test(the_policy_says_which_of_several_goes_on);
     return 0;
 }

@@ -27,6 +27,7 @@ enum mistake {
     MISTAKE_STATE,     /* is smaller than what is written to it */
     MISTAKE_TURN_KILL, /* between ticks */
     MISTAKE_PLACE,     /* a CPU on which the task may not run */
+    MISTAKE_WAITER,    /* of which a field of the host's is written */
 };
 
 static const struct tunable mistaken_tunables[] = {
@@ -49,6 +50,21 @@ POLICY_FUNCTION bool mistaken_makes(const scheduler_t *scheduler, uint64_t now,
                                     enum mistake mistake)
 {
     return scheduler->tunable[MISTAKEN_MISTAKE] == mistake && now > 20000000;
+}
+
+POLICY_FUNCTION void mistaken_scheduler_init(scheduler_t *scheduler)
+{
+    scheduler->orders_waiters = scheduler->tunable[MISTAKEN_MISTAKE] == MISTAKE_WAITER;
+}
+
+POLICY_FUNCTION bool mistaken_overtakes(run_queue_t *queue, const task_t *waiter,
+                                        const task_t *chosen)
+{
+    task_t *changed = (task_t *)waiter;
+    (void)chosen;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_WAITER))
+        changed->tickets = 99;
+    return false;
 }
 
 POLICY_FUNCTION void mistaken_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -147,6 +163,8 @@ POLICY_DEFINITION policy_mistaken = {
     .tunable_count = sizeof(mistaken_tunables) / sizeof(mistaken_tunables[0]),
     .speaks = true,
     .task_bytes = sizeof(struct mistaken_task),
+    .scheduler_init = mistaken_scheduler_init,
+    .overtakes = mistaken_overtakes,
     .enqueue = mistaken_enqueue,
     .dequeue = mistaken_dequeue,
     .pick = mistaken_pick,

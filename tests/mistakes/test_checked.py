@@ -25,6 +25,7 @@ RULES = {
     "cpu": ("place() named CPU 1000, of which there are 4", None),
     "place": ("place() named CPU 3, on which pid", None),
     "host_field": ("tick() wrote to task->run_time of pid", "task->run_time = 0"),
+    "waiter": ("overtakes() wrote to task->tickets of pid", "changed->tickets = 99"),
     "state": ("tick() reads or writes behind its state", "ticks)[2] = 1"),
 }
 

@@ -48,7 +48,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "wrr": (Choice("wrr", {"quantum_us": (1000, 300, 2500, 1700)}),),
     "wrr:linux": (Choice("wrr:linux", {"quantum_us": (1000, 2500)}),),
     "priority": (
-        Choice("priority", {"aging_interval": (0,), "slice": (1, 3)}),
+        Choice("priority", {"aging_interval": (0,), "slice": (1, 3), "overtake": (0, 1)}),
         Choice("priority", {"aging_interval": (1, 2, 5), "aging_step": (1, 2), "slice": (1, 2)}),
     ),
     "priority:proposed": (
@@ -100,7 +100,7 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "hsfq": (Choice("hsfq", {"slice_us": (3000, 700), "wakeup_us": (1000, 0), "exact": (1, 0)}),),
     "lottery": (
         Choice("lottery", {"compensation": (1,), "slice": (1, 2)}),
-        Choice("lottery", {"slice": (1, 3)}),
+        Choice("lottery", {"slice": (1, 3), "overtake": (0, 1)}),
         Choice("lottery:currencies", {"compensation": (1, 256), "slice": (1, 2)}),
     ),
 }

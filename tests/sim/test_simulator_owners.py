@@ -13,7 +13,7 @@ import pytest
 
 from played import play, simulated
 from schedlab import metrics, trace
-from schedlab.trace import Kind
+from schedlab.trace import Kind, MarkKind
 from simulator_command import simulate
 
 INVERSION = """
@@ -151,3 +151,121 @@ def test_a_server_works_with_the_tickets_of_its_client(
     ran = dict(groups.select("group", "running_ns").iter_rows())
     part = ran["serve"] / (ran["serve"] + ran["other"])
     assert part == pytest.approx(due, abs=4 * (due * (1 - due) / 600) ** 0.5)
+
+
+LINE = """
+channel disk 1
+program root
+  set overtake={overtake}
+  fork holder
+  fork first
+  fork second
+  fork third
+  fork fourth
+  wait all
+program holder
+  lock disk
+  sleep 20ms
+  give disk
+{takers}
+"""
+TAKER = """program {name}
+  priority {priority}
+  sleep {place}ms
+  lock disk
+  mark note {priority}
+  run 100us
+  give disk
+"""
+CAME = {"first": 7, "second": 5, "third": 2, "fourth": 9}
+"""Priorities, in the order in which they begin to wait."""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("overtake", "had_it"), [(1, [2, 5, 7, 9]), (0, [7, 5, 2, 9])])
+def test_a_lock_goes_to_the_most_urgent_that_waits(
+    tmp_path: Path, machine: Machine, overtake: int, had_it: list[int]
+) -> None:
+    takers = "".join(
+        TAKER.format(name=name, priority=priority, place=1 + place)
+        for place, (name, priority) in enumerate(CAME.items())
+    )
+    events = machine(tmp_path, LINE.format(overtake=overtake, takers=takers), "priority")
+    assert notes(events) == had_it
+
+
+def notes(events: trace.Trace) -> list[int]:
+    """The numbers that were marked, in their order."""
+    marks = events.events.filter(pl.col("kind") == Kind.MARK, pl.col("first") == MarkKind.NOTE)
+    return [int(number) for number in marks["second"]]
+
+
+GIFTS = 600
+DRAWN = """
+channel things 0
+program root
+  set overtake={overtake}
+  fork rich
+  tickets 300 rich
+  fork poor
+  tickets 100 poor
+  sleep 1ms
+  loop {gifts}
+    give things
+    sleep 1ms
+  end
+  exit 0
+program rich
+  loop
+    take things
+    mark note 1
+  end
+program poor
+  loop
+    take things
+    mark note 2
+  end
+"""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(("overtake", "due"), [(1, 0.75), (0, 0.5)])
+def test_of_those_that_wait_one_is_drawn_by_tickets(
+    tmp_path: Path, machine: Machine, overtake: int, due: float
+) -> None:
+    """Four times the standard error; each thing has reached one of the two."""
+    had = notes(machine(tmp_path, DRAWN.format(overtake=overtake, gifts=GIFTS), "lottery"))
+    error = 4 * (due * (1 - due) / GIFTS) ** 0.5 if overtake else 0
+    assert len(had) == GIFTS
+    assert had.count(1) / GIFTS == pytest.approx(due, abs=error)
+
+
+TWO_OF_THREE = """
+channel things 0
+program root
+  set overtake=1
+  fork poor
+  fork other
+  fork rich
+  tickets 1000000 rich
+  sleep 1ms
+  loop 100
+    give things 2
+    sleep 1ms
+  end
+  exit 0
+"""
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_each_of_two_things_is_drawn_for(tmp_path: Path, machine: Machine) -> None:
+    """The one with nearly all tickets has one of the two each time, whatever its place in the line, and
+    the others share the rest."""
+    takers = "".join(
+        f"program {name}\n loop\n take things\n mark note {number}\n end\n"
+        for number, name in enumerate(("poor", "other", "rich"))
+    )
+    had = notes(machine(tmp_path, TWO_OF_THREE + takers, "lottery"))
+    assert (len(had), had.count(2)) == (200, 100)
+    assert had.count(0) + had.count(1) == 100
+    assert abs(had.count(0) - 50) < 4 * 5
