@@ -12,7 +12,7 @@ import pytest
 from schedlab.agreement.plan import chosen
 from schedlab.commands.study import Request, only_simulated
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.report.studies.course import Course, _waits
+from schedlab.report.studies.course import Course
 from schedlab.studies.pack import Study
 from schedlab.studies.simulated import _of
 
@@ -81,10 +81,13 @@ def test_what_a_group_had_until_a_time() -> None:
     assert course().of_group("c", at).tolist() == [0] * 6
 
 
-def test_a_wait_begins_when_the_work_is_done() -> None:
-    """Of process 1: marked after 5 ms, it has run 10 more at 25 ms, and marks again at 63 ms."""
-    marks = np.array([5.0, 63]) * MS
-    assert _waits(course(), 1, marks, 10 * MS) == [38 * MS]
+def test_what_lies_between_two_marks_of_a_process() -> None:
+    """Not between those of two processes, and not over a third mark."""
+    rows = [(1, 10, 3), (2, 12, 3), (1, 15, 1), (1, 20, 3), (2, 30, 1), (1, 31, 4), (1, 40, 1)]
+    notes = pl.DataFrame(rows, schema=["pid", "time_ns", "number"], orient="row")
+    found = Course(100, pl.DataFrame(), notes)
+    assert found.between(3, 1).tolist() == [5, 18]
+    assert found.between(1, 1).tolist() == []
 
 
 def test_what_the_last_integration_is_due() -> None:

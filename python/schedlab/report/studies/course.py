@@ -54,6 +54,14 @@ class Course:
         """The same of a group."""
         return self.ran(pl.col("group") == group, at_ns)
 
+    def between(self, first: int, second: int) -> Floats:
+        """The nanoseconds from each mark of the one number to the same process's next mark, where that
+        is of the other."""
+        found = self.notes.with_columns(
+            since=pl.col("time_ns").diff().over("pid"), before=pl.col("number").shift().over("pid")
+        ).filter(number=second, before=first)
+        return found["since"].to_numpy().astype(np.float64)
+
 
 def course_of(run: Kept, trace: Trace) -> Course:
     """Reads what is asked of a run from its trace."""
@@ -222,30 +230,16 @@ class CourseQueries(Queries):
 
         return self._each(experiment, policy, seconds)
 
-    def waited(self, experiment: str, policy: str, number: int, work_ms: float) -> Measured:
-        """The ms on the mean from when a process had run so long since such a mark of its own until
-        its next one."""
+    def between(self, experiment: str, policy: str, first: int, second: int) -> Measured:
+        """The ms on the mean from a process's mark of the one number to its next, if that is of the
+        other."""
 
-        def wait(course: Course) -> float | None:
-            waits = [
-                each
-                for (pid,), notes in course.notes.filter(pl.col("number") == number).group_by("pid")
-                for each in _waits(course, int(pid), notes["time_ns"].to_numpy(), work_ms * _MS)
-            ]
-            return float(np.mean(waits) / _MS) if waits else None
+        def gap(course: Course) -> float | None:
+            gaps = course.between(first, second)
+            return float(gaps.mean() / _MS) if len(gaps) else None
 
-        return self._each(experiment, policy, wait)
+        return self._each(experiment, policy, gap)
 
 
 def _edges(course: Course, begin: float, end: float) -> Floats:
     return np.array([begin * _SECOND, end * _SECOND or course.end_ns])
-
-
-def _waits(course: Course, pid: int, marks: Floats, work_ns: float) -> list[float]:
-    """From when the process had run so long after a mark until its next one, in ns."""
-    own = course.running.filter(pl.col("pid") == pid)
-    edges = own.select("begin_ns", "end_ns").to_numpy().reshape(-1).astype(np.float64)
-    ran = course.ran(pl.col("pid") == pid, edges)
-    aims = course.ran(pl.col("pid") == pid, marks[:-1].astype(np.float64)) + work_ns
-    reached = np.minimum(np.searchsorted(ran, aims), len(ran) - 1)  # it runs just before
-    return [float(each) for each in np.maximum(marks[1:] - edges[reached] + ran[reached] - aims, 0)]
