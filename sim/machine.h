@@ -137,10 +137,11 @@ struct simulator {
     uint64_t tick_round;
     uint64_t stagger;
     uint32_t ticking;
-    uint32_t busy;         /* CPUs that run a process */
-    uint32_t queued;       /* processes, on all queues */
-    struct cpu_set idle;   /* and not called yet */
-    struct cpu_set called; /* asked to pick again; when each of them does is not planned yet */
+    uint32_t busy;              /* CPUs that run a process */
+    uint64_t attribute_changes; /* so many times a process got an attribute, CPUs or a ceiling */
+    uint32_t queued;            /* processes, on all queues */
+    struct cpu_set idle;        /* and not called yet */
+    struct cpu_set called;      /* asked to pick again; when each of them does is not planned yet */
     struct timers timers;
     struct trace trace;
     struct simulator_costs costs; /* under the policy that is in force */

@@ -20,12 +20,13 @@ struct apart_machine {
     void *context;                     /* wasmtime_context_t */
     const void *hear, *serve, *answer; /* wasmtime_func_t, without parameters and results */
     unsigned char *memory;             /* the machine's message */
-    uint64_t room;                     /* bytes from there to the end of the machine's memory */
+    uint64_t place;                    /* bytes of the machine's memory before it */
+    uint64_t room;                     /* and from there to the end */
     uint64_t hook_instructions, instructions_most, calls_most;
     void *(*set_fuel)(void *context, uint64_t fuel);
     void *(*get_fuel)(const void *context, uint64_t *fuel);
-    void *(*call)(void *context, const void *function, const void *arguments, size_t, void *results,
-                  size_t, void **trap);
+    void *(*call)(void *context, const void *function, void *arguments_and_results, size_t,
+                  void **trap);
 
     uint64_t calls, instructions; /* up to now: the policy's own, without what carries calls */
     /* Why it has stopped: one of these, or none. They are the caller's to free. */

@@ -94,6 +94,7 @@ struct apart_task {
     FIELD(held)
 
 struct apart_queue {
+    int64_t number; /* and 1 */
     APART_QUEUE_HOST(APART_FIELD)
     APART_QUEUE_POLICY(APART_FIELD)
     int64_t current;
@@ -108,6 +109,20 @@ struct apart_tunable {
     int64_t minimum, standard, maximum;
 };
 
+/* What the policy's side says of itself when it is asked for APART_DESCRIBE. */
+struct apart_description {
+    int64_t hooks; /* a bit for each enum apart_hook */
+    int64_t level_order;
+    int64_t remark_kind;
+    char name[32];
+    int64_t tunable_count;
+    struct apart_tunable tunables[POLICY_TUNABLES_MAX];
+    /* Where what policies see of queues and tasks lies in the machine's memory, and how large each
+     * is.
+     */
+    int64_t queues_at, queue_bytes, tasks_at, task_bytes;
+};
+
 /* What the policy's side says. */
 struct apart_answer {
     int64_t result; /* a verdict, a CPU, a slice, a truth; a task */
@@ -120,13 +135,6 @@ struct apart_answer {
     int64_t said_value;
     int64_t said_other;
     char trouble[256]; /* the rule that the hook has broken; "": none */
-    /* Of APART_DESCRIBE. */
-    int64_t hooks; /* a bit for each enum apart_hook */
-    int64_t level_order;
-    int64_t remark_kind;
-    char name[32];
-    int64_t tunable_count;
-    struct apart_tunable tunables[POLICY_TUNABLES_MAX];
     /* Tasks of which the policy's own fields have changed. */
     int64_t changed_count;
     struct {
@@ -134,7 +142,15 @@ struct apart_answer {
     } changed[APART_TASKS];
 };
 
-/* What the simulator says. Of `tasks` there are as many as have changed since the last call. */
+/* Carried only when something of it has changed. */
+struct apart_scheduler {
+    int64_t cpus, queues, tick_ns, seed, ending, groups;
+    int64_t tunables[POLICY_TUNABLES_MAX];
+    struct apart_group group[GROUPS_MAX];
+};
+
+/* What the simulator says. There are as many queues and tasks as have changed since the last call.
+ */
 struct apart_call {
     int64_t hook;
     int64_t queue; /* its number and 1; 0: none */
@@ -142,17 +158,16 @@ struct apart_call {
     int64_t other; /* a parent; the task that runs */
     int64_t value; /* a reason; a CPU */
     int64_t flag;
-    int64_t cpus, queues, tick_ns, seed, ending, groups;
-    int64_t tunables[POLICY_TUNABLES_MAX];
-    struct apart_group group[GROUPS_MAX];
-    struct apart_queue queue_of[APART_CPUS];
-    int64_t task_count;
+    int64_t scheduler_changed, queue_count, task_count;
+    struct apart_scheduler scheduler;
+    struct apart_queue queues[APART_CPUS];
     struct apart_task tasks[APART_TASKS];
 };
 
 struct apart_message {
+    struct apart_description description;
     struct apart_answer answer;
-    struct apart_call call; /* last: what follows its tasks need not be carried */
+    struct apart_call call;
 };
 
 #endif

@@ -24,6 +24,7 @@ static struct run_queue queues[APART_CPUS];
 static struct task tasks[APART_TASKS];
 static struct cpu_set sets[APART_TASKS];
 static struct apart_task told[APART_TASKS]; /* the host's fields of tasks, as they were told */
+static struct apart_queue told_queues[APART_CPUS];
 static struct {
     uint64_t level, lent;
 } last[APART_TASKS]; /* as the other side has them */
@@ -147,19 +148,19 @@ CARRIES static task_t *task_of(int64_t number)
 
 CARRIES static void hear_scheduler(void)
 {
-    const struct apart_call *call = &message.call;
-    scheduler.cpus = (uint32_t)call->cpus;
-    scheduler.queues = (uint32_t)call->queues;
-    scheduler.tick_ns = (uint64_t)call->tick_ns;
-    scheduler.seed = (uint64_t)call->seed;
-    scheduler.ending = call->ending != 0;
-    scheduler.groups = (uint32_t)call->groups;
+    const struct apart_scheduler *from = &message.call.scheduler;
+    scheduler.cpus = (uint32_t)from->cpus;
+    scheduler.queues = (uint32_t)from->queues;
+    scheduler.tick_ns = (uint64_t)from->tick_ns;
+    scheduler.seed = (uint64_t)from->seed;
+    scheduler.ending = from->ending != 0;
+    scheduler.groups = (uint32_t)from->groups;
     for (uint32_t i = 0; i < POLICY_TUNABLES_MAX; i++)
-        scheduler.tunable[i] = call->tunables[i];
+        scheduler.tunable[i] = from->tunables[i];
     for (uint32_t i = 0; i < GROUPS_MAX; i++)
         scheduler.group[i] =
-            (struct share_group){(uint32_t)call->group[i].parent, (uint32_t)call->group[i].weight,
-                                 (uint64_t)call->group[i].quota, (uint64_t)call->group[i].period};
+            (struct share_group){(uint32_t)from->group[i].parent, (uint32_t)from->group[i].weight,
+                                 (uint64_t)from->group[i].quota, (uint64_t)from->group[i].period};
     scheduler.state = scheduler_state;
 }
 
@@ -167,17 +168,20 @@ CARRIES static void hear_scheduler(void)
 
 CARRIES static void hear_queues(void)
 {
-    for (uint32_t i = 0; i < scheduler.cpus && i < APART_CPUS; i++) {
-        const struct apart_queue *from = &message.call.queue_of[i];
-        run_queue_t *queue = &queues[i];
+    for (int64_t i = 0; i < message.call.queue_count && i < APART_CPUS; i++) {
+        const struct apart_queue *from = &message.call.queues[i];
+        uint32_t cpu = (uint32_t)from->number - 1;
+        if (cpu >= APART_CPUS)
+            continue;
+        run_queue_t *queue = &queues[cpu];
         APART_QUEUE_HOST(HEAR)
         APART_QUEUE_POLICY(HEAR)
         queue->scheduler = &scheduler;
-        queue->cpu = i;
+        queue->cpu = cpu;
         queue->current = task_of(from->current);
-        queue->said.told = 0;
-        queue->state = queue_states[i];
-        scheduler.queue[i] = queue;
+        queue->state = queue_states[cpu];
+        scheduler.queue[cpu] = queue;
+        told_queues[cpu] = *from;
     }
 }
 
@@ -218,20 +222,41 @@ static int64_t number_of(const task_t *task)
     return (int64_t)(from / sizeof(tasks[0])) + 1;
 }
 
-CARRIES static void answer_changes(void)
+CARRIES static void answer_change(uint32_t slot)
 {
     struct apart_answer *answer = &message.answer;
-    answer->changed_count = 0;
-    for (uint32_t slot = 0; slot < task_end; slot++) {
-        const task_t *task = &tasks[slot];
-        if (task->level == last[slot].level && task->lent == last[slot].lent)
+    const task_t *task = &tasks[slot];
+    if (task->level == last[slot].level && task->lent == last[slot].lent)
+        return;
+    last[slot].level = task->level;
+    last[slot].lent = task->lent;
+    int64_t place = answer->changed_count++;
+    answer->changed[place].task = (int64_t)slot + 1;
+    answer->changed[place].level = (int64_t)task->level;
+    answer->changed[place].lent = (int64_t)task->lent;
+}
+
+/* A task's level and what it was lent, which lie side by side. */
+typedef uint64_t pair_t __attribute__((vector_size(16), aligned(8), may_alias));
+#define CHANGES_AT_ONCE 4
+_Static_assert(offsetof(struct task, lent) == offsetof(struct task, level) + sizeof(uint64_t) &&
+                   sizeof(last[0]) == sizeof(pair_t) && APART_TASKS % CHANGES_AT_ONCE == 0,
+               "pairs are compared, some at once");
+
+/* Every call asks about all tasks. */
+CARRIES __attribute__((target("simd128"))) static void answer_changes(void)
+{
+    message.answer.changed_count = 0;
+    for (uint32_t slot = 0; slot < task_end; slot += CHANGES_AT_ONCE) {
+        pair_t differs = {0};
+#pragma clang loop unroll(full)
+        for (uint32_t i = slot; i < slot + CHANGES_AT_ONCE; i++)
+            differs |= *(const pair_t *)(const void *)&tasks[i].level ^
+                       *(const pair_t *)(const void *)&last[i];
+        if ((differs[0] | differs[1]) == 0)
             continue;
-        last[slot].level = task->level;
-        last[slot].lent = task->lent;
-        int64_t place = answer->changed_count++;
-        answer->changed[place].task = (int64_t)slot + 1;
-        answer->changed[place].level = (int64_t)task->level;
-        answer->changed[place].lent = (int64_t)task->lent;
+        for (uint32_t i = slot; i < slot + CHANGES_AT_ONCE; i++)
+            answer_change(i);
     }
 }
 
@@ -280,8 +305,9 @@ CARRIES static void check_task(const task_t *task)
     if ((int64_t)queue->field != was->field)                                                       \
         trouble("it wrote to queue->" #field ", which is the host's");
 
-static void check_queue(const run_queue_t *queue, const struct apart_queue *was)
+CARRIES static void check_queue(const run_queue_t *queue)
 {
+    const struct apart_queue *was = &told_queues[queue - queues];
     APART_QUEUE_HOST(KEPT)
     if (queue->current != task_of(was->current))
         trouble("it wrote to queue->current, which is the host's");
@@ -342,22 +368,26 @@ static int64_t hooks_there(void)
 
 static void describe(void)
 {
-    struct apart_answer *answer = &message.answer;
+    struct apart_description *own = &message.description;
     if (!POLICY.enqueue || !POLICY.dequeue || !POLICY.pick || !POLICY.tick || !POLICY.time_slice)
         trouble("a required hook is missing");
-    answer->hooks = hooks_there();
-    answer->level_order = POLICY.level_order;
-    answer->remark_kind = POLICY.remark_kind;
-    copy_text(answer->name, sizeof(answer->name), POLICY.name);
-    answer->tunable_count = POLICY.tunable_count;
+    own->hooks = hooks_there();
+    own->level_order = POLICY.level_order;
+    own->remark_kind = POLICY.remark_kind;
+    copy_text(own->name, sizeof(own->name), POLICY.name);
+    own->tunable_count = POLICY.tunable_count;
     for (uint32_t i = 0; i < POLICY.tunable_count && i < POLICY_TUNABLES_MAX; i++) {
         const struct tunable *tunable = &POLICY.tunables[i];
-        struct apart_tunable *place = &answer->tunables[i];
+        struct apart_tunable *place = &own->tunables[i];
         copy_text(place->name, sizeof(place->name), tunable->name);
         place->minimum = tunable->minimum;
         place->standard = tunable->standard;
         place->maximum = tunable->maximum;
     }
+    own->queues_at = (int64_t)(uintptr_t)queues;
+    own->queue_bytes = sizeof(queues[0]);
+    own->tasks_at = (int64_t)(uintptr_t)tasks;
+    own->task_bytes = sizeof(tasks[0]);
 }
 
 static int64_t call_of_queue(const struct apart_call *call, run_queue_t *queue)
@@ -446,18 +476,22 @@ struct apart_message *message_place(void)
     return &message;
 }
 
-void hear(void)
-{
-    message.answer.trouble[0] = 0;
-    hear_scheduler();
-    hear_queues();
-    hear_tasks();
-}
-
 static run_queue_t *queue_of_call(void)
 {
     int64_t number = message.call.queue;
     return number > 0 && number <= APART_CPUS ? &queues[number - 1] : NULL;
+}
+
+void hear(void)
+{
+    run_queue_t *queue = queue_of_call();
+    message.answer.trouble[0] = 0;
+    if (message.call.scheduler_changed)
+        hear_scheduler();
+    hear_queues();
+    hear_tasks();
+    if (queue)
+        queue->said.told = 0;
 }
 
 void serve(void)
@@ -472,7 +506,7 @@ void answer(void)
     const struct apart_call *call = &message.call;
     const run_queue_t *queue = queue_of_call();
     if (queue) {
-        check_queue(queue, &call->queue_of[queue - queues]);
+        check_queue(queue);
         answer_queue(queue);
     }
     check_task(task_of(call->task));

@@ -22,11 +22,22 @@ const struct engine *const engines[] = {&engine_apart};
 
 static struct apart_message message;
 static struct apart_machine *machine;
+#define STRUCTURE_MOST 512 /* bytes of a task or queue in the machine's memory */
+#define CALLS_CHECKED  256 /* one in so many */
 static uint64_t kills;
 static struct known {
     struct task task;
     uint64_t may_run;
 } known[APART_TASKS]; /* as the other side has them */
+static struct apart_queue known_queues[APART_CPUS];
+/* At the call before: its tasks and the one that it returned, those that ran, and how many
+ * attributes had changed. */
+static struct {
+    int64_t tasks[3], running[APART_CPUS];
+    uint64_t changes;
+} latest;
+static struct scheduler known_scheduler; /* without `queue` */
+static bool knows_scheduler;
 static char name[32];
 static char tunable_names[POLICY_TUNABLES_MAX][32];
 static struct tunable tunables[POLICY_TUNABLES_MAX];
@@ -79,38 +90,78 @@ static struct simulator *simulator_with(const scheduler_t *scheduler)
 
 /* ---- what is told ---- */
 
+struct asked {
+    enum apart_hook hook;
+    run_queue_t *queue; /* null: none */
+    const task_t *task;
+    const task_t *other;
+    int64_t value;
+    bool flag;
+};
+
 static int64_t number_of(const task_t *task)
 {
     return task ? (int64_t)task->slot + 1 : 0;
 }
 
+static bool is_known_scheduler(const scheduler_t *scheduler)
+{
+    const struct scheduler *was = &known_scheduler;
+    return knows_scheduler && scheduler->cpus == was->cpus && scheduler->queues == was->queues &&
+           scheduler->tick_ns == was->tick_ns && scheduler->seed == was->seed &&
+           scheduler->ending == was->ending && scheduler->groups == was->groups &&
+           memcmp(scheduler->tunable, was->tunable, sizeof(was->tunable)) == 0 &&
+           memcmp(scheduler->group, was->group, sizeof(was->group)) == 0;
+}
+
 static void tell_scheduler(const scheduler_t *scheduler)
 {
-    struct apart_call *call = &message.call;
-    call->cpus = scheduler->cpus;
-    call->queues = scheduler->queues;
-    call->tick_ns = (int64_t)scheduler->tick_ns;
-    call->seed = (int64_t)scheduler->seed;
-    call->ending = scheduler->ending;
-    call->groups = scheduler->groups;
-    memcpy(call->tunables, scheduler->tunable, sizeof(call->tunables));
+    struct apart_scheduler *told = &message.call.scheduler;
+    message.call.scheduler_changed = !is_known_scheduler(scheduler);
+    if (!message.call.scheduler_changed)
+        return;
+    known_scheduler = *scheduler;
+    knows_scheduler = true;
+    told->cpus = scheduler->cpus;
+    told->queues = scheduler->queues;
+    told->tick_ns = (int64_t)scheduler->tick_ns;
+    told->seed = (int64_t)scheduler->seed;
+    told->ending = scheduler->ending;
+    told->groups = scheduler->groups;
+    memcpy(told->tunables, scheduler->tunable, sizeof(told->tunables));
     for (uint32_t i = 0; i < GROUPS_MAX; i++) {
         const struct share_group *group = &scheduler->group[i];
-        call->group[i] = (struct apart_group){group->parent, group->weight, (int64_t)group->quota,
+        told->group[i] = (struct apart_group){group->parent, group->weight, (int64_t)group->quota,
                                               (int64_t)group->period};
     }
+}
+
+#define DIFFERS(field) differs |= (uint64_t)(was->field ^ (int64_t)queue->field);
+
+static bool is_known_queue(const struct apart_queue *was, const struct run_queue *queue)
+{
+    uint64_t differs = (uint64_t)(was->current ^ number_of(queue->current));
+    APART_QUEUE_HOST(DIFFERS)
+    APART_QUEUE_POLICY(DIFFERS)
+    return was->number != 0 && differs == 0;
 }
 
 #define TELL(field) told->field = (int64_t)queue->field;
 
 static void tell_queues(const struct simulator *simulator)
 {
+    struct apart_call *call = &message.call;
+    call->queue_count = 0;
     for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
         const struct run_queue *queue = &simulator->queues[i];
-        struct apart_queue *told = &message.call.queue_of[i];
+        if (is_known_queue(&known_queues[i], queue))
+            continue;
+        struct apart_queue *told = &call->queues[call->queue_count++];
+        told->number = (int64_t)i + 1;
         APART_QUEUE_HOST(TELL)
         APART_QUEUE_POLICY(TELL)
         told->current = number_of(queue->current);
+        known_queues[i] = *told;
     }
 }
 
@@ -128,7 +179,7 @@ static struct apart_task told_task(const struct task *task)
     return told;
 }
 
-/* It is asked of every task at every call: so what is the host's of a task is compared as it lies.
+/* It is asked of many tasks at every call: so what is the host's of a task is compared as it lies.
  */
 enum {
     FIRST_END = offsetof(struct task, level),
@@ -160,18 +211,65 @@ static bool is_known(const struct task *task)
     return differs == 0;
 }
 
-static void tell_tasks(const struct simulator *simulator)
+static void tell_task(const struct simulator *simulator, uint32_t slot)
+{
+    struct apart_call *call = &message.call;
+    const struct process *process = process_at(simulator, slot);
+    const struct task *task = &process->task;
+    if (is_known(task) || process->place == PLACE_FREE)
+        return;
+    known[slot] = (struct known){*task, task->cpus ? task->cpus->words[0] : 0};
+    call->tasks[call->task_count++] = told_task(task);
+}
+
+static void tell_all_tasks(const struct simulator *simulator)
+{
+    for (uint32_t slot = 0; slot < simulator->most_processes; slot++)
+        tell_task(simulator, slot);
+}
+
+static void tell_by_number(const struct simulator *simulator, int64_t number)
+{
+    if (number > 0 && number <= simulator->most_processes)
+        tell_task(simulator, (uint32_t)number - 1);
+}
+
+/* Of those that run, and ran at the call before. */
+static void tell_running(const struct simulator *simulator)
+{
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
+        const struct process *current = simulator->cpus[i].current;
+        int64_t number = current ? number_of(&current->task) : 0;
+        if (number != latest.running[i])
+            tell_by_number(simulator, latest.running[i]);
+        tell_by_number(simulator, number);
+        latest.running[i] = number;
+    }
+}
+
+/* Between two calls the host changes tasks that run, or those that one of the calls is about; all
+ * others may only have got an attribute, or, under a policy that asks for that, others that wait
+ * for them. So there is no need to go over all of them at each call. Now and then it is done, to
+ * show that this is so. */
+static void tell_tasks(struct simulator *simulator, const struct asked *asked)
 {
     struct apart_call *call = &message.call;
     call->task_count = 0;
-    for (uint32_t slot = 0; slot < simulator->most_processes; slot++) {
-        const struct process *process = process_at(simulator, slot);
-        const struct task *task = &process->task;
-        if (process->place == PLACE_FREE || is_known(task))
-            continue;
-        known[slot] = (struct known){*task, task->cpus ? task->cpus->words[0] : 0};
-        call->tasks[call->task_count++] = told_task(task);
+    if (simulator->scheduler.follows_waits || simulator->attribute_changes != latest.changes) {
+        latest.changes = simulator->attribute_changes;
+        tell_all_tasks(simulator);
     }
+    for (uint32_t i = 0; i < sizeof(latest.tasks) / sizeof(latest.tasks[0]); i++)
+        tell_by_number(simulator, latest.tasks[i]);
+    tell_by_number(simulator, number_of(asked->task));
+    tell_by_number(simulator, number_of(asked->other));
+    tell_running(simulator);
+    if (machine->calls % CALLS_CHECKED != 0)
+        return;
+    const int64_t told = call->task_count;
+    tell_all_tasks(simulator);
+    if (call->task_count != told)
+        fail(simulator, "the simulator changed a task that it did not tell the policy of");
 }
 
 /* ---- what is heard ---- */
@@ -201,11 +299,14 @@ static void hear_changes(struct simulator *simulator)
     }
 }
 
-#define HEAR(field) queue->field = (__typeof__(queue->field))answer->queue.field;
+#define HEAR(field)                                                                                \
+    queue->field = (__typeof__(queue->field))answer->queue.field;                                  \
+    was->field = answer->queue.field;
 
 static void hear_queue(run_queue_t *queue)
 {
     const struct apart_answer *answer = &message.answer;
+    struct apart_queue *was = &known_queues[queue->cpu];
     APART_QUEUE_POLICY(HEAR)
     if (!answer->told)
         return;
@@ -223,8 +324,9 @@ static void hear_queue(run_queue_t *queue)
 static bool called(const void *function, uint64_t *executed)
 {
     uint64_t left = 0;
+    uint64_t nothing[2] = {0}; /* parameters and results: it has none */
     machine->set_fuel(machine->context, machine->hook_instructions);
-    machine->error = machine->call(machine->context, function, NULL, 0, NULL, 0, &machine->trap);
+    machine->error = machine->call(machine->context, function, nothing, 0, &machine->trap);
     machine->get_fuel(machine->context, &left);
     *executed = machine->hook_instructions - left;
     return !machine->error && !machine->trap;
@@ -234,56 +336,137 @@ static bool called(const void *function, uint64_t *executed)
  * with their number, whatever the policy does. */
 static bool served(void)
 {
-    uint64_t carrying, own = 0;
-    bool good = called(machine->hear, &carrying) && called(machine->serve, &own);
+    uint64_t own = 0;
+    bool good = called(machine->serve, &own);
     machine->instructions += own;
-    return good && called(machine->answer, &carrying);
-}
-
-/* Copies the answer, as far as the tasks go that have changed. */
-static void take_answer(void)
-{
-    const size_t changes = offsetof(struct apart_answer, changed);
-    struct apart_answer *answer = &message.answer;
-    memcpy(answer, machine->memory, changes);
-    if (answer->changed_count < 0 || answer->changed_count > APART_TASKS)
-        answer->changed_count = 0;
-    memcpy(answer->changed, machine->memory + changes,
-           (size_t)answer->changed_count * sizeof(answer->changed[0]));
-}
-
-/* Carries the call there, as far as its tasks go, and the answer back. */
-static bool carry(void)
-{
-    const uint64_t end = offsetof(struct apart_message, call.tasks) +
-                         (uint64_t)message.call.task_count * sizeof(struct apart_task);
-    const uint64_t begin = offsetof(struct apart_message, call);
-    machine->is_endless = ++machine->calls > machine->calls_most ||
-                          machine->instructions > machine->instructions_most;
-    if (machine->is_endless || end > machine->room)
-        return false;
-    memcpy(machine->memory + begin, (const char *)&message + begin, end - begin);
-    const bool good = served();
-    take_answer();
     return good;
 }
 
-static bool carried(void)
+static ptrdiff_t place_of(const void *part)
+{
+    return (const unsigned char *)part - (const unsigned char *)&message;
+}
+
+/* A part of the message is carried to the machine, or taken from it. */
+static void carry_part(const void *part, size_t bytes)
+{
+    memcpy(machine->memory + place_of(part), part, bytes);
+}
+
+static void take_part(void *part, size_t bytes)
+{
+    memcpy(part, machine->memory + place_of(part), bytes);
+}
+
+/* Takes the answer, as far as the tasks go that have changed. Returns false if it broke down. */
+static bool take_answer(void)
+{
+    struct apart_answer *answer = &message.answer;
+    uint64_t carrying;
+    const bool good = called(machine->answer, &carrying);
+    take_part(answer, offsetof(struct apart_answer, changed));
+    if (answer->changed_count < 0 || answer->changed_count > APART_TASKS)
+        answer->changed_count = 0;
+    take_part(answer->changed, (size_t)answer->changed_count * sizeof(answer->changed[0]));
+    return good;
+}
+
+static void carry_call(void)
+{
+    const struct apart_call *call = &message.call;
+    carry_part(call, offsetof(struct apart_call, scheduler));
+    if (call->scheduler_changed)
+        carry_part(&call->scheduler, sizeof(call->scheduler));
+    carry_part(call->queues, (size_t)call->queue_count * sizeof(call->queues[0]));
+    carry_part(call->tasks, (size_t)call->task_count * sizeof(call->tasks[0]));
+}
+
+static bool may_be_called(void)
+{
+    machine->is_endless = ++machine->calls > machine->calls_most ||
+                          machine->instructions > machine->instructions_most;
+    return !machine->is_endless && sizeof(message) <= machine->room;
+}
+
+/* Carries the call there, as far as it says something new, and the answer back. */
+static bool carry(void)
+{
+    uint64_t carrying;
+    if (!may_be_called())
+        return false;
+    carry_call();
+    bool good = called(machine->hear, &carrying) && served();
+    if (good)
+        return take_answer();
+    take_part(message.answer.trouble, sizeof(message.answer.trouble));
+    return false;
+}
+
+/* The structures of a call in the machine's memory: they show whether a hook has written to them.
+ */
+struct structures {
+    const unsigned char *queue, *task, *other;
+    unsigned char was[3][STRUCTURE_MOST];
+};
+
+static void look_at(struct structures *seen, const struct asked *asked)
+{
+    const struct apart_description *own = &message.description;
+    const unsigned char *memory = machine->memory - machine->place;
+    seen->queue = memory + own->queues_at + (message.call.queue - 1) * own->queue_bytes;
+    seen->task = memory + own->tasks_at + asked->task->slot * own->task_bytes;
+    seen->other = memory + own->tasks_at + asked->other->slot * own->task_bytes;
+    memcpy(seen->was[0], seen->queue, (size_t)own->queue_bytes);
+    memcpy(seen->was[1], seen->task, (size_t)own->task_bytes);
+    memcpy(seen->was[2], seen->other, (size_t)own->task_bytes);
+}
+
+static bool has_written(const struct structures *seen)
+{
+    const struct apart_description *own = &message.description;
+    return memcmp(seen->was[0], seen->queue, (size_t)own->queue_bytes) != 0 ||
+           memcmp(seen->was[1], seen->task, (size_t)own->task_bytes) != 0 ||
+           memcmp(seen->was[2], seen->other, (size_t)own->task_bytes) != 0;
+}
+
+/* Whether a task that was queued preempts others is asked of one CPU after the other, up to a
+ * hundred times, and nothing happens between: the machine knows all. */
+static bool is_asked_again(const struct asked *asked)
+{
+    const struct apart_call *call = &message.call;
+    return asked->hook == APART_PREEMPTS && call->hook == APART_PREEMPTS &&
+           call->queue == known_queues[asked->queue->cpu].number &&
+           (int64_t)asked->queue->now == known_queues[asked->queue->cpu].now &&
+           !message.answer.told;
+}
+
+/* As carry(), but the machine hears nothing, and answers only if the hook has written to what it
+ * was asked about. What it wrote to the levels of other tasks is in the next answer; they are not
+ * looked at before. */
+static bool carry_again(const struct asked *asked)
+{
+    struct structures seen;
+    if (!may_be_called())
+        return false;
+    look_at(&seen, asked);
+    message.answer.changed_count = 0;
+    carry_part(&message.call, offsetof(struct apart_call, scheduler_changed));
+    const bool good = served();
+    if (good && has_written(&seen))
+        return take_answer();
+    take_part(&message.answer.result, sizeof(message.answer.result));
+    if (!good)
+        take_part(message.answer.trouble, sizeof(message.answer.trouble));
+    return good;
+}
+
+static bool carried(const struct asked *again)
 {
     memset(message.answer.trouble, 0, sizeof(message.answer.trouble));
-    bool good = carry();
+    bool good = again ? carry_again(again) : carry();
     message.answer.trouble[sizeof(message.answer.trouble) - 1] = 0;
     return good && !message.answer.trouble[0];
 }
-
-struct asked {
-    enum apart_hook hook;
-    run_queue_t *queue; /* null: none */
-    const task_t *task;
-    const task_t *other;
-    int64_t value;
-    bool flag;
-};
 
 /* Returns the answer's result; 0 in a run that has failed. */
 static int64_t ask(const scheduler_t *scheduler, struct asked asked)
@@ -292,16 +475,19 @@ static int64_t ask(const scheduler_t *scheduler, struct asked asked)
     struct apart_call *call = &message.call;
     if (simulator->status == SIMULATOR_FAILED)
         return 0;
+    const bool again = is_asked_again(&asked);
     call->hook = asked.hook;
     call->queue = asked.queue ? (int64_t)(asked.queue - simulator->queues) + 1 : 0;
     call->task = number_of(asked.task);
     call->other = number_of(asked.other);
     call->value = asked.value;
     call->flag = asked.flag;
-    tell_scheduler(scheduler);
-    tell_queues(simulator);
-    tell_tasks(simulator);
-    if (!carried()) {
+    if (!again) {
+        tell_scheduler(scheduler);
+        tell_queues(simulator);
+        tell_tasks(simulator, &asked);
+    }
+    if (!carried(again ? &asked : NULL)) {
         fail(simulator, "policy %s broke a rule: %s", name,
              message.answer.trouble[0] ? message.answer.trouble : "its machine broke down");
         return 0;
@@ -309,6 +495,9 @@ static int64_t ask(const scheduler_t *scheduler, struct asked asked)
     hear_changes(simulator);
     if (asked.queue)
         hear_queue(asked.queue);
+    latest.tasks[0] = call->task;
+    latest.tasks[1] = call->other;
+    latest.tasks[2] = message.answer.result; /* if it is one */
     return message.answer.result;
 }
 
@@ -516,44 +705,60 @@ static void take_hooks(int64_t hooks)
 #undef TAKE
 }
 
-static void take_tunables(const struct apart_answer *answer)
+static void take_tunables(const struct apart_description *own)
 {
-    int64_t count = answer->tunable_count;
+    int64_t count = own->tunable_count;
     policy_apart.tunable_count =
-        count < 0 || count > POLICY_TUNABLES_MAX ? 0 : (uint32_t)answer->tunable_count;
+        count < 0 || count > POLICY_TUNABLES_MAX ? 0 : (uint32_t)own->tunable_count;
     for (uint32_t i = 0; i < policy_apart.tunable_count; i++) {
-        const struct apart_tunable *told = &answer->tunables[i];
+        const struct apart_tunable *told = &own->tunables[i];
         snprintf(tunable_names[i], sizeof(tunable_names[i]), "%.31s", told->name);
         tunables[i] = (struct tunable){tunable_names[i], "a number of the policy's", told->minimum,
                                        told->standard, told->maximum};
     }
 }
 
-static bool take_levels(const struct apart_answer *answer)
+static bool take_levels(const struct apart_description *own)
 {
-    if (answer->level_order == LEVELS_NONE)
+    if (own->level_order == LEVELS_NONE)
         return true;
     policy_apart.levels = "Levels are the policy's own.";
-    policy_apart.level_order = (enum level_order)answer->level_order;
-    return answer->level_order == LEVELS_LOWEST_FIRST ||
-           answer->level_order == LEVELS_HIGHEST_FIRST;
+    policy_apart.level_order = (enum level_order)own->level_order;
+    return own->level_order == LEVELS_LOWEST_FIRST || own->level_order == LEVELS_HIGHEST_FIRST;
+}
+
+/* Is there so much of what it says in the machine's memory? */
+static bool take_places(const struct apart_description *own)
+{
+    const int64_t end = (int64_t)(machine->place + machine->room);
+    return own->queue_bytes > 0 && own->queue_bytes <= STRUCTURE_MOST && own->task_bytes > 0 &&
+           own->task_bytes <= STRUCTURE_MOST && own->queues_at >= 0 && own->tasks_at >= 0 &&
+           own->queues_at <= end - own->queue_bytes * APART_CPUS &&
+           own->tasks_at <= end - own->task_bytes * APART_TASKS;
 }
 
 bool simulator_apart_begin(struct apart_machine *of_policy)
 {
+    const struct apart_description *own = &message.description;
     struct apart_answer *answer = &message.answer;
     memset(&message, 0, sizeof(message));
     memset(known, 0, sizeof(known));
+    memset(known_queues, 0, sizeof(known_queues));
+    memset(&latest, 0, sizeof(latest));
+    knows_scheduler = false;
     machine = of_policy;
     kills = 0;
     message.call.hook = APART_DESCRIBE;
-    if (!carried())
+    if (!carried(NULL))
         return false;
+    take_part(&message.description, sizeof(message.description));
     policy_apart = always;
-    snprintf(name, sizeof(name), "%.31s", answer->name);
-    take_hooks(answer->hooks);
-    take_tunables(answer);
-    const char *flaw = take_levels(answer) ? policy_flaw(&policy_apart) : "it has no such levels";
+    snprintf(name, sizeof(name), "%.31s", own->name);
+    take_hooks(own->hooks);
+    take_tunables(own);
+    const char *flaw = !take_levels(own)   ? "it has no such levels"
+                       : !take_places(own) ? "its structures lie nowhere"
+                                           : policy_flaw(&policy_apart);
     if (flaw)
         snprintf(answer->trouble, sizeof(answer->trouble), "the policy contradicts itself: %s",
                  flaw);

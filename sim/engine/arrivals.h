@@ -16,6 +16,7 @@ static void store_attribute(struct simulator *simulator, uint32_t here, struct p
 {
     record(simulator, here, TRACE_ATTRIBUTE, process, kind, value);
     STORE_ATTRIBUTE(&process->task, kind, value);
+    simulator->attribute_changes++;
 }
 
 /* The list has a CPU of the machine: sim/checks.c. */
@@ -29,6 +30,7 @@ static void store_affinity(struct simulator *simulator, uint32_t here, struct pr
     for (uint32_t word = 0; word * 64 < cpus; word++)
         record(simulator, here, TRACE_AFFINITY, process, word, set.words[word]);
     cpu_set_give(&process->task, &simulator->cpu_sets[process->task.slot], &set, count, cpus);
+    simulator->attribute_changes++;
     simulator->affinity_used |= process->task.cpus != NULL;
 }
 

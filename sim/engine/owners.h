@@ -97,6 +97,7 @@ static void set_ceiling(struct simulator *simulator, uint32_t here, struct proce
     if (asks_for_owners(simulator))
         set_task_ceiling(&simulator->scheduler, &process->task, ceiling, here);
     process->task.ceiling = ceiling;
+    simulator->attribute_changes++;
 }
 
 /* The process, or none if it is null, has the lock now. */

@@ -32,11 +32,15 @@ def lab(tmp_path: Path) -> Lab:
     return read(small_lab(tmp_path / "small"))
 
 
-@pytest.mark.parametrize(("policy", "cpus"), [("mlfq", 4), ("lottery", 2), ("edf", 2), ("hsfq", 3)])
+@pytest.mark.parametrize(
+    ("policy", "cpus"),
+    [("mlfq", 4), ("lottery", 2), ("edf", 2), ("hsfq", 3), ("shinjuku", 8), ("srpt", 8)],
+)
 def test_the_trace_is_that_of_the_simulator(
     lab: Lab, tmp_path: Path, policy: str, cpus: int
 ) -> None:
-    """Policies with levels, a boost, a draw, timers and groups; a workload with forks, sleeps, locks and pipes."""
+    """Policies with levels, a boost, a draw, timers, groups and one queue for many CPUs, each of which is asked
+    whether it gives way; a workload with forks, sleeps, locks and pipes."""
     assert calls(lab, tmp_path, policy, cpus, WORKLOADS / "mixed.json", {}) > 1000
 
 
@@ -74,3 +78,50 @@ def calls(
         simulator.run()
     assert ran.trace.read_bytes() == within.read_bytes()
     return ran.calls
+
+
+GIVES_WAY = "    return shinjuku_quantum_is_over(queue, running);"
+
+
+def traced(lab: Lab, folder: Path, act: str) -> bytes:
+    """The trace of shinjuku, if it does this where it is asked whether a task of CPU 5 gives way: CPU 0 is the first
+    that is asked."""
+    text = (ROOT / "policies" / "shinjuku.c").read_text()
+    assert GIVES_WAY in text
+    source = folder / "shinjuku.c"
+    other = f"    if (running->cpu == 5) {{\n        {act}\n    }}\n{GIVES_WAY}"
+    source.write_text(text.replace(GIVES_WAY, other, 1))
+    compiled = compile_policy(Form("shinjuku", HEADERS), source, trusted=bool(sandbox.lacking()))
+    workload = workload_files.read(WORKLOADS / "mixed.json")
+    test: LabTest = replace(lab.tests[0], workload=workload, cpus=8)
+    return apart.run(test, compiled, folder / "apart.bin").trace.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        'SAY(queue, running, "asked", 0, 0);',
+        "queue->alarm = queue->now + (uint64_t)running->pid * 100000;",
+    ],
+    ids=["says", "alarm"],
+)
+def test_what_a_hook_asks_for_is_heard_though_no_answer_is_expected(
+    lab: Lab, tmp_path: Path, act: str
+) -> None:
+    """One CPU after the other is asked: the machine is told nothing, and gives no answer if nothing has changed."""
+    assert traced(lab, tmp_path, act) != traced(lab, tmp_path, "")
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        ("((task_t *)(uintptr_t)running)->run_time++;", "it wrote to task->run_time, which is"),
+        ("queue->queued++;", "it wrote to queue->queued, which is the host's"),
+    ],
+    ids=["task", "queue"],
+)
+def test_a_rule_that_is_broken_then_is_told(
+    lab: Lab, tmp_path: Path, act: str, reason: str
+) -> None:
+    with pytest.raises(apart.Broken, match=reason):
+        traced(lab, tmp_path, act)

@@ -62,7 +62,7 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
         machine.begin()
         try:
             with simulator.Simulator(
-                test.text,
+                _workload(test.text, test.tick_ns),
                 policy=policy.name,
                 cpus=test.cpus,
                 tick_ns=test.tick_ns,
@@ -88,6 +88,14 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
         return Ran(trace, machine.calls, machine.instructions)
 
 
+@lru_cache(128)
+def _workload(text: str, tick_ns: int) -> Any:
+    """What the library reads of a text: of many policies' runs it is read once."""
+    from schedlab_simulator import Workload
+
+    return Workload.read(text, tick_ns)
+
+
 _FUNCTIONS = ("hear", "serve", "answer")
 """Of the machine, in the order in which they are called at each hook."""
 
@@ -99,6 +107,7 @@ class _Driven(ctypes.Structure):
         ("context", ctypes.c_void_p),
         *((name, ctypes.c_void_p) for name in _FUNCTIONS),
         ("memory", ctypes.c_void_p),
+        ("place", ctypes.c_uint64),
         ("room", ctypes.c_uint64),
         ("hook_instructions", ctypes.c_uint64),
         ("instructions_most", ctypes.c_uint64),
@@ -203,13 +212,14 @@ class _Machine:
             context=address(store._context()),
             **{name: ctypes.addressof(own._func) for name, own in self._functions.items()},
             memory=ctypes.addressof(memory.data_ptr(store).contents) + place,
+            place=place,
             room=room - place,
             hook_instructions=HOOK_INSTRUCTIONS,
             instructions_most=RUN_INSTRUCTIONS,
             calls_most=RUN_CALLS * max(cpus, CPUS_OF_CALLS) // CPUS_OF_CALLS,
             set_fuel=address(_ffi.dll.wasmtime_context_set_fuel),
             get_fuel=address(_ffi.dll.wasmtime_context_get_fuel),
-            call=address(_ffi.dll.wasmtime_func_call),
+            call=address(_ffi.dll.wasmtime_func_call_unchecked),
         )
 
     @property
