@@ -17,7 +17,9 @@ import polars as pl
 from schedlab.comparison.best import Better
 from schedlab.comparison.printed import NUMBER, PER_SECOND, POINTS, SHARE, TIME, Quantity
 from schedlab.comparison.statistics import ANYWHERE, Floats, Within, contributions
+from schedlab.metrics.steady import COLUMNS as STEADY_COLUMNS
 from schedlab.metrics.steady import steady_of
+from schedlab.metrics.tails import COLUMNS as TAIL_COLUMNS
 from schedlab.metrics.tails import tails
 
 if TYPE_CHECKING:
@@ -109,12 +111,13 @@ def told(name: str) -> Measure:
     return measure_of(name, title, name, None, "what the program says")
 
 
+_EVENTS = "events_per_second"
 _DIGITS_OF_POINTS = 9
 """Digits beyond these come from floating point."""
 
 
-def measured(collection: Collection) -> pl.DataFrame:
-    """All values of all runs that succeeded, in long form.
+def measured(collection: Collection, names: Iterable[str] | None = None) -> pl.DataFrame:
+    """All values of all runs that succeeded, in long form; of the measures `names` alone, if these are given.
 
     Columns: those of `identity`, run, group (null: the whole), measure, value, resolution (no two
     values differ by less). What a run does not have has no row. Predictability is a figure of all
@@ -123,33 +126,47 @@ def measured(collection: Collection) -> pl.DataFrame:
     """
     if not any(run.succeeded for run in collection):
         return pl.DataFrame()
+    wanted = None if names is None else set(names)
+    of_run, of_group = (_of(wanted, measures) for measures in (MEASURES, GROUP_MEASURES))
     succeeded = pl.col("status") == "success"
     summary, groups = collection.summary.filter(succeeded), collection.groups
     steps = summary.select("run", "clock_step_ns")
     errors = pl.col("share_error_points").abs().round(_DIGITS_OF_POINTS)
-    of_runs = groups.group_by("run").agg(share_error=errors.max())
-    spread = _spreads(collection.processes, ())
-    whole = summary.join(of_runs, on="run", how="left").join(spread, on="run", how="left")
-    whole = whole.join(_tails(collection.processes, ()), on="run", how="left")
-    whole = whole.join(steady_of(collection.processes, ("run",)), on="run", how="left")
+    whole = summary.join(groups.group_by("run").agg(share_error=errors.max()), on="run", how="left")
+    for found in _of_processes(collection.processes, (), of_run):
+        whole = whole.join(found, on="run", how="left")
     values = collection.values
-    if "name" in values.columns:
+    tells = "name" in values.columns
+    if tells and any(each.column == _EVENTS for each in of_run):
         whole = whole.join(_events(values), on="run", how="left")
-    spread = _spreads(collection.processes, ("group",))
-    parts = (
-        groups.with_columns(share_error=errors)
-        .join(steps, on="run", how="left")
-        .join(spread, on=["run", "group"], how="left")
-        .join(_tails(collection.processes, ("group",)), on=["run", "group"], how="left")
-        .join(steady_of(collection.processes, ("run", "group")), on=["run", "group"], how="left")
-    )
+    parts = groups.with_columns(share_error=errors).join(steps, on="run", how="left")
+    for found in _of_processes(collection.processes, ("group",), of_group):
+        parts = parts.join(found, on=["run", "group"], how="left")
     return pl.concat(
         [
-            *_rows(whole.with_columns(group=pl.lit(None, pl.String)), MEASURES),
-            *_rows(parts, GROUP_MEASURES),
-            *([_told(values)] if "name" in values.columns else []),
+            *_rows(whole.with_columns(group=pl.lit(None, pl.String)), of_run),
+            *_rows(parts, of_group),
+            *([_told(values)] if tells and wanted is None else []),
         ]
     )
+
+
+def _of(wanted: set[str] | None, measures: Sequence[Measure]) -> tuple[Measure, ...]:
+    return tuple(each for each in measures if wanted is None or each.name in wanted)
+
+
+def _of_processes(
+    processes: pl.DataFrame, by: tuple[str, ...], measures: Sequence[Measure]
+) -> Iterator[pl.DataFrame]:
+    """What these measures need that is made of processes, and is in no table of a run: a column of each run, and of
+    each of its groups if they are asked for."""
+    columns = {each.column for each in measures}
+    if "response_iqr_ns" in columns:
+        yield _spreads(processes, by)
+    if columns & set(TAIL_COLUMNS):
+        yield _tails(processes, by)
+    if columns & set(STEADY_COLUMNS):
+        yield steady_of(processes, ("run", *by))
 
 
 def _tails(processes: pl.DataFrame, by: tuple[str, ...]) -> pl.DataFrame:
@@ -169,7 +186,7 @@ def _events(values: pl.DataFrame) -> pl.DataFrame:
         return pl.when(told.len() == 1).then(told.first())
 
     rate = told_once("events") * 1e9 / told_once("elapsed")
-    return values.group_by("run").agg(events_per_second=rate)
+    return values.group_by("run").agg(rate.alias(_EVENTS))
 
 
 def _told(values: pl.DataFrame) -> pl.DataFrame:

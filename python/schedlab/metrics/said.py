@@ -24,6 +24,8 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
     """
     rows = trace.rows(Kind.SAID)
     rows = rows[window.holds(rows)]
+    if not len(rows):
+        return pl.DataFrame(schema=SAID_SCHEMA)
     whole = trace.texts.filter(pl.Series(np.isin(trace.texts["row"].to_numpy(), rows)))
     at = whole["row"].to_numpy()
     said = pl.DataFrame(
@@ -49,6 +51,8 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
 
 def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
     """A row as those of `remarks` if processes arrived late, else none. `values`: what was told."""
+    if values.is_empty():
+        return pl.DataFrame(schema=SAID_SCHEMA)
     root = 0 if window.root_pid is None else window.root_pid
     late = values.filter(
         (pl.col("name") == LATE) & (pl.col("pid") == root) & (pl.col("value") * LATE_PART > tick_ns)

@@ -41,13 +41,14 @@ def read_values(workload_set: WorkloadSet, level: Level, runs: Collection) -> Me
             failures.setdefault(
                 run.setup.policy, f"{run.setup.experiment}, {run.setup.cpus} CPUs: {reason}"
             )
-    table = measured(runs)
+    objectives = workload_set.objectives_of(level)
+    table = measured(runs, {each.metric for each in objectives})
     policies = dict.fromkeys(run.setup.policy for run in runs)
     return Measured(
         {
             policy: {
                 objective.name: found
-                for objective in workload_set.objectives_of(level)
+                for objective in objectives
                 if (found := _values(table, policy, objective, level)) is not None
             }
             for policy in policies
