@@ -106,3 +106,16 @@ def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_is_not_there_is_wrong_usage() -> None:
     with pytest.raises(WrongUsage, match=r"nowhere\.c: No such file"):
         schedlab.score("nowhere.c", trusted=TRUSTED)
+
+
+@pytest.mark.long
+def test_the_most_laborious_of_the_shipped_policies_has_a_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the whole set."""
+    for module in (candidate, measuring):
+        monkeypatch.setattr(module, "read_set", read_set, raising=False)
+    candidate._trials.cache_clear()
+    found = schedlab.score(ROOT / "policies" / "stride.c", trusted=TRUSTED)
+    assert (found["failure"], found["failed_at"]) == ("", "")
+    assert found["score"] > 1
