@@ -189,6 +189,13 @@ def test_a_workload_file_goes_on(schedlab: Command, tmp_path: Path) -> None:
         *("branch", str(run), "--at", f"{last // 2}ns", "--set", "slice=2", "--json"),
         *("--out", str(tmp_path / "out")),
     )
+    unchanged = tmp_path / "out" / "unchanged"
+    differ = [
+        name
+        for name in (TRACE_FILE, CONSOLE)
+        if file_hash(run / name) != file_hash(unchanged / name)
+    ]
+    assert differ == [], done.stderr
     assert json.loads(done.stdout)["unchanged_is_the_run"] is True
     assert (tmp_path / "out" / "slice=2" / WORKLOAD_FILE).read_bytes() == (
         run / WORKLOAD_FILE

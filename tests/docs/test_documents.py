@@ -75,6 +75,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_rows_of_tables_stand_apart(page: Path) -> None:
+    """A table whose lines were wrapped as those of a paragraph is shown as one."""
+    lines = [line.strip() for line in page.read_text().splitlines() if line.startswith("|")]
+    assert [line for line in lines if "|---" in line and not re.fullmatch(r"[|:-]+", line)] == []
+    assert [line for line in lines if not line.endswith("|")] == []
+
+
 def test_the_answers_know_each_row_of_doctor() -> None:
     """Whatever is missing on a reader's host."""
     text = (DOCS / "faq.md").read_text()

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cpu_of_rooms import CpuOfRooms, cpu_seconds, room_of
+from cpu_of_rooms import SHOWN, CpuOfRooms, cpu_seconds, room_of
 
 BURN = "import time\nwhile time.process_time() < 0.2: pass"
 
@@ -40,14 +40,24 @@ def test_a_test_has_its_own_time_and_that_of_what_it_starts() -> None:
     assert 0.09 <= plugin.seconds["tests/two"] < 0.2  # the child's is told once
 
 
-def test_rooms_are_told_with_their_sum() -> None:
+def test_rooms_are_told_with_their_sum_and_the_dearest_tests() -> None:
     plugin = CpuOfRooms()
-    plugin.seconds.update({"tests/one": 2, "tests/two": 1100})
-    assert list(plugin.lines()) == [
+    cheap = {f"tests/one/test_a.py::test_{number}": 0.01 for number in range(SHOWN)}
+    told = {"tests/one/test_a.py::test_b": 1.0, "tests/two/test_c.py::test_d": 1100.0, **cheap}
+    for name, seconds in told.items():
+        report = pytest.TestReport(name, ("", None, ""), {}, "passed", None, "call", cpu_s=seconds)
+        plugin.pytest_runtest_logreport(report)
+    rooms, _, tests = "\n".join(plugin.lines()).partition("\n\n")
+    assert rooms.splitlines() == [
         "| `tests/two` | 1,100 |",
         "| `tests/one` | 2 |",
         "| all | 1,102 |",
     ]
+    assert tests.splitlines()[:2] == [
+        "1100.0 tests/two/test_c.py::test_d",
+        "   1.0 tests/one/test_a.py::test_b",
+    ]
+    assert len(tests.splitlines()) == SHOWN
 
 
 def test_a_room_is_a_folder_in_tests() -> None:

@@ -21,8 +21,9 @@ def make_table(*policies: str) -> subprocess.CompletedProcess[str]:
     return run("sh", str(TABLE_TOOL), *policies)
 
 
-def test_laws(tmp_path: Path) -> None:
-    said = keep_the_laws(POLICIES, tmp_path, seeds=3)
+def test_laws(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    seeds = 20 if pytestconfig.getoption("--long") else 1
+    said = keep_the_laws(POLICIES, tmp_path, seeds)
     assert said.startswith(f"{len(POLICIES)} sources, ")
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What tests take, room by room: CPU seconds of pytest and of all that it starts and awaits.
+"""What tests take, room by room, and the dearest of them: CPU seconds of pytest and of all that it
+starts and awaits.
 
 A plugin of pytest, for `--cpu-seconds`. Of several processes of pytest each adds up its own; the one
 that prints has them by their reports.
@@ -17,6 +18,8 @@ from warm_starts import warm_starts
 
 _KEY = "cpu_s"
 """What a report says of its phase."""
+SHOWN = 100
+"""The dearest tests, of which each is told."""
 
 
 class CpuOfRooms:
@@ -24,6 +27,7 @@ class CpuOfRooms:
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.of_tests: defaultdict[str, float] = defaultdict(float)
         self._last_s = 0.0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -42,7 +46,9 @@ class CpuOfRooms:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[room_of(report.nodeid)] += vars(report).get(_KEY, 0.0)
+        taken_s = vars(report).get(_KEY, 0.0)
+        self.seconds[room_of(report.nodeid)] += taken_s
+        self.of_tests[report.nodeid] += taken_s
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("CPU seconds")
@@ -50,10 +56,13 @@ class CpuOfRooms:
             terminalreporter.write_line(line)
 
     def lines(self) -> Iterator[str]:
-        """Rows of a table in Markdown, the largest first, then the sum."""
+        """Rows of a table in Markdown, the largest first, then the sum; then the dearest tests."""
         for room, seconds in sorted(self.seconds.items(), key=lambda each: -each[1]):
             yield f"| `{room}` | {seconds:,.0f} |"
         yield f"| all | {sum(self.seconds.values()):,.0f} |"
+        yield ""
+        for test, seconds in sorted(self.of_tests.items(), key=lambda each: -each[1])[:SHOWN]:
+            yield f"{seconds:6.1f} {test}"
 
 
 def room_of(name: str) -> str:

@@ -16,8 +16,8 @@ from golden_stories import policies_and_presets
 from scheduling_machine import Scheduler
 from simulator_command import built
 
-EXAMPLES = 100
-OF_A_PRESET = 40
+EXAMPLES = 60
+OF_A_PRESET = 20
 """Most of a preset is its policy's code, which the policy's own examples try."""
 STEPS = 25
 

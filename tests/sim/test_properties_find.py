@@ -120,7 +120,7 @@ MISTAKES = {
     ),
 }
 
-FLAGS = ["-std=c17", "-O2", "-I.", "-Ikernel", "-Ipolicies", "-D_GNU_SOURCE", "-fPIC"]
+FLAGS = ["-std=c17", "-O1", "-I.", "-Ikernel", "-Ipolicies", "-D_GNU_SOURCE", "-fPIC"]
 
 
 def library_with(mistake: Mistake, folder: Path) -> Path:

@@ -63,14 +63,14 @@ def check(records: list[Record], script: Script, size: int, cut: int | None = No
         assert by_parts(path, size) == as_a_whole(path)
 
 
-@settings(PATIENT, max_examples=80)
+@settings(PATIENT, max_examples=40)
 @given(script=SCRIPTS, source=RANDOMS, size=SIZES)
 def test_metrics_are_those_of_the_whole(script: Script, source: random.Random, size: int) -> None:
     """Each number of each table."""
     check(simulate(source, script), script, size)
 
 
-@settings(PATIENT, max_examples=60)
+@settings(PATIENT, max_examples=30)
 @given(script=SCRIPTS, source=RANDOMS, size=SIZES)
 def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: int) -> None:
     """Of its CPUs, some lack their last records."""
@@ -78,7 +78,7 @@ def test_a_trace_that_was_cut_off(script: Script, source: random.Random, size: i
     check(records, script, size, source.randrange(64, 64 + 32 * len(records)))
 
 
-@settings(PATIENT, max_examples=200)
+@settings(PATIENT, max_examples=100)
 @given(
     script=SCRIPTS,
     source=RANDOMS,
