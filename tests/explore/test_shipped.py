@@ -68,5 +68,5 @@ def test_no_short_sequence_breaks_a_rule_and_times_may_be_moved(policy: str) -> 
     limits = Limits(tasks=3, depth=DEPTH, memory_mib=64)
     found = explore(policy, limits)
     assert (found.end, found.depth) == ("depth", DEPTH)
-    assert found.states > 50  # amps has 51, as all tasks and times are alike to it; most have hundreds
+    assert found.states > 50, "amps has 51, to which all tasks and times are alike"
     assert explored.law_of_times_holds(built(policy), found.words, policy, limits=limits)
