@@ -34,7 +34,7 @@ static const struct policy *const policy = &CHECKED_POLICY;
 
 enum kind {
     DO_NEW,   /* lowest free slot; by no task, or the one that runs on CPU b - 1 */
-    DO_WAKE,  /* task a; or that or task b - 1, which waits for the same since later */
+    DO_WAKE,  /* task a; or, if b > 0, a or b - 1, which came later to the same lock */
     DO_KILL,  /* task a, which does not run */
     DO_MOVE,  /* queued task a, to CPU b */
     DO_SET,   /* of task a: attribute and value b */

@@ -65,9 +65,9 @@ void scheduler_tell_waiters_changed(struct process *owner);
 
 /* Does the policy in force say which of several that wait for the same thing goes on? */
 bool scheduler_orders_waiters(void);
-/* Between these two, with owners_lock held by them, scheduler_choose_waiter() is told of those that
- * wait, in the order in which they came: `chosen` of those before, or null, and the next one. It
- * returns which of the two it is now. */
+/* begin takes owners_lock and end releases it. Between them, scheduler_choose_waiter() is called
+ * for each process that waits, in the order in which they came: `chosen` is the one chosen of those
+ * before it, or null. It returns which of the two is chosen now. */
 struct queue *scheduler_begin_choice(void);
 struct process *scheduler_choose_waiter(struct queue *queue, struct process *chosen,
                                         struct process *waiter);

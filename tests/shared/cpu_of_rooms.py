@@ -19,7 +19,7 @@ from warm_starts import warm_starts
 _KEY = "cpu_s"
 """What a report says of its phase."""
 SHOWN = 100
-"""The dearest tests, of which each is told."""
+"""How many of the dearest tests are listed."""
 
 
 class CpuOfRooms:
