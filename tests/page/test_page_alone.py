@@ -16,15 +16,7 @@ from playwright.sync_api import Browser, Page
 from conftest import ROOT
 from kept_runs import keep_simulated
 from page_waits import PATIENCE_S
-from schedlab.page.build import (
-    BYTES_MAX,
-    FILE,
-    hash_in,
-    hash_of,
-    make_policy,
-    page_of,
-    sources,
-)
+from schedlab.page.build import make_policy, page_of
 from schedlab.report.charts import theme
 from schedlab.toolchain import kept
 from schedlab.toolchain.build import MODULE, SIMULATOR, build
@@ -89,14 +81,6 @@ def step(page: Page, button: str, until: str) -> None:
         " until ? each.textContent === until : each.textContent !== before[at])",
         arg=[before, until],
     )
-
-
-def test_the_copy_that_is_kept_is_of_these_sources() -> None:
-    """Else: ./schedlab page, and commit page/schedlab.html."""
-    page = FILE.read_text()
-    assert hash_in(page) == hash_of(sources())
-    assert kept.hash_in(page) == kept.sources_hash()
-    assert len(page.encode()) <= BYTES_MAX
 
 
 def test_what_is_kept_compiled_serves_while_the_sources_are_the_same(

@@ -30,7 +30,6 @@ from schedlab.studies import (
     read_figures,
     select,
 )
-from schedlab.studies.document import DOCUMENT, text
 from schedlab.studies.figures import COLUMNS
 from schedlab.studies.ideal import (
     CPUS,
@@ -530,11 +529,6 @@ def test_every_shared_run_of_study_5_is_told() -> None:
     runs = [(each.row, each.text) for each in published(5, 5) if each.quantity == "throughput"]
     same = [{one, other} for (one, a), (other, b) in combinations(runs, 2) if a == b]
     assert same == [{"CFS 2", "WRR 2"}, {"CFS 3", "WRR 3"}]
-
-
-def test_the_document_is_that_of_the_studies() -> None:
-    """Else: `./schedlab docs studies`, and look at what it changes."""
-    assert DOCUMENT.read_text(encoding="utf-8") == text()
 
 
 WRONG = {

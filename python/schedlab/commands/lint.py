@@ -13,6 +13,7 @@ from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
 def lint(arguments: tuple[str, ...]) -> None:
     """Check the form of all files.
 
-    That is their layout, ruff, mypy, the spelling of licences, and what rooms know of each other.
+    That is their layout, ruff, mypy, the spelling of licences, what rooms know of each other, and
+    whether files that are made of others are of those that are there.
     """
     start(["-n", "0", "-rs", HOUSE, *arguments])
