@@ -211,13 +211,16 @@ LINUX_WORKLOADS := $(patsubst %.c,$B/linux/%,$(notdir $(wildcard workloads/*.c w
 
 linux-workloads: $(LINUX_WORKLOADS)
 
+$B/linux/parts/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(HOST_C) -c $< -o $@
+
 # Static and small: they run in a guest that has no libraries, into which they are copied each time.
 define LINUX_WORKLOAD_RULE
-$B/linux/$(basename $(notdir $(1))): $(1) $(LINUX_API) \
-            $(wildcard workloads/api/*.h abi/*.h user/library/random.h) Makefile
-	@mkdir -p $$(@D)
+$B/linux/$(basename $(notdir $(1))): $(patsubst %.c,$B/linux/parts/%.o,$(1) $(LINUX_API))
 	@echo "  $$@"
-	@$$(CLANG) $$(filter-out -MMD -MP,$$(HOST_C)) -static -s $$(filter %.c,$$^) -o $$@
+	@$$(CLANG) -static -s $$^ -o $$@
 endef
 $(foreach source,$(wildcard workloads/*.c workloads/linux/*.c),\
     $(eval $(call LINUX_WORKLOAD_RULE,$(source))))

@@ -6,7 +6,8 @@
 # make linux-stripped LINUX_SDK=FOLDER  the first two without what debuggers need: build/linux/stripped
 # make build/linux/taking_turns.so    what QEMU's two threads need to take turns
 # make linux-tests LINUX_SDK=FOLDER   the same in build/linux-tests, with the policies of
-#                                     tests/linux/policies, most of which do what no policy should
+#                                     tests/linux/policies, most of which do what no policy should;
+#                                     what does not depend on the policies comes from build/linux
 #
 # LINUX_SDK holds Debian's packages unpacked: vmlinux.h (linux-bpf-dev), and the headers and static
 # libraries of libbpf-dev, libelf-dev, zlib1g-dev, libzstd-dev and libfuse3-dev.
@@ -50,6 +51,22 @@ $(LINUX_LINK) $(LINUX_VMLINUX)/vmlinux.h:
 
 LINUX_ALL_NEED := linux/linux.mk Makefile $B/linux-sdk.name $(LINUX_VMLINUX)/vmlinux.h
 
+$B/linux/objects/linux/loader/main.o: $(LINUX_VERSION_IN)
+
+$B/linux/objects/%.o: %.c $(LINUX_ALL_NEED)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(LOADER_C) -c $< -o $@
+
+$B/linux/bpf/%.bpf.o: linux/bpf/%.bpf.c $(LINUX_ALL_NEED)
+	@mkdir -p $(@D)
+	@echo "  $@"
+	@$(CLANG) $(BPF_C) -c $< -o $@
+
+$B/linux-tests/bpf/%.bpf.o: $B/linux/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	@cp $< $@
+
 # $(1): folder of build/. $(2): policies.
 define LINUX_HOST_RULES
 $B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list linux/linux.mk
@@ -61,22 +78,10 @@ $B/$(1)/objects/policy_table.o: $B/$(1)/policy_table.c $$(LINUX_ALL_NEED)
 	@echo "  $$@"
 	@$$(CLANG) $$(LOADER_C) -c $$< -o $$@
 
-$B/$(1)/objects/linux/loader/main.o: $(LINUX_VERSION_IN)
-
-$B/$(1)/objects/%.o: %.c $$(LINUX_ALL_NEED)
-	@mkdir -p $$(@D)
-	@echo "  $$@"
-	@$$(CLANG) $$(LOADER_C) -c $$< -o $$@
-
-$B/$(1)/schedlab-linux: $(patsubst %.c,$B/$(1)/objects/%.o,$(LINUX_LOADER) $(2) \
-                          policies/support/registry.c policy_table.c) $$(LINUX_LINK)
+$B/$(1)/schedlab-linux: $(patsubst %.c,$B/linux/objects/%.o,$(LINUX_LOADER) $(2) policies/support/registry.c) \
+                          $B/$(1)/objects/policy_table.o $$(LINUX_LINK)
 	@echo "  $$@"
 	@$$(CLANG) --ld-path=$$$$(command -v $(LINKER)) -static -pthread $$^ -o $$@
-
-$B/$(1)/bpf/%.bpf.o: linux/bpf/%.bpf.c $$(LINUX_ALL_NEED)
-	@mkdir -p $$(@D)
-	@echo "  $$@"
-	@$$(CLANG) $$(BPF_C) -c $$< -o $$@
 endef
 
 # $(1): folder of build/. $(2): a policy. $(3): its name. $(4): flags.
