@@ -209,15 +209,12 @@ _SHOWN = 120
 
 def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> None:
     """Raises ValueError for a column of another type, or a number that is not finite."""
-    for name in table.columns:
-        kind = _kind_of(table.schema[name])
+    for column in table.get_columns():  # a table makes its schema anew each time that it is asked
+        name, kind = column.name, _kind_of(column.dtype)
         wanted = _kind_of(schema[name]) if name in schema else kind
         if kind not in (wanted, "nothing"):
             raise ValueError(f"the column {name} has {kind}, expected {wanted}")
-        if (
-            table.schema[name].is_float()
-            and not (table[name].is_finite() | table[name].is_null()).all()
-        ):
+        if column.dtype.is_float() and not column.is_finite().all():  # of what is not null
             raise ValueError(f"the column {name} has what is no finite number")
 
 
