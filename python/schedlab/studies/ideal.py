@@ -8,8 +8,9 @@ Times are in ticks, work in ticks of one CPU.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 
 from schedlab.metrics import ideal_shares
@@ -222,6 +223,12 @@ def ideal_group_shares(table: int, cpus: int, *, all_compute: bool = False) -> d
     process gets more than one CPU or more than it asks for. `all_compute` supposes that each
     asks for a CPU.
     """
+    return dict(_ideal_group_shares(table, cpus, all_compute))
+
+
+@cache
+def _ideal_group_shares(table: int, cpus: int, all_compute: bool) -> Mapping[str, float]:
+    """The same, which a page asks for in each cell."""
     groups = LOTTERY_GROUPS[table]
     members = [group for group in groups for _ in range(group.processes)]
     allotted = ideal_shares(

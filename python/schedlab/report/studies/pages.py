@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -51,9 +52,9 @@ _HEADING = re.compile(r"^(#{1,2}) (.+)$", re.MULTILINE)
 _TITLE = re.compile(r"\A---\ntitle: (.+)\n---\n")
 
 
-_COMPILED: dict[str, CodeType] = {}
-"""Of each text, for all reports of this process: the languages of their writers differ in nothing that counts
-before a text is filled in."""
+_COMPILED: dict[tuple[str, str | None], CodeType] = {}
+"""Of each text, and of the file that it is all of, for all reports of this process: the languages of their writers
+differ in nothing that counts before a text is filled in."""
 
 
 def page_of(study: Study, collection: Collection) -> Page | None:
@@ -185,10 +186,9 @@ class _Writer:
             "doubts_named": lambda *names: self._placed(self.told.named(*names)),
             "other_doubts": lambda: self._placed(self.told.rest()),
         }
-        if self.queries.study.notes.exists():
-            own["notes"] = self.language.get_template(self.queries.study.notes.name).make_module(
-                own
-            )
+        notes = self.queries.study.notes
+        if notes.exists():
+            own["notes"] = self._template_of(read_text(notes), notes).make_module(own)
         return own
 
     @cached_property
@@ -282,12 +282,17 @@ class _Writer:
 
     def _template(self, text: str) -> jinja2.Template:
         if text not in self._templates:
-            if text not in _COMPILED:
-                _COMPILED[text] = self.language.compile(text)
-            self._templates[text] = jinja2.Template.from_code(
-                self.language, _COMPILED[text], self.language.make_globals(None)
-            )
+            self._templates[text] = self._template_of(text)
         return self._templates[text]
+
+    def _template_of(self, text: str, path: Path | None = None) -> jinja2.Template:
+        """Makes it; of a file, errors name that."""
+        key = text, str(path) if path else None
+        if key not in _COMPILED:
+            _COMPILED[key] = self.language.compile(text, path.name if path else None, key[1])
+        return jinja2.Template.from_code(
+            self.language, _COMPILED[key], self.language.make_globals(None)
+        )
 
     def _placed(self, found: Block | Iterable[Block]) -> str:
         blocks = [found] if isinstance(found, Text | Table | Chart) else list(found)

@@ -8,7 +8,8 @@ blocks a table or picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
@@ -66,20 +67,19 @@ class Queries:
     # --- what was published
 
     @cached_property
-    def _figures(self) -> tuple[Figure, ...]:
-        return self.study.figures
+    def _figures(self) -> Mapping[tuple[str, str, str, Source], Sequence[Figure]]:
+        """Those of each cell: a page asks for hundreds."""
+        found: defaultdict[tuple[str, str, str, Source], list[Figure]] = defaultdict(list)
+        for each in self.study.figures:
+            found[each.place, each.row, each.column, each.source].append(each)
+        return found
 
     def figure(
         self, place: str, row: str, column: str, source: Source = "study", quantity: str = ""
     ) -> Figure | None:
         """The first number there; None if there is none."""
-        found = (
-            each
-            for each in self._figures
-            if (each.place, each.row, each.column, each.source) == (place, row, column, source)
-            and quantity in ("", each.quantity)
-        )
-        return next(found, None)
+        there = self._figures.get((place, row, column, source), ())
+        return next((each for each in there if quantity in ("", each.quantity)), None)
 
     def nearness(self, theirs: Figure | None) -> float | None:
         """How far from a time of theirs ours may be; None where they have none."""
@@ -189,14 +189,26 @@ class Queries:
         setup = self.setup(experiment, policy, cpus)
         if setup is None:
             return measure(None, {}, within)
-        table = self._succeeded if rows is None else rows
-        own = table.filter(pl.col("experiment") == experiment) if len(table) else table
+        if rows is None:
+            own = self._succeeded_of(experiment)
+        else:
+            own = rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
         return measure(setup, of_rows(self.collection, own, value), within)
 
     @cached_property
     def _succeeded(self) -> pl.DataFrame:
         """The summary of the runs that did."""
         return self.collection.summary.filter(pl.col("status") == "success")
+
+    def _succeeded_of(self, experiment: str) -> pl.DataFrame:
+        """The same of one experiment."""
+        key = ("succeeded", experiment)
+        if key not in self._found:
+            rows = self._succeeded
+            self._found[key] = (
+                rows.filter(pl.col("experiment") == experiment) if len(rows) else rows
+            )
+        return self._found[key]
 
     @cached_property
     def _found(self) -> dict[tuple[str, ...], pl.DataFrame]:
