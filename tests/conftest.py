@@ -45,6 +45,8 @@ SLOW = tuple(
     if line.startswith("tests/")
 )
 """How the names begin of what --fast leaves out."""
+WITHOUT_A_CARD = ("--disable-gpu", "--disable-software-rasterizer")
+"""A browser draws without a program in place of a graphics card, which would take longer."""
 LOAD_SIMULATOR = ("tests/monitor/", "tests/sim/")
 
 
@@ -102,7 +104,9 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", *WITHOUT_A_CARD]
+        )
         yield browser
         browser.close()
 
