@@ -141,7 +141,7 @@ def processes_of_a_cluster(folder: Path, workers: int) -> Iterator[Started]:
 
 @pytest.fixture(scope="module")
 def a_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    with processes_of_a_cluster(tmp_path_factory.mktemp("cluster") / "secret", 3) as found:
+    with processes_of_a_cluster(tmp_path_factory.mktemp("cluster") / "secret", 2) as found:
         yield found
 
 
@@ -202,7 +202,7 @@ def asks_for_a_certificate(door: Door) -> bool:
 def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     tmp_path: Path, a_cluster: Started
 ) -> None:
-    seeds = 4 * SEEDS  # it takes seconds, so that there is a middle
+    seeds = 2 * SEEDS  # it takes seconds, so that there is a middle
     path, out = sweep_file(tmp_path, seeds), tmp_path / "out"
     workers = a_cluster.workers
     options = ("--scheduler", a_cluster.address, "--certificate", str(a_cluster.certificate))
@@ -213,14 +213,14 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
         text, _ = sweep.communicate(timeout=120)
     assert sweep.returncode == 0, text
     assert workers[1].wait() == -signal.SIGKILL
-    assert [workers[place].poll() for place in (0, 2)] == [None, None]
+    assert workers[0].poll() is None
     assert 0 < finished < seeds * SETUPS, "it was not killed in the middle"
     counted = duckdb.execute(
         f"SELECT count(*), count(DISTINCT key), count(*) FILTER (status = 'success')"
         f" FROM read_parquet('{out}/runs/*.parquet')"
     ).fetchone()
     assert counted == (seeds * SETUPS,) * 3
-    command.carry_out(command.plan(path, {}), command.Doing(tmp_path / "here"))
+    command.carry_out(command.plan(path, {}), command.Doing(tmp_path / "here", workers=1))
     assert_same(out, tmp_path / "here")
 
 
