@@ -42,11 +42,12 @@ def agreement(
             placing.check_file("--out", place, ours=True)
     kernel = kernel_plan(folder, on_kernel)
     _perform(kernel)
-    simulator = simulator_plan(folder, on_simulator, windows(kernel))
+    began = windows(kernel)
+    simulator = simulator_plan(folder, on_simulator, began)
     _perform(simulator)
     runs = _kept((kernel, simulator))
     found = cells(runs)
-    spans = _vary(folder, runs, found, on_simulator, windows(kernel))
+    spans = _vary(folder, runs, found, on_simulator, began)
     variants.write(folder, spans)
     result = judged(found, spans)
     write(result, folder)
@@ -97,7 +98,7 @@ def windows(kernel: Plan) -> Windows:
         setup = run.label, str(run.policy), run.cpus
         kept = Kept(kernel.folder / run.name, results.read_manifest(kernel.folder / run.name))
         if setup not in found and kept.succeeded:
-            summary = kept.metrics().summary
+            summary = kept.summary()
             found[setup] = Window(int(summary["begin_ns"][0]), int(summary["end_ns"][0]))
     return found
 

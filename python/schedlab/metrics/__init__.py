@@ -15,7 +15,7 @@ from schedlab.metrics.lag import lags
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.predictability import predictability
 from schedlab.metrics.shares import Weights
-from schedlab.metrics.stored import load, schemas
+from schedlab.metrics.stored import load, load_table, schemas
 from schedlab.metrics.tables import tables
 from schedlab.metrics.window import Window, measured_window
 from schedlab.metrics.window_length import NoResult
@@ -33,6 +33,7 @@ __all__ = [
     "jobs",
     "lags",
     "load",
+    "load_table",
     "measure",
     "measured_window",
     "predictability",

@@ -28,10 +28,11 @@ def load(directory: str | Path) -> Metrics:
 
     Raises FileRefused if a table is not whole, or has other columns than it must.
     """
-    return Metrics(**{name: _read_table(Path(directory), name) for name in TABLES})
+    return Metrics(**{name: load_table(Path(directory), name) for name in TABLES})
 
 
-def _read_table(directory: Path, name: str) -> pl.DataFrame:
+def load_table(directory: Path, name: str) -> pl.DataFrame:
+    """One of them. Raises FileRefused as `load` does."""
     place = directory / f"{name}.parquet"
     if name in _LATER and not place.exists():
         return pl.DataFrame(schema=_LATER[name])

@@ -114,6 +114,12 @@ class Kept:
             read, **{each.name: visible_frame(getattr(read, each.name)) for each in fields(read)}
         )
 
+    def summary(self) -> pl.DataFrame:
+        """Their first table alone, of one row. Raises FileRefused as `metrics` does."""
+        from schedlab import metrics
+
+        return visible_frame(metrics.load_table(self.measured, "summary"))
+
     def trace(self) -> Trace:
         """All of its events. Raises TraceError if they cannot have happened."""
         from schedlab import trace
