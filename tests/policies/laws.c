@@ -196,7 +196,9 @@ static void metadata_is_sound(void)
     }
 }
 
-/* Each policy alone; and twice the same, since it keeps nothing of its own. */
+#define CPUS_TWICE 4
+
+/* Each policy alone; and, on some CPUs, twice the same, since it keeps nothing of its own. */
 static void programs_run(uint64_t seeds, uint64_t first)
 {
     static const uint32_t cpu_counts[] = {1, 2, 3, 4, 16};
@@ -207,7 +209,7 @@ static void programs_run(uint64_t seeds, uint64_t first)
                 snprintf(current_case, sizeof(current_case), "%s, %u CPUs, seed %llu", text,
                          cpu_counts[i], (unsigned long long)seed);
                 uint64_t hash = run_program(text, cpu_counts[i], seed);
-                if (seed == first)
+                if (seed == first && cpu_counts[i] == CPUS_TWICE)
                     check(run_program(text, cpu_counts[i], seed) == hash);
             }
         }

@@ -11,7 +11,7 @@ from schedlab.paths import ROOT
 from schedlab.toolchain.tools import compiler
 
 FLAGS = (
-    *("-std=c17", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fstrict-flex-arrays=3"),
+    *("-std=c17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-fstrict-flex-arrays=3"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
 )
 
