@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from built_once import build_once
-from conftest import ROOT, Command
+from conftest import Command
 from schedlab.host.interpreter import module_command
 from schedlab.machines.run import Run
 from schedlab.machines.spike import Spike
@@ -280,19 +280,3 @@ class Panicking(Spike):
 
 
 SMALL_RUN = Run("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)
-
-
-@pytest.mark.spike
-def test_the_benchmark_meets_its_aims_or_says_which_it_misses(schedlab: Command) -> None:
-    done = schedlab("bench", "--json", timeout=600)
-    content = json.loads(done.stdout)
-    measured = {row["name"] for row in content["operations"]}
-    wanted = set(json.loads((ROOT / "bench" / "baselines.json").read_text())["rows"])
-    assert measured >= wanted
-    assert not [row for row in content["operations"] if "worse" in row["verdict"]]
-    (rr,) = (row for row in content["policies"] if row["policy"] == "rr")
-    assert rr["verdict"] == "met"
-    assert content["tracing"]["cost"] <= content["tracing"]["aim"] == 0.03
-    assert content["decoding"] == []
-    verdicts = [row["verdict"] for row in (*content["operations"], *content["policies"])]
-    assert done.returncode == (0 if set(verdicts) <= {"", "met"} else 1)
