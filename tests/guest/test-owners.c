@@ -201,7 +201,7 @@ static void locks_within_locks_survive_switches_and_kills(void)
 {
     static const char *const policies[] = {"priority:inheritance", "rr", "priority:ceiling",
                                            "hybrid"};
-    enum { TAKERS = 8, SWITCHES = 200 };
+    enum { TAKERS = 8, SWITCHES = 100 };
     int pids[TAKERS];
     board = shared_memory(sizeof(*board));
     check(board != SYSTEM_FAILED && channels_make(LOCKS) == 0 && setpriority(0, 0) == 0);
