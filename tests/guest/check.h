@@ -8,7 +8,8 @@
 /*
  * Tests that run inside our kernel. A program is a list of tests; each runs in a
  * process of its own, with a limit in guest time, and prints "ok NAME" or
- * "FAILED NAME: why". With arguments, only the tests so named run.
+ * "FAILED NAME: why". With arguments, only the tests so named run; or, if
+ * they begin with a dash (-NAME), all others.
  */
 
 #define TEST_LIMIT_SECONDS 120
@@ -190,11 +191,12 @@ static inline bool run_test(const struct test *test)
 
 static inline bool test_wanted(const char *name, int argc, char *argv[])
 {
+    bool others = argc == 1 || argv[1][0] == '-';
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0)
-            return true;
+        if (strcmp(argv[i] + others, name) == 0)
+            return !others;
     }
-    return argc == 1;
+    return others;
 }
 
 /* The exit status for main(). */
