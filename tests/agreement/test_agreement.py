@@ -49,8 +49,8 @@ SEEDS = {KERNEL: 2, SIMULATOR: 8}
 
 
 def setups() -> list[tuple[str, str, int]]:
-    """Experiment, policy, CPUs: three of each policy, on other CPUs than those of its neighbours;
-    and shares."""
+    """Experiment, policy, CPUs: three of each policy and two of each preset, on other CPUs than those of its
+    neighbours; and shares."""
     found = []
     for number, policy in enumerate(POLICIES):
         chosen = (
@@ -59,6 +59,8 @@ def setups() -> list[tuple[str, str, int]]:
             OF_STUDY_4[number % 2],
         )
         for place, experiment in enumerate(chosen):
+            if ":" in policy and place == 1:
+                continue
             cpus = 1 + (number + number // len(ALL_CPUS) + 2 * place) % len(ALL_CPUS)
             found.append((experiment, policy, cpus))
     return [*found, *SHARES]
