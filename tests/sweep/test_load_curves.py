@@ -125,6 +125,8 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
         "tasks.job.instance=300",
         "--load",
         "0.3,0.6",
+        "--workers",
+        "1",
     )
     done = schedlab(*words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out))
     assert done.returncode == 0, done.stderr
@@ -167,8 +169,8 @@ def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> Non
         "policies: rr\nseeds: 1..2\nshapes: [fast-and-slow, even.json]\n"
     )
     (tmp_path / "even.json").write_text('{"format": 1, "cpus": 8}')
-    words = ("sweep", str(sweep), "--load", "0.3", "--out", str(tmp_path / "curves"))
-    done = schedlab(*words)
+    words = ("sweep", str(sweep), "--load", "0.3", "--workers", "1")
+    done = schedlab(*words, "--out", str(tmp_path / "curves"))
     assert done.returncode == 0, done.stderr
     both = list(scenes(tmp_path / "curves", None, jobs_kept(tmp_path / "curves")))
     for each, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):

@@ -59,11 +59,11 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, reference: Path) -> None:
     before = dataset.read_table(out, "runs")
     assert 0 < len(before) < SEEDS * SETUPS
     parts = {part: part.read_bytes() for part in dataset.parts(out, "runs")}
-    done = command.carry_out(command.plan(path, {}), command.Doing(out))
+    done = command.carry_out(command.plan(path, {}), command.Doing(out, workers=1))
     assert (done.runs, done.already, done.failed) == (SEEDS * SETUPS, len(before), 0)
     assert {part: part.read_bytes() for part in parts} == parts
     assert_same(out, reference)
-    again = command.carry_out(command.plan(path, {}), command.Doing(out))
+    again = command.carry_out(command.plan(path, {}), command.Doing(out, workers=1))
     assert (again.already, again.runs) == (SEEDS * SETUPS, SEEDS * SETUPS)
 
 
@@ -71,7 +71,7 @@ def test_more_values_are_added_to_what_is_there(tmp_path: Path) -> None:
     path, out = sweep_file(tmp_path, 1), tmp_path / "out"
     for cpus, already in (("1", 0), ("1,2", SETUPS)):
         given = options.nodes([], [], [], [], [], None, {"cpus": cpus})
-        done = command.carry_out(command.plan(path, given), command.Doing(out))
+        done = command.carry_out(command.plan(path, given), command.Doing(out, workers=1))
         assert (done.already, done.runs) == (already, already + SETUPS)
 
 
@@ -206,9 +206,8 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path) -> None:
 
 def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) -> None:
     path = sweep_file(tmp_path, 1)
-    done = schedlab(
-        *("sweep", str(path), "--policy", "rr", "--out", str(tmp_path / "out"), "--keep-traces")
-    )
+    more = ("--out", str(tmp_path / "out"), "--keep-traces", "--workers", "1")
+    done = schedlab("sweep", str(path), "--policy", "rr", *more)
     assert done.returncode == 0, done.stderr
     kept = sorted((tmp_path / "out" / "traces").iterdir())
     assert len(kept) == 2
