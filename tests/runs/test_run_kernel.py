@@ -70,7 +70,7 @@ def test_the_same_arguments_and_seed_give_the_same_traces(
         "--policy",
         "rr,rr:table-scan",
         "--cpus",
-        "1,2,4",
+        "1,4",
         "--runs",
         "2",
     )
@@ -78,9 +78,9 @@ def test_the_same_arguments_and_seed_give_the_same_traces(
     run(schedlab, first, *arguments)
     with busy_host(3):
         run(schedlab, second, *arguments)
-    assert len(traces(first)) == 12
+    assert len(traces(first)) == 8
     assert traces(first) == traces(second)
-    assert len(set(traces(first).values())) == 12
+    assert len(set(traces(first).values())) == 8
 
 
 @pytest.mark.spike
