@@ -168,7 +168,7 @@ def test_its_parts(tmp_path: Path) -> None:
     program = tmp_path / "parts_test"
     parts = [f"spike/{name}.cc" for name in ("boot_arguments", "host_calls", "typed")]
     sources = ["tests/spike/parts_test.cc", *parts]
-    words = [compiler().clang, "--driver-mode=g++", "-std=c++20", "-O1", "-g", "-Wall", "-Wextra"]
+    words = [compiler().clang, "--driver-mode=g++", "-std=c++20", "-O0", "-g1", "-Wall", "-Wextra"]
     words += ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I."]
     subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)
     done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)
