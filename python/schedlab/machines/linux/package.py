@@ -42,6 +42,8 @@ _PLACES = {
 }
 """Where the files of the tarball lie on a machine; all others are below the program."""
 _SCRIPTS = ("postinst", "prerm")
+_LEVEL = 6
+"""Of gzip: the highest one takes six times as long, and saves 2 % of the tarball."""
 _FIRST_MOMENT = 1_767_225_600
 """2026-01-01, if neither SOURCE_DATE_EPOCH nor git says a time."""
 
@@ -65,7 +67,7 @@ def make_package(folder: Path) -> Made:
         folder / f"{NAME}_{__version__}_amd64.deb", folder / f"{NAME}-{__version__}-x86_64.tar.gz"
     )
     with written(made.tarball) as new:
-        new.write_bytes(gzip.compress(tarball(contents, moment), mtime=moment))
+        new.write_bytes(gzip.compress(tarball(contents, moment), _LEVEL, mtime=moment))
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         tree = Path(place) / "tree"
         write_tree(tree, contents, moment, maintainer_of(os.environ))
