@@ -19,7 +19,7 @@ from schedlab import trace
 from schedlab.commands.new_policy import NAME_MAX, SOURCE_MAX, create, rendered
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.toolchain.build import build
+from schedlab.toolchain.build import MODEL, SIMULATOR_LIBRARY, build
 
 NAMES = ("x", "int", "my-own-2", "a-policy-of-24-characters"[:NAME_MAX], "multilevel-feedback")
 
@@ -41,8 +41,8 @@ def copy_checkout(place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One with policies that are new."""
-    build("kernel", "image")
+    """One with policies that are new. The others are built in this checkout before, for other tests, too."""
+    build("kernel", "image", "simulator", SIMULATOR_LIBRARY, str(MODEL.relative_to(ROOT)))
     place = copy_checkout(tmp_path_factory.mktemp("checkout"))
     for policy in ("pusher", "mover", "surveyor"):
         shutil.copy2(ROOT / f"tests/kernel_policies/{policy}.c", place / "policies")
