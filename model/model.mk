@@ -13,7 +13,8 @@ MODEL_OBJECTS := $(MODEL_SOURCES:%.c=%.o) policy_table.o
 MODEL_FLAGS   := -fwrapv -ffp-contract=off -ffreestanding -fno-strict-aliasing
 MODEL_C       := $(HOST_C) $(MODEL_FLAGS) -fPIC -fno-semantic-interposition
 MODEL_SAFE    := $(filter-out -O2,$(HOST_C)) $(MODEL_FLAGS) $(SIMULATOR_SAFE)
-MODEL_TRIED   := $(MODEL_SAFE) -fsanitize=fuzzer-no-link
+# To optimise takes longer than the tests run for.
+MODEL_TRIED   := $(MODEL_SAFE) -fsanitize=fuzzer-no-link -O0
 MODEL_WASM    := --target=wasm32 -std=c17 -O2 $(WARNINGS) -MMD -MP -I. $(MODEL_FLAGS) -mbulk-memory
 MODEL_TESTS   := $(patsubst tests/model/%.c,$B/model-tests/%,$(wildcard tests/model/*_test.c))
 
