@@ -30,12 +30,12 @@ simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-s
 # An engine's name in C: a - of the policy's is a _.
 engine_of = $(subst -,_,$(notdir $(1)))
 
-# $(1): folder of build/. $(2): flags.
+# $(1): folder of build/. $(2): flags. $(3): of engines, besides.
 define SIMULATOR_RULES
 $B/$(1)/engines/%.o: policies/%.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) -DENGINE=engine_$$(call engine_of,$$*) -DPOLICY=policy_$$(call engine_of,$$*) \
+	@$$(CLANG) $(2) $(3) -DENGINE=engine_$$(call engine_of,$$*) -DPOLICY=policy_$$(call engine_of,$$*) \
 	    -include $$< -c sim/engine.c -o $$@
 
 $B/$(1)/%.o: sim/%.c Makefile sim/sim.mk
@@ -69,7 +69,8 @@ $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/last_words.o $B/$(1)/simulator.a
 	@$$(CLANG) $(2) $$^ -o $$@
 endef
 $(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
-$(eval $(call SIMULATOR_RULES,sim-safe,$(SIMULATOR_TRIED)))
+# To optimise engines takes longer than what the tests gain by it.
+$(eval $(call SIMULATOR_RULES,sim-safe,$(SIMULATOR_TRIED),-O0))
 
 # The library for other languages. It carries its own headers, so that what reads its declarations
 # there can never read those of another build.
