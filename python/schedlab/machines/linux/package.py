@@ -43,7 +43,7 @@ _PLACES = {
 """Where the files of the tarball lie on a machine; all others are below the program."""
 _SCRIPTS = ("postinst", "prerm")
 _LEVEL = 6
-"""Of gzip: the highest one takes six times as long, and saves 2 % of the tarball."""
+"""Of gzip: the highest one takes six times as long, and saves 1 % of the tarball."""
 _FIRST_MOMENT = 1_767_225_600
 """2026-01-01, if neither SOURCE_DATE_EPOCH nor git says a time."""
 
