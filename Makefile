@@ -2,7 +2,7 @@
 #
 # make kernel      build/kernel.elf
 # make image       build/disk.img: the programs, in a file system
-# make soak-image  build/soak.img: the same with the storm of `./schedlab soak`
+# make soak-image  build/soak.img: the same with the storm of `./schedlab dev soak`
 # make all         both, and the programs of the host: mkfs, fsck, policy_list
 # make host-tests  build/host-tests/*: run by pytest
 # make linux-workloads  build/linux/*: the workloads as programs of Linux
@@ -18,7 +18,7 @@ LINKER    := $(if $(findstring /,$(CLANG)),$(dir $(CLANG)),)ld.lld$(VERSION)
 NM        := $(if $(findstring /,$(CLANG)),$(dir $(CLANG)),)llvm-nm$(VERSION)
 B         := build
 
-WARNINGS  := -Wall -Wextra -Werror
+WARNINGS  := -Wall -Wextra -Wdate-time -Werror
 TARGET    := --target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax
 COMMON    := $(TARGET) -std=c17 -O2 -g $(WARNINGS) -ffreestanding -fno-builtin-printf -MMD -MP -I.
 KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer

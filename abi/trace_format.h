@@ -40,9 +40,7 @@ struct trace_record {
 enum trace_kind {
     TRACE_START = 1,      /* first record of a CPU. second: cycle counter */
     TRACE_END = 2,        /* last record of a CPU. second: records of this CPU, this one included */
-    TRACE_LOST = 3,       /* second: records that this CPU could not keep. first: 1 if what must
-                             have been among them was put in; 2 if each WAKEUP was put in, where its
-                             process ran next; else 0 */
+    TRACE_LOST = 3,       /* second: records that this CPU could not keep. first: enum trace_loss */
     TRACE_FORK = 4,       /* process: parent. first: child's PID. second: the process of which
                              the child is a thread; 0: none but itself */
     TRACE_EXEC = 5,       /* name: 8 bytes in second, 4 in first, the rest in TEXT */
@@ -74,6 +72,14 @@ enum trace_kind {
     TRACE_AFFINITY = 25, /* process: may run on these CPUs from now on, and its children too. first:
                             which 64 of all CPUs. second: a bit for each of them. All words of the
                             machine follow each other */
+};
+
+enum trace_loss {
+    LOSS_OF_RECORDS = 0,
+    LOSS_MENDED = 1,     /* the writer of the trace has put in what must have happened */
+    LOSS_OF_WAKEUPS = 2, /* each WAKEUP was put in, where its process ran next */
+    LOSS_UNSEEN = 3,     /* from here on it is unknown what the process does; process 0: the CPU */
+    LOSS_SEEN = 4,       /* the CPU is known to idle again */
 };
 
 enum preempt_reason {

@@ -21,7 +21,7 @@
  * So everything lies at a multiple of its size. Nothing is a pointer.
  */
 #define WORKLOAD_FILE_MAGIC   0x4b524f57444c4353ull /* "SCLDWORK" */
-#define WORKLOAD_FILE_VERSION 1u
+#define WORKLOAD_FILE_VERSION 2u
 
 struct workload_file_header {
     uint64_t magic;

@@ -46,11 +46,16 @@ enum workload_step_kind {
                * the same `detail`, `target` and `value` would go on, which does not count here */
     STEP_AFFINITY, /* `target`, as of STEP_ATTRIBUTE, may run on the CPUs of text `value`: "0-3,8"
                     */
-    STEP_ARRIVE, /* until the time `value`, at which a child that does what program `target` says is
-                  * there by itself, with the attributes that this program sets first; at once if
-                  * that is over, which is told as `late`. `detail` 1: one is put
-                  * into the channel `target` then, in place of a child */
+    STEP_ARRIVE,   /* sleeps until the time `value`, at which comes by itself what `detail` (enum
+                    * arrival) says; at once if that is over, which is told as `late` */
     STEP_COUNT
+};
+
+enum arrival {
+    ARRIVE_CHILD, /* plays program `target`, and has the attributes that this sets first */
+    ARRIVE_THING, /* one, in the channel `target` */
+    ARRIVE_SELF,  /* the process itself, which goes on before all that the policy orders */
+    ARRIVE_LAST = ARRIVE_SELF
 };
 
 /* Of STEP_ATTRIBUTE and STEP_AFFINITY: the process that does it. Else `target` is a program, and

@@ -29,7 +29,7 @@ import numpy as np
 
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import compute
-from schedlab.runs.carrying_out import measure
+from schedlab.runs.worker import measure
 from schedlab.trace import Kind, export, read, validate
 from schedlab.trace.format import RECORD
 from trace_simulator import Script, header, simulate

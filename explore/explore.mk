@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # make explorer EXPLORED=FILE.c   build/explore/NAME/schedlab-explore: walks every sequence of
-#                                operations on this one policy, under sanitizers
+#                                operations on this one policy, under sanitizers. EXPLORED_NAME=NAME: the policy
+#                                that FILE.c defines, if it is not policy_FILE
 #
 # Included by the Makefile, after sim/checked/checked.mk. A policy's law is explore/laws/NAME.h, or a file
 # NAME.law.h beside FILE.c.
@@ -14,7 +15,7 @@ EXPLORE_SAFE  := -fno-omit-frame-pointer -fstrict-flex-arrays=3 -fsanitize=addre
 EXPLORE_PARTS := $(addprefix $B/explore/,main.o search.o walk.o image.o watch.o)
 
 .PHONY: explorer
-explorer: $(EXPLORED_IN)/schedlab-explore $(EXPLORED_IN)/policy.o
+explorer: $(EXPLORED_IN)/schedlab-explore
 
 # What copies and compares states is no part of what is tried.
 $B/explore/%.o: explore/%.c Makefile explore/explore.mk
@@ -33,13 +34,9 @@ $(EXPLORED_IN)/engine.o: $(EXPLORED) $(LAW) explore/engine.c Makefile explore/ex
 	@$(CLANG) $(EXPLORE_C) $(EXPLORE_SAFE) -Ipolicies -DCHECKED -DPOLICY=policy_$(call engine_of,$(EXPLORED_NAME)) \
 	    $(if $(LAW),-DLAW='"$(LAW)"') -include explore/draws.h -include $< -c explore/engine.c -o $@
 
-$(EXPLORED_IN)/policy.o: $(EXPLORED) $(wildcard policies/*.h)
-	@mkdir -p $(@D)
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -Ipolicies -ffreestanding -fno-pie -O0 -c $< -o $@
-
 $(EXPLORED_IN)/policy_table.c: tools/make_policy_table.sh
 	@mkdir -p $(@D)
-	@sh $< $(notdir $(EXPLORED)) > $@
+	@sh $< $(EXPLORED_NAME).c > $@
 
 $(EXPLORED_IN)/schedlab-explore: $(EXPLORED_IN)/engine.o $(EXPLORED_IN)/policy_table.c $(EXPLORE_PARTS) \
                                  $B/sim-safe/registry.o

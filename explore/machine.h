@@ -20,7 +20,8 @@
 #define GROUPS_EXPLORED 3 /* the root, one below it; and where groups change, one below either */
 #define OPERATIONS_MOST 1024
 #define TICK_NS         10000000ull
-#define GAP             64 /* bytes behind each state that no policy may touch */
+#define NEAR            (1ull << 41) /* ns: words that lie so near to the time are times */
+#define GAP             64           /* bytes behind each state that no policy may touch */
 
 enum place { PLACE_FREE, PLACE_QUEUED, PLACE_RUNNING, PLACE_BLOCKED };
 
@@ -101,6 +102,9 @@ void machine_do(operation_t operation);
 operation_t machine_translated(operation_t operation, const uint8_t *places);
 /* Whether times are moved back after each operation, as the law allows: at first they are. */
 void machine_set_relative(bool wanted);
+/* From here on all tasks compute: none may wait without end under a policy that shares. The machine
+ * is of no use afterwards. */
+void machine_serve(void);
 /* Takes all queued tasks out of the policy's hands, as a switch to another one does: each must come
  * once. The machine is of no use afterwards. */
 void machine_drain(void);

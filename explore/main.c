@@ -69,6 +69,13 @@ int main(int count, char **arguments)
     }
     if (strcmp(arguments[10], "walking") == 0)
         return walks_agree(WALKS, WALK_LENGTH) ? 0 : EXIT_FAILED;
+    if (wrap_changes_walks(WALKS, WALK_LENGTH)) {
+        fprintf(stderr,
+                "schedlab-sim: policy %s broke a rule: it decides otherwise while its clock passes "
+                "a multiple of 2^32 us\n",
+                setup.policy);
+        return MACHINE_BROKEN;
+    }
     struct search_result result = search(&limits);
     printf("end %s depth %u states %" PRIu64 " transitions %" PRIu64 "\n", ends[result.end],
            result.depth, result.states, result.transitions);

@@ -22,6 +22,7 @@
 #define WORKERS_MOST  16
 #define CHUNK         64  /* states that a worker takes at a time */
 #define FEW           512 /* states for which one worker is enough */
+#define SERVED_DEPTH  4   /* operations after which it is tried whether all are served */
 #define DRAWS_MOST    2   /* in one operation, of which each value is tried */
 #define DEPTH_MOST    4096
 #define ENTRIES_FIRST (1 << 14)
@@ -186,6 +187,17 @@ static bool next_draws(uint8_t *draws, uint32_t made)
     return false;
 }
 
+/* What is tried in a state that so many operations lead to, and of which the image is. */
+static void try_ends(uint32_t operations, const uint8_t *image, uint32_t bytes)
+{
+    draws_choose(NULL, 0);
+    if (operations <= SERVED_DEPTH) {
+        machine_serve();
+        image_restore(image, bytes);
+    }
+    machine_drain();
+}
+
 static void find(struct worker *self, key_type key)
 {
     uint8_t image[IMAGE_BYTES_MOST];
@@ -196,9 +208,8 @@ static void find(struct worker *self, key_type key)
     uint64_t number = enter(image_fingerprint(image, bytes), key, &is_new);
     if (!is_new)
         return;
-    draws_choose(NULL, 0);
     atomic_store(&self->drains, number + 1);
-    machine_drain();
+    try_ends(level + 1, image, bytes);
     atomic_store(&self->drains, 0);
 }
 
@@ -499,7 +510,8 @@ void search_tell(void)
     machine_tell(true);
     for (uint32_t i = 0; i < count; i++)
         do_again(path[i], places[i]);
-    draws_choose(NULL, 0);
+    static uint8_t image[IMAGE_BYTES_MOST];
+    uint32_t bytes = image_take(image);
     if (drain_broke)
-        machine_drain();
+        try_ends(count, image, bytes);
 }

@@ -14,6 +14,9 @@ struct image {
     uint8_t content[IMAGE_BYTES_MOST];
 };
 
+/* A multiple of the periods that a policy may count from time 0 on. */
+#define EARLIER_NS 4032000000000ull
+
 static uint64_t state;
 
 /* splitmix64 (Steele, Lea and Flood 2014). */
@@ -73,32 +76,67 @@ static struct seen step(struct image *image, bool relative, operation_t operatio
     return look();
 }
 
-static bool walk(uint32_t length)
+/* One of two machines that walk side by side. */
+struct walker {
+    bool relative;    /* its times are moved back after each step, as the law allows */
+    uint64_t earlier; /* it begins so many nanoseconds before the other */
+};
+
+static uint32_t begin(struct image *image, uint64_t earlier)
+{
+    image_restore(NULL, 0);
+    if (earlier > 0)
+        image_shift(machine.now - NEAR, machine.now + NEAR, earlier);
+    return image_take(image->content);
+}
+
+static bool walk(uint32_t length, struct walker first, struct walker second)
 {
     static struct image moved, not_moved;
     operation_t operations[OPERATIONS_MOST];
-    moved.bytes = not_moved.bytes = 0;
+    not_moved.bytes = begin(&not_moved, first.earlier);
+    moved.bytes = begin(&moved, second.earlier);
     for (uint32_t i = 0; i < length; i++) {
         image_restore(moved.content, moved.bytes);
         operation_t operation = operations[random_below(machine_operations(operations))];
         const uint8_t draws[] = {(uint8_t)random_below(draw_values_count),
                                  (uint8_t)random_below(draw_values_count)};
-        struct seen one = step(&not_moved, false, operation, draws);
-        struct seen other = step(&moved, true, operation, draws);
+        struct seen one = step(&not_moved, first.relative, operation, draws);
+        struct seen other = step(&moved, second.relative, operation, draws);
         if (memcmp(&one, &other, sizeof(one)) != 0)
             return false;
     }
     return true;
 }
 
+/* Returns the first walk on which they decide otherwise, or `walks`. */
+static uint32_t first_parting(uint32_t walks, uint32_t length, struct walker first,
+                              struct walker second)
+{
+    uint32_t number = 0;
+    for (; number < walks; number++) {
+        state = number;
+        if (!walk(length, first, second))
+            break;
+    }
+    machine_set_relative(true);
+    image_restore(NULL, 0);
+    return number;
+}
+
 bool walks_agree(uint32_t walks, uint32_t length)
 {
-    for (uint32_t i = 0; i < walks; i++) {
-        state = i;
-        if (!walk(length)) {
-            fprintf(stderr, "walk %" PRIu32 ": it matters what time it is, against the law\n", i);
-            return false;
-        }
-    }
-    return true;
+    uint32_t parting = first_parting(walks, length, (struct walker){0}, (struct walker){true, 0});
+    if (parting < walks)
+        fprintf(stderr, "walk %" PRIu32 ": it matters what time it is, against the law\n", parting);
+    return parting == walks;
+}
+
+bool wrap_changes_walks(uint32_t walks, uint32_t length)
+{
+    const struct walker wraps = {0};
+    const struct walker earlier = {false, EARLIER_NS};
+    const struct walker between = {false, EARLIER_NS / 2};
+    return machine.now > 0 && first_parting(walks, length, wraps, earlier) < walks &&
+           first_parting(walks, length, between, earlier) == walks;
 }

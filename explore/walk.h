@@ -12,5 +12,8 @@
  * false, after a line on stderr, if they do not.
  */
 bool walks_agree(uint32_t walks, uint32_t length);
+/* Returns true if decisions on random walks differ where a clock of 32 bits wraps, and are the same
+ * elsewhere. */
+bool wrap_changes_walks(uint32_t walks, uint32_t length);
 
 #endif

@@ -103,16 +103,19 @@ struct process {
     bool told;  /* a QUEUED has said so since it ran last; an urgent process is in no such queue */
     bool ran;
     bool exited;
-    bool kin;           /* it is the trace's first process, or descends from it */
-    bool began;         /* it began a measured window: it is no part of the workload */
-    bool outside;       /* it is no part of the workload, for whatever reason */
-    bool of_workload;   /* computed for each frame */
-    int64_t run_now;    /* computed for each frame: in the window, with what goes on */
-    int64_t wait_now;   /* likewise */
-    int64_t unseen_now; /* what it did since its CPU's trace ended */
+    bool kin;            /* it is the trace's first process, or descends from it */
+    bool began;          /* it began a measured window: it is no part of the workload */
+    bool unseen;         /* what it does is unknown until it is found again */
+    bool outside;        /* it is no part of the workload, for whatever reason */
+    bool of_workload;    /* computed for each frame */
+    int64_t run_now;     /* computed for each frame: in the window, with what goes on */
+    int64_t wait_now;    /* likewise */
+    int64_t unseen_time; /* how long it was out of sight before, also before the window */
+    int64_t unseen_now;  /* what it did since its CPU's trace ended, or out of sight */
     uint32_t level_now;
     double share;
     double ideal;
+    double asked; /* the same by what the workload sets, whether or not the policy reads it */
 };
 
 /* ---- CPUs ---- */
@@ -442,12 +445,14 @@ static inline int64_t process_place(const struct process *process)
 
 /* memory.c */
 bool memory_divide(struct model *model);
-/* A place for one more row; of what a window has, the oldest quarter goes if there is none. */
+/* A place for one more row: the list is not full, or its first rows have gone. */
 void *list_add(struct model *model, struct list *list);
 void list_tidy(struct model *model, struct list *list);
 
 /* processes.c */
 uint32_t process_find(const struct model *model, uint32_t pid);
+/* Is there room for no more, unless settle_for_room() makes some? */
+bool processes_full(const struct model *model);
 /* NONE: there are too many. */
 uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t parent);
 void process_bury(struct model *model, uint32_t slot, int64_t time);
@@ -455,6 +460,9 @@ void processes_expire(struct model *model);
 /* The living, by PID. */
 const uint32_t *processes_sort(struct model *model);
 bool is_own(const struct model *model, uint32_t pid);
+bool is_of_the_kernel(const struct model *model, uint32_t slot);
+/* The trace has told its name. */
+void process_called(struct model *model, uint32_t slot, const struct text *name);
 
 /* queues.c */
 void queue_add(struct model *model, uint32_t slot, uint32_t queue, int64_t time);
@@ -466,8 +474,8 @@ void stop_idling(struct model *model, uint32_t cpu, int64_t time);
 /* turns.c, lives.c, settings.c: a function for each kind of record */
 void tell_switch(struct model *model, const struct trace_record *record);
 void tell_scheduler_exit(struct model *model, const struct trace_record *record);
+void process_unseen(struct model *model, uint32_t pid, int64_t time);
 uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state state, uint32_t cpu);
-void process_called(struct model *model, uint32_t slot, const struct text *name);
 void tell_fork(struct model *model, const struct trace_record *record);
 void tell_found(struct model *model, const struct trace_record *record);
 void tell_exit(struct model *model, const struct trace_record *record);
@@ -500,10 +508,9 @@ void tell_mark(struct model *model, const struct trace_record *record);
 /* window.c */
 void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_t cpu,
                uint8_t detail, int64_t begin, int64_t end);
-/* Takes it off the sums. */
-void spell_forget(struct model *model, const struct spell *spell);
 void happen(struct model *model, enum moments what, int64_t time, int64_t value, uint32_t slot);
-void settle(struct model *model);
+/* Lets go of what the window has left. */
+void window_expire(struct model *model);
 
 /* Is it of the process that the slot has? */
 static inline bool is_of(const struct process *process, uint32_t serial)
@@ -520,6 +527,10 @@ void drawing_settle(struct model *model);
 /* Leaves about so many of what is new; returns how many runs are gone. */
 uint32_t drawing_thin(struct model *model, uint32_t most);
 void drawing_told(struct model *model);
+
+/* settling.c */
+void settle(struct model *model);
+void settle_for_room(struct model *model);
 
 /* policy.c */
 void policy_start(struct model *model, const struct text *text, uint32_t shares_by);

@@ -29,13 +29,42 @@ static uint32_t add(struct model *model, uint32_t pid, int64_t time, uint32_t pa
     if (pid == 0)
         return NONE;
     replace(model, pid, time);
+    settle_for_room(model);
     return process_take(model, pid, time, parent);
+}
+
+/* Until it is found again, it waits for nothing that is known. */
+void process_unseen(struct model *model, uint32_t pid, int64_t time)
+{
+    uint32_t slot = process_find(model, pid);
+    if (slot == NONE || process_of(model, slot)->state == RUNNING)
+        return;
+    struct process *process = process_of(model, slot);
+    if (process->state == RUNNABLE)
+        queue_remove(model, slot, time);
+    process->state = BLOCKED;
+    process->blocked_for = 0;
+    process->unseen = true;
+    process->since = time;
+}
+
+/* The process with this PID if it was out of sight, else a new one. */
+static uint32_t unseen_or_new(struct model *model, uint32_t pid, int64_t time)
+{
+    uint32_t slot = process_find(model, pid);
+    if (slot == NONE || !process_of(model, slot)->unseen)
+        return add(model, pid, time, NONE);
+    struct process *process = process_of(model, slot);
+    process->unseen = false;
+    process->unseen_time += later(time - process->since, 0);
+    process->since = process->wait_since = time;
+    return slot;
 }
 
 /* A process appears whose beginning is not in the trace: it was found, or records were lost. */
 uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state state, uint32_t number)
 {
-    uint32_t slot = add(model, pid, time, NONE);
+    uint32_t slot = unseen_or_new(model, pid, time);
     if (slot == NONE)
         return NONE;
     struct process *process = process_of(model, slot);
@@ -52,21 +81,6 @@ uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state stat
         cpu->since = time;
     }
     return slot;
-}
-
-static bool is_of_the_kernel(const struct model *model, uint32_t slot)
-{
-    const struct text *name = name_of(model, slot);
-    return process_of(model, slot)->named && name->bytes > 0 && name->byte[0] == '[';
-}
-
-void process_called(struct model *model, uint32_t slot, const struct text *name)
-{
-    struct process *process = process_of(model, slot);
-    *name_of(model, slot) = *name;
-    process->named = true;
-    if (model->in_the_middle)
-        process->outside = process->began || is_of_the_kernel(model, slot);
 }
 
 void tell_fork(struct model *model, const struct trace_record *record)

@@ -162,8 +162,8 @@ static void write_share_fairness(struct model *model, struct message *message)
     uint32_t count = 0;
     for (uint32_t slot = 0; slot < model->slots; slot++) {
         const struct process *process = process_of(model, slot);
-        if (process->of_workload && process->ideal > 0)
-            values[count++] = process->share / process->ideal;
+        if (process->of_workload && process->asked > 0)
+            values[count++] = process->share / process->asked;
     }
     write_fairness(message, "metrics.fairness", values, count);
 }

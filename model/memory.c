@@ -92,36 +92,10 @@ static void move_to_begin(struct model *model, struct list *list)
     list->first = 0;
 }
 
-static void forget_spells(struct model *model, uint32_t count)
-{
-    for (; count > 0; count--) {
-        const struct spell *spell = row_of(model, &model->spells, model->spells.first++);
-        spell_forget(model, spell);
-        model->forgotten_until = later(model->forgotten_until, spell->end);
-    }
-}
-
-/* The window becomes shorter. */
-static void forget(struct model *model, struct list *list)
-{
-    uint32_t count = list->capacity / 4;
-    if (list == &model->spells) {
-        forget_spells(model, count);
-        return;
-    }
-    for (; count > 0; count--) {
-        const struct moment *moment = row_of(model, list, list->first++);
-        model->forgotten_until = later(model->forgotten_until, moment->time + 1);
-    }
-}
-
 void *list_add(struct model *model, struct list *list)
 {
-    if (list->last == list->capacity) {
-        if (list->first < list->capacity / 4)
-            forget(model, list);
+    if (list->last == list->capacity)
         move_to_begin(model, list);
-    }
     return row_of(model, list, list->last++);
 }
 

@@ -149,3 +149,9 @@ void write_byte(struct message *message, char byte)
     if (message->used < message->bytes / 4 * 3)
         message->base[message->used++] = byte;
 }
+
+void write_words(struct message *message, const char *words)
+{
+    for (; *words != '\0'; words++)
+        write_byte(message, *words);
+}

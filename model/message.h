@@ -42,10 +42,12 @@ void text_end(struct message *message, uint32_t index);
 /* One text, of the root. */
 void message_text(struct message *message, const char *name, const char *text);
 
-/* words.c: what texts are made of. Of names, characters that are none to see are escaped, as
- * schedlab.display.names has them. */
+/* To the text that is being written. */
 void write_words(struct message *message, const char *words);
 void write_byte(struct message *message, char byte);
+
+/* words.c: what texts are made of. Of names, characters that are none to see are escaped, as
+ * schedlab.base.display.names has them. */
 void write_number(struct message *message, uint64_t number);
 void write_signed(struct message *message, int64_t number);
 void write_thousands(struct message *message, uint64_t number);

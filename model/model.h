@@ -64,8 +64,6 @@ const void *model_frame(struct model *model, size_t max_runs);
 const void *model_history(struct model *model);
 /* Why a process had to wait, in the window. Null: no such process lives, or did in the window. */
 const void *model_explain(struct model *model, uint32_t pid);
-/* All that holds now, so that a trace can begin here. */
-const void *model_alive(struct model *model);
 
 /*
  * A message: this, then `columns` descriptions, then what they describe. Little-endian; places are

@@ -38,7 +38,7 @@ $(eval $(call MODEL_RULES,model,$(MODEL_C)))
 $(eval $(call MODEL_RULES,model-wasm,$(MODEL_WASM)))
 $(eval $(call MODEL_RULES,model-safe,$(MODEL_TRIED)))
 
-MODEL_CALLS := begin copy feed reach set_window own record_cost status now events frame history explain alive
+MODEL_CALLS := begin copy feed reach set_window own record_cost status now events frame history explain
 
 $B/model/libschedlab-model.so: $(MODEL_OBJECTS:%=$B/model/%) model/library.map
 	@echo "  $@"

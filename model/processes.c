@@ -58,20 +58,13 @@ static void forget_pid(struct model *model, uint32_t pid)
 
 /* ---- slots ---- */
 
-/* The processes that ended first give way, and with them what the window knows of that time. */
-static void end_window_later(struct model *model)
+bool processes_full(const struct model *model)
 {
-    if (model->ended_first == NONE)
-        return;
-    int64_t gone = process_of(model, model->ended_first)->gone_at;
-    model->forgotten_until = later(model->forgotten_until, gone + 1);
-    settle(model);
+    return model->free_slot == NONE && model->slots == model->slots_max;
 }
 
 static uint32_t free_slot(struct model *model)
 {
-    if (model->free_slot == NONE && model->slots == model->slots_max)
-        end_window_later(model);
     uint32_t slot = model->free_slot;
     if (slot != NONE) {
         model->free_slot = process_of(model, slot)->next;
@@ -203,4 +196,19 @@ bool is_own(const struct model *model, uint32_t pid)
             high = middle;
     }
     return low < model->own_count && model->own[low] == pid;
+}
+
+bool is_of_the_kernel(const struct model *model, uint32_t slot)
+{
+    const struct text *name = name_of(model, slot);
+    return process_of(model, slot)->named && name->bytes > 0 && name->byte[0] == '[';
+}
+
+void process_called(struct model *model, uint32_t slot, const struct text *name)
+{
+    struct process *process = process_of(model, slot);
+    *name_of(model, slot) = *name;
+    process->named = true;
+    if (model->in_the_middle)
+        process->outside = process->began || is_of_the_kernel(model, slot);
 }

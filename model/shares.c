@@ -13,7 +13,7 @@ static void begin_sums(struct model *model)
         struct process *process = process_of(model, slot);
         process->run_now = process->ran_in_window;
         process->wait_now = process->waited_in_window;
-        process->unseen_now = 0;
+        process->unseen_now = process->unseen_time;
     }
     for (uint32_t cpu = 0; cpu < model->header.cpus; cpu++)
         cpu_of(model, cpu)->busy_now = cpu_of(model, cpu)->busy;
@@ -45,6 +45,8 @@ static void add_what_goes_on(struct model *model)
         int64_t begin = later(process->since, model->begin);
         if (process->state == RUNNABLE)
             process->wait_now += later(model->now - begin, 0);
+        if (process->unseen)
+            process->unseen_now += later(model->now - begin, 0);
         if (process->state != RUNNING)
             continue;
         struct cpu *cpu = cpu_of(model, (uint32_t)process->cpu);
@@ -52,7 +54,7 @@ static void add_what_goes_on(struct model *model)
         int64_t ran = later(until - begin, 0);
         process->run_now += ran;
         cpu->busy_now += ran;
-        process->unseen_now = model->now - until;
+        process->unseen_now += model->now - until;
     }
 }
 
@@ -258,4 +260,10 @@ void shares_compute(struct model *model)
                                .group = (uint32_t)process->attribute[ATTRIBUTE_TASKGROUP]};
     }
     allot(model, claims, count);
+    for (uint32_t i = 0; i < count; i++) {
+        claims[i].process->asked = claims[i].process->ideal;
+        claims[i].weight = 1;
+    }
+    if (model->policy.shares_by == SHARES_EQUAL)
+        allot(model, claims, count);
 }

@@ -55,6 +55,12 @@ static void tell_lost(struct model *model, const struct trace_record *record)
     model->lost += record->second;
     if (record->second)
         mark_add(model, (int64_t)record->time, MARK_OF_LOSS, 0, NONE)->value = record->second;
+    if (record->first == LOSS_UNSEEN && record->process)
+        process_unseen(model, record->process, (int64_t)record->time);
+    else if (record->first == LOSS_UNSEEN)
+        stop_idling(model, record->cpu, (int64_t)record->time);
+    else if (record->first == LOSS_SEEN)
+        cpu_of(model, record->cpu)->idle_since = later(model->clock, (int64_t)record->time);
 }
 
 static void tell_scheduler_enter(struct model *model, const struct trace_record *record)

@@ -21,9 +21,40 @@ static void count_spell(struct model *model, const struct spell *spell, int64_t 
         cpu_of(model, spell->cpu)->busy += duration;
 }
 
-void spell_forget(struct model *model, const struct spell *spell)
+static void spell_forget(struct model *model, const struct spell *spell)
 {
     count_spell(model, spell, spell->begin - spell->end);
+}
+
+static void forget_spells(struct model *model, uint32_t count)
+{
+    for (; count > 0; count--) {
+        const struct spell *spell = row_of(model, &model->spells, model->spells.first++);
+        spell_forget(model, spell);
+        model->forgotten_until = later(model->forgotten_until, spell->end);
+    }
+}
+
+/* The window becomes shorter. */
+static void forget(struct model *model, struct list *list)
+{
+    uint32_t count = list->capacity / 4;
+    if (list == &model->spells) {
+        forget_spells(model, count);
+        return;
+    }
+    for (; count > 0; count--) {
+        const struct moment *moment = row_of(model, list, list->first++);
+        model->forgotten_until = later(model->forgotten_until, moment->time + 1);
+    }
+}
+
+/* A place for one more row of what the window holds: the oldest quarter goes if there is none. */
+static void *window_add(struct model *model, struct list *list)
+{
+    if (list->last == list->capacity && list->first < list->capacity / 4)
+        forget(model, list);
+    return list_add(model, list);
 }
 
 static void draw_run(struct model *model, const struct spell *spell)
@@ -45,7 +76,7 @@ void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_
                uint8_t detail, int64_t begin, int64_t end)
 {
     const struct process *process = process_of(model, slot);
-    struct spell *spell = list_add(model, &model->spells);
+    struct spell *spell = window_add(model, &model->spells);
     *spell = (struct spell){
         .begin = begin,
         .end = end,
@@ -64,7 +95,7 @@ void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_
 
 void happen(struct model *model, enum moments what, int64_t time, int64_t value, uint32_t slot)
 {
-    *(struct moment *)list_add(model, &model->happened[what]) =
+    *(struct moment *)window_add(model, &model->happened[what]) =
         (struct moment){.time = time,
                         .value = value,
                         .slot = slot,
@@ -95,26 +126,13 @@ static void expire_moments(struct model *model, struct list *list)
     list_tidy(model, list);
 }
 
-static void expire(struct model *model)
+void window_expire(struct model *model)
 {
     int64_t begin = later(model->begin, model->now - model->window);
     model->begin = later(begin, model->forgotten_until);
     expire_spells(model);
     for (uint32_t i = 0; i < MOMENTS; i++)
         expire_moments(model, &model->happened[i]);
-    processes_expire(model);
-}
-
-/* Puts away what the story has written down, and lets go of what the window has left. */
-void settle(struct model *model)
-{
-    if (!model->has_begun)
-        return;
-    model->now = later(model->now, model->clock);
-    idle_search(model, model->now);
-    drawing_settle(model);
-    model->spells_unsettled = 0;
-    expire(model);
 }
 
 void model_set_window(struct model *model, int64_t window)

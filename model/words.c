@@ -4,12 +4,6 @@
 
 #define REPLACEMENT 0xfffd
 
-void write_words(struct message *message, const char *words)
-{
-    for (; *words != '\0'; words++)
-        write_byte(message, *words);
-}
-
 void write_number(struct message *message, uint64_t number)
 {
     char digits[20];

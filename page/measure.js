@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How fast a trace is opened and sought as on the page, for ./schedlab bench monitor-model: in Node.js,
+// How fast a trace is opened and sought as on the page, for ./schedlab dev bench monitor-model: in Node.js,
 // which runs WebAssembly by the same engine as Chromium.
 //
 //     node SCRIPT MODULE TRACE POLICY     SCRIPT: this as one script

@@ -103,32 +103,34 @@ POLICY_FUNCTION void aging_remove(aging_queue_t *state, task_t *task, uint32_t r
     state->steady_waiting[rank] -= !own->ages;
 }
 
-/* Returns the first in line, of those that age and those that do not, or null if no task waits. */
-POLICY_FUNCTION task_t *aging_first(const aging_queue_t *state)
+/* Of two tasks, either of which may be null, the one that came first. */
+POLICY_FUNCTION task_t *aging_earlier(task_t *aging, task_t *steady)
 {
-    uint32_t rank = level_first(&state->counts);
-    if (rank == NO_RANK)
-        return NULL;
-    task_t *aging = state->aging.list[rank].first;
-    task_t *steady = state->steady.list[rank].first;
     if (!aging || !steady)
         return aging ? aging : steady;
     return aging_task_of(aging)->order < aging_task_of(steady)->order ? aging : steady;
 }
 
-/* The same, of those that may run on `cpu`. */
-POLICY_RARE_FUNCTION task_t *aging_first_on(const aging_queue_t *state, uint32_t cpu)
+POLICY_RARE_FUNCTION task_t *aging_search_on(const aging_queue_t *state, uint32_t cpu)
 {
     task_t *task = NULL;
     uint32_t ranks = (uint32_t)LOOP_START(state->counts.occupied);
     for (; ranks && !task && LOOP_GUARD; ranks &= ranks - 1) {
         uint32_t rank = (uint32_t)__builtin_ctz(ranks);
-        task_t *steady = task_list_first_on(&state->steady.list[rank], cpu);
-        task = task_list_first_on(&state->aging.list[rank], cpu);
-        if (steady && (!task || aging_task_of(steady)->order < aging_task_of(task)->order))
-            task = steady;
+        task = aging_earlier(task_list_next_on(state->aging.list[rank].first, cpu),
+                             task_list_next_on(state->steady.list[rank].first, cpu));
     }
     return task;
+}
+
+/* Returns the first in line of those that may run on `cpu`, whether they age or not; or null. */
+POLICY_FUNCTION task_t *aging_first_on(const aging_queue_t *state, uint32_t cpu)
+{
+    uint32_t rank = level_first(&state->counts);
+    if (rank == NO_RANK)
+        return NULL;
+    task_t *first = aging_earlier(state->aging.list[rank].first, state->steady.list[rank].first);
+    return task_may_run_on(first, cpu) ? first : aging_search_on(state, cpu);
 }
 
 #endif

@@ -126,8 +126,7 @@ POLICY_FUNCTION void amps_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *amps_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(STATE_OF(queue, struct task_list));
+    return task_list_take_first_on(STATE_OF(queue, struct task_list), cpu);
 }
 
 /* The task runs alone, on a CPU than which another may be faster, and there is a better place. */
@@ -162,8 +161,10 @@ POLICY_DEFINITION policy_amps = {
     .source = "Li, Baumberger, Koufaty and Hahn 2007",
     .order = "The task that came first is next.",
     .cost = COST_CONSTANT,
+    .reads = "",
     .tunables = amps_tunables,
     .tunable_count = sizeof(amps_tunables) / sizeof(amps_tunables[0]),
+    .rounds = 2,
     .task_bytes = sizeof(struct amps_task),
     .enqueue = amps_enqueue,
     .dequeue = amps_dequeue,

@@ -167,8 +167,7 @@ POLICY_FUNCTION void bore_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *bore_pick(run_queue_t *queue, uint32_t cpu)
 {
     bore_queue_t *all = bore_queue_of(queue);
-    (void)cpu;
-    task_t *task = task_heap_take_first(&all->waiting);
+    task_t *task = task_heap_take_first_on(&all->waiting, cpu);
     if (!task)
         return NULL;
     bore_task_t *own = bore_task_of(task);
@@ -214,8 +213,7 @@ POLICY_FUNCTION uint64_t bore_time_slice(const scheduler_t *scheduler, const tas
 
 POLICY_FUNCTION task_t *bore_steal(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    task_t *task = bore_queue_of(queue)->waiting.first;
+    task_t *task = task_heap_first_on(&bore_queue_of(queue)->waiting, cpu);
     if (task)
         bore_dequeue(queue, task);
     return task;
@@ -229,8 +227,10 @@ POLICY_DEFINITION policy_bore = {
     .remark = "the least virtual time: {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
+    .reads = "nice",
     .tunables = bore_tunables,
     .tunable_count = sizeof(bore_tunables) / sizeof(bore_tunables[0]),
+    .rounds = 8,
     .task_bytes = sizeof(struct bore_task),
     .enqueue = bore_enqueue,
     .dequeue = bore_dequeue,

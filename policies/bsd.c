@@ -120,13 +120,13 @@ POLICY_FUNCTION uint32_t bsd_rank(const scheduler_t *scheduler, const task_t *ta
     return rank < RANKS_MAX ? rank : RANKS_MAX - 1;
 }
 
-POLICY_FUNCTION void bsd_add(run_queue_t *queue, task_t *task, bool first)
+POLICY_FUNCTION void bsd_add(run_queue_t *queue, task_t *task)
 {
     bsd_queue_t *all = bsd_queue_of(queue);
     bsd_task_t *own = bsd_task_of(task);
     own->rank = bsd_rank(queue->scheduler, task);
     task->level = own->rank;
-    level_lists_add(&all->lists, &all->counts, task, own->rank, first);
+    level_lists_add(&all->lists, &all->counts, task, own->rank, false);
 }
 
 POLICY_FUNCTION void bsd_remove(run_queue_t *queue, task_t *task)
@@ -180,7 +180,7 @@ POLICY_FUNCTION void bsd_look_at_clock(run_queue_t *queue)
         bsd_decay(queue, task, true);
         if (bsd_rank(queue->scheduler, task) != bsd_task_of(task)->rank) {
             bsd_remove(queue, task);
-            bsd_add(queue, task, false);
+            bsd_add(queue, task);
         }
         task = next;
     }
@@ -203,15 +203,16 @@ POLICY_FUNCTION void bsd_enqueue(run_queue_t *queue, task_t *task, enum enqueue_
     if (own->second == 0)
         own->second = bsd_queue_of(queue)->second;
     bsd_decay(queue, task, reason != ENQUEUE_WOKEN);
-    bsd_add(queue, task, reason == ENQUEUE_PREEMPTED && queue->refused);
+    bsd_add(queue, task);
 }
 
 POLICY_FUNCTION task_t *bsd_pick(run_queue_t *queue, uint32_t cpu)
 {
     bsd_queue_t *all = bsd_queue_of(queue);
-    (void)cpu;
+    if (queue_bars(queue, cpu) && !level_lists_first_on(&all->lists, &all->counts, cpu))
+        return NULL;
     bsd_look_at_clock(queue);
-    task_t *task = level_lists_take_first(&all->lists, &all->counts);
+    task_t *task = level_lists_take_first_on(&all->lists, &all->counts, cpu);
     if (!task)
         return NULL;
     bsd_task_of(task)->turn = task->run_time;
@@ -261,8 +262,10 @@ POLICY_DEFINITION policy_bsd = {
     .level_order = LEVELS_LOWEST_FIRST,
     .remark_kind = REMARK_LEVEL,
     .cost = COST_CONSTANT,
+    .reads = "nice",
     .tunables = bsd_tunables,
     .tunable_count = sizeof(bsd_tunables) / sizeof(bsd_tunables[0]),
+    .rounds = 20,
     .task_bytes = sizeof(struct bsd_task),
     .enqueue = bsd_enqueue,
     .dequeue = bsd_remove,

@@ -198,17 +198,18 @@ POLICY_FUNCTION bool caladan_has_waited(const run_queue_t *queue, const task_t *
     return task->queued_since + look <= queue->now / look * look;
 }
 
-/* Of the kind's applications, given as bits, the one whose first task has waited longest; of those
- * alone that may take the core from its owner. */
+/* Of the kind's applications, given as bits, the one whose first task has waited longest, of the
+ * tasks that may run on `cpu`; of those alone that may take the core from its owner. */
 POLICY_FUNCTION uint32_t caladan_longest(run_queue_t *queue, uint32_t kind, uint32_t bits,
-                                         uint32_t owner)
+                                         uint32_t owner, uint32_t cpu)
 {
     uint32_t longest = (uint32_t)LOOP_START(NO_APPLICATION);
     uint64_t since = LOOP_START(UINT64_MAX);
     uint32_t cores = caladan_application(queue, owner % TURN_OVER)->cores + 1; /* with this one */
     for (; bits && LOOP_GUARD; bits &= bits - 1) {
         uint32_t application = kind * GROUPS_MAX + (uint32_t)__builtin_ctz(bits);
-        const task_t *first = caladan_application(queue, application)->line.first;
+        const task_t *first =
+            task_list_first_on(&caladan_application(queue, application)->line, cpu);
         if (!first || first->queued_since >= since ||
             !caladan_may_take(queue, application, owner, cores))
             continue;
@@ -219,16 +220,16 @@ POLICY_FUNCTION uint32_t caladan_longest(run_queue_t *queue, uint32_t kind, uint
 }
 
 /* The application that comes first of those that are granted a core (`all`: of those that wait) and
- * may take it from its owner; or NO_APPLICATION. */
-POLICY_FUNCTION uint32_t caladan_first(run_queue_t *queue, uint32_t owner, bool all)
+ * may take it, which is `cpu`, from its owner; or NO_APPLICATION. */
+POLICY_FUNCTION uint32_t caladan_first(run_queue_t *queue, uint32_t owner, bool all, uint32_t cpu)
 {
     const caladan_kind_t *critical = &caladan_of(queue)->kind[LATENCY_CRITICAL];
     const caladan_kind_t *others = &caladan_of(queue)->kind[BEST_EFFORT];
     uint32_t first = caladan_longest(queue, LATENCY_CRITICAL,
-                                     all ? critical->waiting : critical->granted, owner);
+                                     all ? critical->waiting : critical->granted, owner, cpu);
     if (first != NO_APPLICATION)
         return first;
-    return caladan_longest(queue, BEST_EFFORT, all ? others->waiting : others->granted, owner);
+    return caladan_longest(queue, BEST_EFFORT, all ? others->waiting : others->granted, owner, cpu);
 }
 
 /* What the host is to know: which tasks only a look can let run, and when that comes. */
@@ -238,7 +239,7 @@ POLICY_FUNCTION void caladan_tell(run_queue_t *queue)
     queue->held = own->waiting;
     for (uint32_t kind = (uint32_t)LOOP_START(0); kind < KINDS && LOOP_GUARD; kind++) {
         uint32_t bits = own->kind[kind].waiting & ~own->kind[kind].granted;
-        uint32_t longest = caladan_longest(queue, kind, bits, NO_APPLICATION);
+        uint32_t longest = caladan_longest(queue, kind, bits, NO_APPLICATION, NO_CPU);
         queue->held -= own->kind[kind].grants;
         if (longest == NO_APPLICATION)
             continue;
@@ -296,7 +297,7 @@ POLICY_FUNCTION void caladan_enqueue(run_queue_t *queue, task_t *task, enum enqu
     uint8_t SHARED_MEMORY *owner = &caladan_of(queue)->owner[task->cpu % POLICY_CPUS_MAX];
     bool turn_over = reason == ENQUEUE_EXPIRED || reason == ENQUEUE_YIELDED;
     STATE_OF(task, struct caladan_task)->application = application;
-    task_list_insert_before(&own->line, task, queue->refused ? own->line.first : NULL);
+    task_list_append(&own->line, task);
     caladan_kind(queue, application)->waiting |= caladan_bit(application);
     caladan_of(queue)->waiting++;
     if (turn_over && *owner > 0)
@@ -328,9 +329,11 @@ POLICY_FUNCTION void caladan_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION void caladan_stopped(run_queue_t *queue, task_t *task, enum stop_reason reason)
 {
     uint32_t application = STATE_OF(task, struct caladan_task)->application;
-    (void)reason;
-    caladan_application(queue, application)->cores--;
+    caladan_application_t *own = caladan_application(queue, application);
+    own->cores--;
     caladan_kind(queue, application)->cores--;
+    if (reason != STOP_RUNNABLE && !task_list_first_on(&own->line, task->cpu))
+        caladan_of(queue)->owner[task->cpu % POLICY_CPUS_MAX] = 0; /* it is given back */
 }
 
 /* The application whose core the CPU is now; NO_APPLICATION: it is idle. One that is granted a
@@ -339,16 +342,16 @@ POLICY_FUNCTION uint32_t caladan_next_owner(run_queue_t *queue, uint32_t cpu)
 {
     uint32_t owner = caladan_of(queue)->owner[cpu % POLICY_CPUS_MAX];
     owner = owner > 0 ? owner - 1 : NO_APPLICATION;
-    if (!caladan_application(queue, owner % TURN_OVER)->line.first)
+    if (!task_list_first_on(&caladan_application(queue, owner % TURN_OVER)->line, cpu))
         owner = NO_APPLICATION;
-    uint32_t taker = caladan_first(queue, owner, false);
+    uint32_t taker = caladan_first(queue, owner, false, cpu);
     if (taker != NO_APPLICATION) {
         caladan_end_grant(queue, taker);
         return taker;
     }
     /* While another policy takes over, all tasks are handed out. */
     if (owner == NO_APPLICATION && queue->scheduler->ending)
-        return caladan_first(queue, owner, true);
+        return caladan_first(queue, owner, true, cpu);
     return owner % TURN_OVER;
 }
 
@@ -356,7 +359,8 @@ POLICY_FUNCTION task_t *caladan_pick(run_queue_t *queue, uint32_t cpu)
 {
     uint32_t application = caladan_next_owner(queue, cpu);
     bool idle = application == NO_APPLICATION;
-    task_t *task = idle ? NULL : caladan_application(queue, application)->line.first;
+    task_t *task =
+        idle ? NULL : task_list_first_on(&caladan_application(queue, application)->line, cpu);
     caladan_of(queue)->owner[cpu % POLICY_CPUS_MAX] = (uint8_t)(idle ? 0 : application + 1);
     if (task) {
         queue->remark = queue->now - task->queued_since;
@@ -402,6 +406,7 @@ POLICY_DEFINITION policy_caladan = {
     .remark_kind = REMARK_TIME,
     .cost = COST_CONSTANT,
     .by_groups = true,
+    .reads = "nice taskgroup",
     .tunables = caladan_tunables,
     .tunable_count = sizeof(caladan_tunables) / sizeof(caladan_tunables[0]),
     .presets = caladan_presets,

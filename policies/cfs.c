@@ -27,6 +27,7 @@
 
 #include "cfs_time.h"
 #include "load_cpus.h"
+#include "nice_weights.h"
 #include "policy.h"
 
 enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
@@ -43,12 +44,11 @@ static const struct tunable cfs_tunables[] = {
                      "percent of latency_us that a task may be behind when it wakes", 0, 50, 100},
     [CFS_SCALING] = {"scaling", "1: these times are longer on more CPUs, 4 times on 8 or more", 0,
                      1, 1},
-    [CFS_NICE] = {"nice", "nice levels for each step of priority; 0: the weight is the load", 0, 0,
-                  4},
+    [CFS_NICE] = {"nice", "1: the nice value decides the load; 0: the weight does", 0, 0, 1},
 };
 
 static const struct preset cfs_presets[] = {
-    {"nice", "priorities 0 to 10 are the nice levels -20 to 19", {{"nice", 4}}},
+    {"nice", "nice values decide the loads, as on Linux", {{"nice", 1}}},
 };
 
 POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
@@ -63,20 +63,11 @@ POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
     times->credit = times->latency * (uint64_t)scheduler->tunable[CFS_SLEEPER] / 100;
 }
 
-#define CFS_NICE_MAX 19
-
-/* Each nice level has 1.25 times the load of the next. */
 POLICY_FUNCTION uint64_t cfs_load(const scheduler_t *scheduler, const task_t *task)
 {
     if (scheduler->tunable[CFS_NICE] == 0)
         return (uint64_t)task->weight << 16;
-    uint64_t load = LOOP_START(CFS_LOAD_USUAL);
-    int64_t nice = (task->priority - PRIORITY_DEFAULT) * scheduler->tunable[CFS_NICE];
-    nice = nice > CFS_NICE_MAX ? CFS_NICE_MAX : nice;
-    int64_t levels = nice < 0 ? -nice : nice;
-    for (int64_t level = LOOP_START(0); level < levels && LOOP_GUARD; level++)
-        load = nice < 0 ? load * 5 / 4 : load * 4 / 5;
-    return load;
+    return nice_weight(task->nice) * CFS_LOAD_USUAL / NICE_WEIGHT_USUAL;
 }
 
 /* ---- tasks come and go ---- */
@@ -221,7 +212,7 @@ POLICY_FUNCTION uint64_t cfs_time_slice(const scheduler_t *scheduler, const task
 
 POLICY_FUNCTION task_t *cfs_steal(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = cfs_queue_of(queue)->waiting.first;
+    task_t *task = task_heap_first_on(&cfs_queue_of(queue)->waiting, cpu);
     if (!task || !load_move_evens(queue, cfs_task_of(task)->load, cpu))
         return NULL;
     cfs_dequeue(queue, task);
@@ -230,7 +221,7 @@ POLICY_FUNCTION task_t *cfs_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum share_attribute cfs_shares_by(const scheduler_t *scheduler)
 {
-    return scheduler->tunable[CFS_NICE] != 0 ? SHARES_EQUAL : SHARES_BY_WEIGHT;
+    return scheduler->tunable[CFS_NICE] != 0 ? SHARES_BY_NICE : SHARES_BY_WEIGHT;
 }
 
 POLICY_DEFINITION policy_cfs = {
@@ -241,10 +232,12 @@ POLICY_DEFINITION policy_cfs = {
     .remark = "the least virtual run time: {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
+    .reads = "weight:nice=0 nice:nice=1",
     .tunables = cfs_tunables,
     .tunable_count = sizeof(cfs_tunables) / sizeof(cfs_tunables[0]),
     .presets = cfs_presets,
     .preset_count = sizeof(cfs_presets) / sizeof(cfs_presets[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct cfs_task),
     .enqueue = cfs_enqueue,
     .dequeue = cfs_dequeue,

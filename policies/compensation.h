@@ -21,6 +21,7 @@ struct run_history {
     uint64_t turn;      /* ns that its latest turn took */
     uint64_t cut_off;   /* ns that were missing at the end of that turn */
     uint64_t since;     /* until when the above counts */
+    bool begun;         /* `since` is known: any time may be the first one, 0 too */
 };
 typedef struct run_history SHARED_MEMORY run_history_t;
 
@@ -38,8 +39,9 @@ POLICY_FUNCTION void history_forget(run_history_t *history, uint64_t window)
 /* The task, which is new or was away, competes from `now` on (which may be a little ahead). */
 POLICY_FUNCTION void history_wake(run_history_t *history, uint64_t now, uint64_t window)
 {
-    if (history->since > 0 && now > history->since)
+    if (history->begun && now > history->since)
         history->away += now - history->since;
+    history->begun = true;
     history->since = now;
     history_forget(history, window);
 }

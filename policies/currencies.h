@@ -203,9 +203,20 @@ POLICY_RARE_FUNCTION task_t *currency_draw(run_queue_t *queue)
     return NULL;
 }
 
-/* Returns a task of the queue, whatever its tickets, that another CPU may have; or null. */
-POLICY_FUNCTION task_t *currency_any(run_queue_t *queue)
+/* Returns the first task, by its group and its place there, that may run on `cpu`; or null. */
+POLICY_RARE_FUNCTION task_t *currency_first_on(run_queue_t *queue, uint32_t cpu)
 {
+    task_t *task = NULL;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && !task && LOOP_GUARD; i++)
+        task = ticket_tree_any_on(currency_tree(queue, i), 1, cpu);
+    return task;
+}
+
+/* Returns a task of the queue, whatever its tickets, that another CPU may have; or null. */
+POLICY_FUNCTION task_t *currency_any(run_queue_t *queue, uint32_t cpu)
+{
+    if (queue_bars(queue, cpu))
+        return currency_first_on(queue, cpu);
     if (queue->queued == 0)
         return NULL;
     uint64_t number = random_splitmix(&drawing_queue_of(queue)->random) % queue->queued;

@@ -68,6 +68,7 @@ POLICY_FUNCTION void drawing_queue_init(run_queue_t *queue)
 {
     drawing_queue_t *state = drawing_queue_of(queue);
     uint64_t seed = queue->scheduler->seed + ((uint64_t)queue->cpu << 32);
+    state->ticked = queue->now - queue->scheduler->tick_ns; /* no turn is cut short before a tick */
     state->random = seed;
     state->random = random_splitmix(&state->random); /* seeds that are alike give unlike draws */
 }
@@ -179,12 +180,15 @@ POLICY_FUNCTION uint64_t drawing_time_slice(const scheduler_t *scheduler, const 
 
 /* Returns a task of the queue, whatever its tickets, that another CPU may have, or null if there is
  * none. */
-POLICY_FUNCTION task_t *drawing_any(run_queue_t *queue)
+POLICY_FUNCTION task_t *drawing_any(run_queue_t *queue, uint32_t cpu)
 {
     drawing_queue_t *state = drawing_queue_of(queue);
-    if (state->tree.count == 0)
+    bool bars = queue_bars(queue, cpu);
+    if (state->tree.count == 0 || (bars && !ticket_tree_any_on(&state->tree, 1, cpu)))
         return NULL;
-    return ticket_tree_at(&state->tree, 1 + random_splitmix(&state->random) % state->tree.count);
+    uint64_t position = 1 + random_splitmix(&state->random) % state->tree.count;
+    return bars ? ticket_tree_any_on(&state->tree, position, cpu)
+                : ticket_tree_at(&state->tree, position);
 }
 
 /* Would a move to `cpu` make shares more even? */

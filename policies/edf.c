@@ -296,12 +296,13 @@ POLICY_FUNCTION void edf_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *edf_pick(run_queue_t *queue, uint32_t cpu)
 {
     const edf_queue_t *all = edf_queue_of(queue);
-    (void)cpu;
-    task_t *task = all->ready.first ? all->ready.first : all->rest.first;
+    task_t *task = task_heap_first_on(&all->ready, cpu);
     if (!task)
-        task = all->leaving.first;
+        task = task_list_first_on(&all->rest, cpu);
+    if (!task)
+        task = task_list_first_on(&all->leaving, cpu);
     if (!task && queue->scheduler->ending)
-        task = all->held.first;
+        task = task_heap_first_on(&all->held, cpu);
     if (!task)
         return NULL;
     edf_take(queue, task);
@@ -421,6 +422,7 @@ POLICY_DEFINITION policy_edf = {
     .remark = "the earliest deadline: {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
+    .reads = "runtime deadline period",
     .tunables = edf_tunables,
     .tunable_count = sizeof(edf_tunables) / sizeof(edf_tunables[0]),
     .presets = edf_presets,

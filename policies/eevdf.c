@@ -396,7 +396,10 @@ POLICY_FUNCTION uint64_t eevdf_time_slice(const scheduler_t *scheduler, const ta
 
 POLICY_FUNCTION task_t *eevdf_steal(run_queue_t *queue, uint32_t cpu)
 {
+    const eevdf_queue_t *all = eevdf_queue_of(queue);
     task_t *task = eevdf_first(queue);
+    if (task && !task_may_run_on(task, cpu))
+        task = task_tree_search_on(&all->waiting, all->fair.clock, cpu);
     if (!task || !load_move_evens(queue, eevdf_task_of(task)->member.weight, cpu))
         return NULL;
     eevdf_dequeue(queue, task);
@@ -419,10 +422,12 @@ POLICY_DEFINITION policy_eevdf = {
     .remark = "the earliest virtual deadline: {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
+    .reads = "nice slice",
     .tunables = eevdf_tunables,
     .tunable_count = sizeof(eevdf_tunables) / sizeof(eevdf_tunables[0]),
     .presets = eevdf_presets,
     .preset_count = sizeof(eevdf_presets) / sizeof(eevdf_presets[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct eevdf_task),
     .enqueue = eevdf_enqueue,
     .dequeue = eevdf_dequeue,

@@ -221,25 +221,26 @@ POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
                        feedback_rank(own->level));
 }
 
-/* Takes out the next task, or returns null if none waits. The queue is in its epoch. */
-POLICY_FUNCTION task_t *feedback_take(run_queue_t *queue)
+/* Takes out the next task that may run on `cpu`, or returns null if none waits. */
+static inline __attribute__((always_inline, unused)) task_t *feedback_take(run_queue_t *queue,
+                                                                           uint32_t cpu)
 {
-    task_t *task = level_lists_take_first(&feedback_queue_of(queue)->lists, level_counts_of(queue));
+    feedback_boost_queue(queue);
+    task_t *task =
+        level_lists_take_first_on(&feedback_queue_of(queue)->lists, level_counts_of(queue), cpu);
     if (task)
         feedback_boost_task(queue, task);
     return task;
 }
 
-/* Returns the next task of those that may run on `cpu`, or null if none waits. */
-POLICY_FUNCTION task_t *feedback_first_on(const run_queue_t *queue, uint32_t cpu)
+/* A hook, steal(). Other CPUs read the counts, which a boost changes: it comes with a task.
+ * (Inline: BPF allows no more than eight calls in one another.) */
+static inline __attribute__((always_inline, unused)) task_t *feedback_steal(run_queue_t *queue,
+                                                                            uint32_t cpu)
 {
     const level_lists_t *lists = &feedback_queue_of(queue)->lists;
-    const level_counts_t *counts = level_counts_of(queue);
-    uint32_t rank = level_first(counts);
-    if (rank == NO_RANK)
-        return NULL;
-    task_t *first = lists->list[rank].first;
-    return task_may_run_on(first, cpu) ? first : level_lists_first_on(lists, counts, cpu);
+    bool has_task = level_lists_first_on(lists, level_counts_of(queue), cpu) != NULL;
+    return has_task ? feedback_take(queue, cpu) : NULL;
 }
 
 /* The task gets the CPU. */

@@ -126,7 +126,7 @@ POLICY_FUNCTION void hsfq_stopped(run_queue_t *queue, task_t *task, enum stop_re
 
 POLICY_FUNCTION task_t *hsfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
+    (void)cpu; /* all that wait here may run here */
     hsfq_survey(queue);
     task_t *task = hsfq_first(queue);
     if (!task)
@@ -208,9 +208,13 @@ POLICY_FUNCTION uint64_t hsfq_time_slice(const scheduler_t *scheduler, const tas
 
 POLICY_FUNCTION task_t *hsfq_steal(run_queue_t *queue, uint32_t cpu)
 {
+    if (queue_bars(queue, cpu) && !hsfq_any_on(queue, cpu, true))
+        return NULL;
     hsfq_advance(queue);
     hsfq_survey(queue);
     task_t *task = hsfq_first(queue);
+    if (task && !task_may_run_on(task, cpu))
+        task = hsfq_any_on(queue, cpu, false);
     if (!task)
         return NULL;
     const hsfq_task_t *own = hsfq_task_of(task);
@@ -236,10 +240,12 @@ POLICY_DEFINITION policy_hsfq = {
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
     .by_groups = true,
+    .reads = "nice slice taskgroup",
     .tunables = hsfq_tunables,
     .tunable_count = sizeof(hsfq_tunables) / sizeof(hsfq_tunables[0]),
     .presets = hsfq_presets,
     .preset_count = sizeof(hsfq_presets) / sizeof(hsfq_presets[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct hsfq_task),
     .enqueue = hsfq_enqueue,
     .dequeue = hsfq_dequeue,

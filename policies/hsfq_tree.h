@@ -364,7 +364,8 @@ POLICY_FUNCTION void hsfq_find_held(run_queue_t *queue)
     queue->alarm = alarm;
 }
 
-/* Finds for each group which of those within it is first, from the leaves up. */
+/* Finds for each group which of those within it is first, from the leaves up. A group may have had
+ * nothing to serve since, as it was held, or all within it: that is no credit, as sleep is none. */
 POLICY_FUNCTION void hsfq_find_first(run_queue_t *queue)
 {
     uint32_t groups = (uint32_t)STATE_OF(queue, struct hsfq_queue)->groups;
@@ -380,6 +381,8 @@ POLICY_FUNCTION void hsfq_find_first(run_queue_t *queue)
                                    (uint64_t)hsfq_settings(queue, group)->weight * HSFQ_GROUP_UNIT);
         parent->below += own->weight;
         load += own->parent == 0 && own->until == 0 ? own->weight : 0;
+        if (ready)
+            own->start = hsfq_later(own->start, parent->clock);
         if (ready && (parent->best == 0 ||
                       hsfq_before(own->start, hsfq_group_of(queue, parent->best)->start)))
             parent->best = group;
@@ -408,6 +411,19 @@ POLICY_FUNCTION void hsfq_survey(run_queue_t *queue)
         hsfq_sum_up(queue);
     hsfq_find_held(queue);
     hsfq_find_first(queue);
+}
+
+/* Returns a task that may run on `cpu`, the first one of its group, or null. `held`: even of a
+ * group that is held. */
+POLICY_RARE_FUNCTION task_t *hsfq_any_on(const run_queue_t *queue, uint32_t cpu, bool held)
+{
+    task_t *task = NULL;
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < GROUPS_MAX && !task && LOOP_GUARD; i++) {
+        const hsfq_group_t *own = hsfq_group_of(queue, i);
+        if (held || own->until == 0)
+            task = task_heap_first_on(&own->tasks, cpu);
+    }
+    return task;
 }
 
 /* The task with the least tags on the way down, or null if none may run. */

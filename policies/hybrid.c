@@ -62,17 +62,35 @@ POLICY_FUNCTION void hybrid_dequeue(run_queue_t *queue, task_t *task)
     level_counts_remove(&state->counts, (uint32_t)task->level, 1);
 }
 
-/* Takes out the winner among those of the highest level. */
-POLICY_FUNCTION task_t *hybrid_draw(run_queue_t *queue)
+/* Returns the tickets of the tasks of a level that may run on `cpu`. */
+POLICY_FUNCTION uint64_t hybrid_tickets(run_queue_t *queue, uint32_t level, uint32_t cpu)
+{
+    ticket_tree_t *tree = &STATE_OF(queue, struct hybrid_queue)->level[level % LEVELS];
+    return queue_bars(queue, cpu) ? ticket_tree_total_on(tree, cpu) : ticket_tree_total(tree);
+}
+
+/* Returns the highest level at which a task waits that may run on `cpu`, or NO_RANK. */
+POLICY_RARE_FUNCTION uint32_t hybrid_highest_on(run_queue_t *queue, uint32_t cpu)
+{
+    uint32_t levels = (uint32_t)LOOP_START(level_counts_of(queue)->occupied);
+    while (levels && hybrid_tickets(queue, (uint32_t)__builtin_ctz(levels), cpu) == 0 && LOOP_GUARD)
+        levels &= levels - 1;
+    return levels ? (uint32_t)__builtin_ctz(levels) : NO_RANK;
+}
+
+/* Takes out the winner among the tasks of the highest level, of those that may run on `cpu`. */
+POLICY_FUNCTION task_t *hybrid_draw(run_queue_t *queue, uint32_t cpu)
 {
     hybrid_queue_t *state = STATE_OF(queue, struct hybrid_queue);
-    uint32_t highest = level_first(&state->counts);
-    if (highest == NO_RANK)
+    bool bars = queue_bars(queue, cpu);
+    uint32_t level = bars ? hybrid_highest_on(queue, cpu) : level_first(&state->counts);
+    if (level == NO_RANK)
         return NULL;
-    ticket_tree_t *tree = &state->level[highest];
-    uint64_t total = ticket_tree_total(tree);
+    ticket_tree_t *tree = &state->level[level % LEVELS];
+    uint64_t total = hybrid_tickets(queue, level, cpu);
     uint64_t ticket = total > 0 ? random_splitmix(&state->random) % total : 0;
-    task_t *winner = ticket_tree_holder(tree, ticket);
+    task_t *winner =
+        bars ? ticket_tree_holder_on(tree, ticket, cpu) : ticket_tree_holder(tree, ticket);
     if (winner)
         hybrid_dequeue(queue, winner);
     queue->remark = ticket;
@@ -81,8 +99,7 @@ POLICY_FUNCTION task_t *hybrid_draw(run_queue_t *queue)
 
 POLICY_FUNCTION task_t *hybrid_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = hybrid_draw(queue);
-    (void)cpu;
+    task_t *task = hybrid_draw(queue, cpu);
     if (task) {
         STATE_OF(task, struct hybrid_task)->ticks = 0;
         level_counts_of(queue)->running = (uint32_t)task->level;
@@ -132,12 +149,6 @@ POLICY_FUNCTION bool hybrid_preempts(run_queue_t *queue, const task_t *task, con
     return inherited_priority(task) < inherited_priority(running);
 }
 
-POLICY_FUNCTION task_t *hybrid_steal(run_queue_t *queue, uint32_t cpu)
-{
-    (void)cpu;
-    return hybrid_draw(queue);
-}
-
 POLICY_FUNCTION void hybrid_queue_init(run_queue_t *queue)
 {
     level_queue_init(queue);
@@ -168,6 +179,7 @@ POLICY_DEFINITION policy_hybrid = {
     .level_order = LEVELS_LOWEST_FIRST,
     .remark_kind = REMARK_TICKET,
     .priorities = PRIORITIES_PREEMPT,
+    .reads = "priority tickets",
     .tunables = hybrid_tunables,
     .tunable_count = sizeof(hybrid_tunables) / sizeof(hybrid_tunables[0]),
     .task_bytes = sizeof(struct hybrid_task),
@@ -183,7 +195,7 @@ POLICY_DEFINITION policy_hybrid = {
     .preempts = hybrid_preempts,
     .place = place_by_level,
     .balance = balance_by_level,
-    .steal = hybrid_steal,
+    .steal = hybrid_draw,
     .shares_by = hybrid_shares_by,
     .level = hybrid_level,
 };

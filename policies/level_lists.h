@@ -74,26 +74,56 @@ POLICY_FUNCTION void level_lists_remove(level_lists_t *lists, level_counts_t *co
     level_counts_remove(counts, rank, 1);
 }
 
-/* Takes out the first task of the first rank. Returns null if no task waits. */
-POLICY_FUNCTION task_t *level_lists_take_first(level_lists_t *lists, level_counts_t *counts)
+POLICY_RARE_FUNCTION task_t *level_lists_search_on(const level_lists_t *lists, uint32_t occupied,
+                                                   uint32_t cpu)
 {
-    uint32_t rank = level_first(counts);
-    if (rank == NO_RANK)
-        return NULL;
-    level_counts_remove(counts, rank, 1);
-    return task_list_take_first(&lists->list[rank]);
+    task_t *task = NULL;
+    uint32_t ranks = (uint32_t)LOOP_START(occupied);
+    for (; ranks && !task && LOOP_GUARD; ranks &= ranks - 1)
+        task = task_list_next_on(lists->list[__builtin_ctz(ranks)].first, cpu);
+    return task;
 }
 
 /* Returns the first task of the first rank at which one waits that may run on `cpu`, or null if
  * none does. */
-POLICY_RARE_FUNCTION task_t *level_lists_first_on(const level_lists_t *lists,
-                                                  const level_counts_t *counts, uint32_t cpu)
+POLICY_FUNCTION task_t *level_lists_first_on(const level_lists_t *lists,
+                                             const level_counts_t *counts, uint32_t cpu)
 {
-    task_t *task = NULL;
+    uint32_t rank = level_first(counts);
+    if (rank == NO_RANK)
+        return NULL;
+    task_t *first = lists->list[rank].first;
+    return task_may_run_on(first, cpu) ? first
+                                       : level_lists_search_on(lists, counts->occupied, cpu);
+}
+
+POLICY_RARE_FUNCTION task_t *level_lists_take_next_on(level_lists_t *lists, level_counts_t *counts,
+                                                      uint32_t cpu)
+{
     uint32_t ranks = (uint32_t)LOOP_START(counts->occupied);
-    for (; ranks && !task && LOOP_GUARD; ranks &= ranks - 1)
-        task = task_list_first_on(&lists->list[__builtin_ctz(ranks)], cpu);
-    return task;
+    for (; ranks && LOOP_GUARD; ranks &= ranks - 1) {
+        uint32_t rank = (uint32_t)__builtin_ctz(ranks);
+        task_t *task = task_list_take_next_on(&lists->list[rank % RANKS_MAX], cpu);
+        if (!task)
+            continue;
+        level_counts_remove(counts, rank % RANKS_MAX, 1);
+        return task;
+    }
+    return NULL;
+}
+
+/* Takes out what level_lists_first_on() returns. (Inline: BPF allows no more than eight calls in
+ * one another.) */
+static inline __attribute__((always_inline, unused)) task_t *
+level_lists_take_first_on(level_lists_t *lists, level_counts_t *counts, uint32_t cpu)
+{
+    uint32_t rank = level_first(counts);
+    if (rank == NO_RANK)
+        return NULL;
+    if (!task_may_run_on(lists->list[rank].first, cpu))
+        return level_lists_take_next_on(lists, counts, cpu);
+    level_counts_remove(counts, rank, 1);
+    return task_list_take_first(&lists->list[rank]);
 }
 
 /* Appends the whole list of one rank, which holds so many tasks, to that of another. */

@@ -166,7 +166,8 @@ POLICY_FUNCTION uint32_t lottery_balance(const scheduler_t *scheduler, uint32_t 
 
 POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = lottery_has_currencies(queue) ? currency_any(queue) : drawing_any(queue);
+    task_t *task =
+        lottery_has_currencies(queue) ? currency_any(queue, cpu) : drawing_any(queue, cpu);
     bool idle = queue_load(queue->scheduler->queue[cpu]) == 0;
     if (!task || (!idle && !drawing_move_pays(queue, task, cpu)))
         return NULL;
@@ -189,11 +190,13 @@ POLICY_DEFINITION policy_lottery = {
     .remark = "ticket {}",
     .remark_kind = REMARK_TICKET,
     .cost = COST_LOGARITHMIC,
+    .reads = "tickets:weight_tickets=0 weight:weight_tickets=1 taskgroup:currencies=1",
     .tunables = lottery_tunables,
     .tunable_count = sizeof(lottery_tunables) / sizeof(lottery_tunables[0]),
     .presets = lottery_presets,
     .by_number = "linux",
     .preset_count = sizeof(lottery_presets) / sizeof(lottery_presets[0]),
+    .rounds = 40,
     .task_bytes = sizeof(struct currency_task),
     .enqueue = lottery_enqueue,
     .dequeue = lottery_dequeue,

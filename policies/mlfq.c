@@ -186,20 +186,10 @@ POLICY_FUNCTION void mlfq_enqueue(run_queue_t *queue, task_t *task, enum enqueue
     feedback_add(queue, task, goes_on);
 }
 
-POLICY_FUNCTION task_t *mlfq_steal(run_queue_t *queue, uint32_t cpu)
-{
-    feedback_boost_queue(queue);
-    task_t *task = feedback_first_on(queue, cpu);
-    if (task)
-        feedback_dequeue(queue, task);
-    return task;
-}
-
 POLICY_FUNCTION task_t *mlfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    feedback_boost_queue(queue);
-    task_t *task = feedback_take(queue);
+    (void)cpu; /* all that wait here may run here */
+    task_t *task = feedback_take(queue, NO_CPU);
     if (task) {
         feedback_begin_turn(queue, task);
         mlfq_task_of(task)->charged_at = queue->now;
@@ -241,8 +231,10 @@ POLICY_DEFINITION policy_mlfq = {
     .level_order = LEVELS_HIGHEST_FIRST,
     .remark_kind = REMARK_LEVEL,
     .cost = COST_CONSTANT,
+    .reads = "",
     .tunables = mlfq_tunables,
     .tunable_count = sizeof(mlfq_tunables) / sizeof(mlfq_tunables[0]),
+    .rounds = 2,
     .task_bytes = sizeof(struct mlfq_task),
     .enqueue = mlfq_enqueue,
     .dequeue = feedback_dequeue,
@@ -255,6 +247,6 @@ POLICY_DEFINITION policy_mlfq = {
     .preempts = mlfq_preempts,
     .place = place_by_level,
     .balance = balance_by_level,
-    .steal = mlfq_steal,
+    .steal = feedback_steal,
     .level = feedback_level_now,
 };

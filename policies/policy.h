@@ -38,7 +38,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifndef SHARED_MEMORY /* else the address space of a BPF arena, which a compiler is to check */
 #define SHARED_MEMORY
+#endif
 #define LOOP_GUARD        true
 #define LOOP_START(value) (value)
 #define POLICY_FUNCTION   static __attribute__((unused))
@@ -77,7 +79,7 @@
 #define GROUP_PERIOD_MOST    1000000000 /* ns */
 #define GROUP_PERIOD_DEFAULT 100000000
 
-#define NO_CPU UINT32_MAX
+#define NO_CPU 0xffffffffu /* UINT32_MAX, which a BPF program need not have */
 
 /* A set of CPUs: a bit for each. */
 struct cpu_set {
@@ -110,7 +112,7 @@ struct task {
     uint32_t cpu;     /* where it runs, is queued, or ran last */
     uint32_t group;   /* 0 to GROUPS_MAX - 1: scheduler->group */
     uint64_t run_time;     /* nanoseconds on a CPU, until `counted`: see run_time_now() */
-    uint64_t counted;      /* while it runs: when its run_time was counted last; 0: not now */
+    uint64_t counted;      /* when run_time was counted last; before picked_since: not now */
     uint64_t queued_since; /* when it was enqueued last */
     uint64_t picked_since; /* when it was picked last */
     uint64_t selections;   /* times it was picked */
@@ -165,8 +167,7 @@ struct run_queue {
                           passed is now */
     uint32_t held;     /* the policy's count of queued tasks that may not run now: see pick() */
     struct said said;  /* SAY() in any locked hook */
-    bool refused; /* enqueue() is called for a task that pick() gave to a CPU on which it may not
-                     run, and has its place of before */
+    bool bound;        /* a task that may not run on every CPU has been queued here */
     void SHARED_MEMORY *state; /* POLICY_QUEUE_BYTES */
 };
 
@@ -291,7 +292,7 @@ enum priority_rule {
     PRIORITIES_PREEMPT, /* the lowest number takes the CPU */
 };
 
-/* How what enqueue() and pick() cost grows with the number of tasks, as `./schedlab bench`
+/* How what enqueue() and pick() cost grows with the number of tasks, as `./schedlab dev bench`
  * verifies. */
 enum cost_growth {
     COST_UNSAID,
@@ -347,6 +348,10 @@ struct policy {
     const char *levels; /* what its levels are; null: it has none */
     const char *remark; /* why a task was picked, with {} where the remark goes; null: not said */
     const char *boost;  /* the tunable: ticks from one lift of all to the next; null: none */
+    /* The attributes of tasks that decide something, by the names that workload files have for
+     * them in the simulator, with spaces between them; "nice:linux=1": while that tunable has that
+     * value. Null: the policy does not say. */
+    const char *reads;
     enum level_order level_order;
     enum remark_kind remark_kind;
     enum priority_rule priorities;
@@ -359,6 +364,10 @@ struct policy {
     bool speaks;           /* it makes remarks by SAY() */
     bool by_groups; /* it goes by scheduler->group: a host that has groups of its own tells it of
                        those, too */
+    /* A task that may run waits for so many rounds at most, and then for the next boost if there is
+     * one. In a round it has a turn of time_slice(), and each other task one for each time that its
+     * share holds this task's, or one. 0: a task may starve. Tasks that are held do not count. */
+    uint32_t rounds;
     /* Bytes of a task's state that the policy uses: a host may give it no more. 0: all of
      * POLICY_TASK_BYTES. */
     uint32_t task_bytes;
@@ -367,10 +376,9 @@ struct policy {
     void (*enqueue)(run_queue_t *queue, task_t *task, enum enqueue_reason reason);
     /* Required, locked. Takes a queued task out, which is not run. */
     void (*dequeue)(run_queue_t *queue, task_t *task);
-    /* Required, locked. Takes out the task to run next on `cpu`; null only if none is queued, or if
-     * all that are queued are held: then queue->alarm says when that may end. If the task may not
-     * run there, which happens with a shared queue, the host asks for another one: to the policy
-     * the first one was preempted at once (stopped(), and later enqueue()). */
+    /* Required, locked. Takes out the task to run next on `cpu`, of those that may run there; null
+     * only if none of them is queued, or if all are held: then queue->alarm says when that may end.
+     * For a CPU that gets nothing, it changes nothing that decides later. */
     task_t *(*pick)(run_queue_t *queue, uint32_t cpu);
 
     /* Required, locked. Called at each tick of a CPU that runs `task`. */
@@ -431,9 +439,9 @@ struct policy {
     /* No lock. At a tick and before idling: from which CPU should `cpu` take a task? NO_CPU: none.
      * `idle`: the CPU has nothing to run. Null: balance_longest(). */
     uint32_t (*balance)(const scheduler_t *scheduler, uint32_t cpu, bool idle);
-    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, where
-     * enqueue(ENQUEUE_MOVED) follows; null: none. If the task may not run there, the host asks for
-     * another one, and enqueues the first one here (ENQUEUE_MOVED). Null hook: pick(). */
+    /* Locked (the queue it is taken from). Takes out the task to be moved to `cpu`, of those that
+     * may run there; enqueue(ENQUEUE_MOVED) follows. Null: none. If no task may run there, it
+     * changes nothing that decides later. Null hook: pick(). */
     task_t *(*steal)(run_queue_t *queue, uint32_t cpu);
     /* No lock, when the policy is switched to. One queue for all CPUs? Null: no. */
     bool (*shared_queue)(const scheduler_t *scheduler);
@@ -489,17 +497,27 @@ POLICY_FUNCTION int32_t said_of(const task_t *task)
     return task ? task->pid : 0;
 }
 
-/* May the task run on the CPU, which exists? */
+/* May the task run on the CPU? NO_CPU, the only one with the highest bit, stands for any. Do not
+ * compare the CPU here: a comparison tells the verifier its number, and the verifier then follows
+ * a caller's loop through all CPUs iteration by iteration. */
 POLICY_FUNCTION bool task_may_run_on(const task_t *task, uint32_t cpu)
 {
-    return !task->cpus || (task->cpus->words[cpu / 64] >> cpu % 64 & 1);
+    return !task->cpus ||
+           ((task->cpus->words[cpu / 64 % (POLICY_CPUS_MAX / 64)] >> cpu % 64 | cpu >> 31) & 1);
+}
+
+/* May a task be queued here that may not run on `cpu`? False is certain. All that are queued in the
+ * queue of one CPU may run on that. */
+POLICY_FUNCTION bool queue_bars(const run_queue_t *queue, uint32_t cpu)
+{
+    return queue->bound && (cpu != queue->cpu || queue->scheduler->queues == 1);
 }
 
 /* Returns the nanoseconds that a task which runs from the queue has been on a CPU until now. A host
  * may give its CPU away for a moment without a word to the policy: that does not count. */
 POLICY_FUNCTION uint64_t run_time_now(const run_queue_t *queue, const task_t *running)
 {
-    bool counts = running->counted && queue->now > running->counted;
+    bool counts = running->counted >= running->picked_since && queue->now > running->counted;
     return running->run_time + (counts ? queue->now - running->counted : 0);
 }
 

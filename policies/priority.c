@@ -29,6 +29,7 @@ enum {
     PRIORITY_EXEMPT_PIDS,
     PRIORITY_INHERIT,
     PRIORITY_OVERTAKE,
+    PRIORITY_PREEMPTED_LAST,
 };
 
 enum { PRIORITY_LEVELS = PRIORITY_LOWEST + 1 };
@@ -43,6 +44,9 @@ static const struct tunable priority_tunables[] = {
     [PRIORITY_INHERIT] = {"inherit", INHERIT_MEANING, 0, INHERIT_NOTHING, INHERITANCES - 1},
     [PRIORITY_OVERTAKE] = {"overtake",
                            "1: of those that wait for the same, the most urgent is next", 0, 0, 1},
+    [PRIORITY_PREEMPTED_LAST] = {"preempted_last",
+                                 "1: a preempted task goes behind its level, and begins a new turn",
+                                 0, 0, 1},
 };
 
 static const struct preset priority_presets[] = {
@@ -125,10 +129,11 @@ POLICY_FUNCTION bool priority_begin_wait(const scheduler_t *scheduler, const tas
 {
     priority_task_t *own = priority_task_of(task);
     bool lost_cpu = reason == ENQUEUE_PREEMPTED || reason == ENQUEUE_EXPIRED;
+    bool keeps_place = scheduler->tunable[PRIORITY_PREEMPTED_LAST] == 0;
     int32_t priority = inherited_priority(task);
     if (own->priority != priority)
         own->priority = priority;
-    else if (lost_cpu && own->ticks < scheduler->tunable[PRIORITY_SLICE])
+    else if (lost_cpu && keeps_place && own->ticks < scheduler->tunable[PRIORITY_SLICE])
         return true;
     else if (reason == ENQUEUE_MOVED)
         return false;
@@ -159,20 +164,19 @@ POLICY_FUNCTION void priority_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *priority_steal(run_queue_t *queue, uint32_t cpu)
 {
+    if (!aging_first_on(aging_queue_of(queue), cpu))
+        return NULL; /* others read the counts, which a raise would change */
     priority_age(queue);
-    task_t *task = aging_first(aging_queue_of(queue));
-    if (task && !task_may_run_on(task, cpu))
-        task = aging_first_on(aging_queue_of(queue), cpu);
-    if (task)
-        priority_take(queue, task);
+    task_t *task = aging_first_on(aging_queue_of(queue), cpu);
+    priority_take(queue, task);
     return task;
 }
 
 POLICY_FUNCTION task_t *priority_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
+    (void)cpu; /* all that wait here may run here */
     priority_age(queue);
-    task_t *task = aging_first(aging_queue_of(queue));
+    task_t *task = aging_first_on(aging_queue_of(queue), NO_CPU);
     if (task) {
         priority_take(queue, task);
         queue->remark = task->level;
@@ -257,6 +261,7 @@ POLICY_DEFINITION policy_priority = {
     .remark_kind = REMARK_LEVEL,
     .priorities = PRIORITIES_PREEMPT,
     .cost = COST_CONSTANT,
+    .reads = "priority",
     .tunables = priority_tunables,
     .tunable_count = sizeof(priority_tunables) / sizeof(priority_tunables[0]),
     .presets = priority_presets,

@@ -58,7 +58,7 @@ POLICY_FUNCTION void rr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_r
         STATE_OF(task, struct rr_task)->ticks = 0;
     if (queue->scheduler->tunable[RR_TABLE_SCAN]) {
         task_list_insert_before(&state->tasks, task, rr_first_from(queue, task->slot));
-        if (goes_on && !queue->refused)
+        if (goes_on)
             state->next_slot[task->cpu] = task->slot;
     } else {
         task_list_insert_before(&state->tasks, task, goes_on ? state->tasks.first : NULL);
@@ -70,20 +70,40 @@ POLICY_FUNCTION void rr_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct rr_queue)->tasks, task);
 }
 
-POLICY_FUNCTION task_t *rr_pick(run_queue_t *queue, uint32_t cpu)
+POLICY_FUNCTION task_t *rr_take(struct rr_queue SHARED_MEMORY *state, task_t *task, uint32_t cpu)
+{
+    state->next_slot[cpu] = task->slot + 1;
+    task_list_remove(&state->tasks, task);
+    return task;
+}
+
+/* Takes the next task in turn from `task` on that may run on `cpu`, or returns null. */
+POLICY_RARE_FUNCTION task_t *rr_take_next_on(run_queue_t *queue, task_t *task, uint32_t cpu)
 {
     struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
-    if (!queue->scheduler->tunable[RR_TABLE_SCAN])
-        return task_list_take_first(&state->tasks);
+    task = task_list_next_on(task, cpu);
+    if (!task)
+        task = task_list_first_on(&state->tasks, cpu);
+    return task ? rr_take(state, task, cpu) : NULL;
+}
 
+POLICY_RARE_FUNCTION task_t *rr_pick_from_table(run_queue_t *queue, uint32_t cpu)
+{
+    struct rr_queue SHARED_MEMORY *state = STATE_OF(queue, struct rr_queue);
     task_t *task = rr_first_from(queue, state->next_slot[cpu]);
     if (!task)
         task = state->tasks.first;
-    if (task) {
-        state->next_slot[cpu] = task->slot + 1;
-        task_list_remove(&state->tasks, task);
-    }
-    return task;
+    if (!task)
+        return NULL;
+    return task_may_run_on(task, cpu) ? rr_take(state, task, cpu)
+                                      : rr_take_next_on(queue, task, cpu);
+}
+
+POLICY_FUNCTION task_t *rr_pick(run_queue_t *queue, uint32_t cpu)
+{
+    if (queue->scheduler->tunable[RR_TABLE_SCAN])
+        return rr_pick_from_table(queue, cpu);
+    return task_list_take_first_on(&STATE_OF(queue, struct rr_queue)->tasks, cpu);
 }
 
 POLICY_FUNCTION enum tick_verdict rr_tick(run_queue_t *queue, task_t *task)
@@ -111,10 +131,12 @@ POLICY_DEFINITION policy_rr = {
     .order = "The task that came first is next.",
     .remark = "next in turn",
     .cost = COST_CONSTANT,
+    .reads = "",
     .tunables = rr_tunables,
     .tunable_count = sizeof(rr_tunables) / sizeof(rr_tunables[0]),
     .presets = rr_presets,
     .preset_count = sizeof(rr_presets) / sizeof(rr_presets[0]),
+    .rounds = 2,
     .task_bytes = sizeof(struct rr_task),
     .enqueue = rr_enqueue,
     .dequeue = rr_dequeue,

@@ -100,14 +100,14 @@ POLICY_FUNCTION uint64_t shinjuku_lateness(const run_queue_t *queue, const task_
     return (queue->now - STATE_OF(task, struct shinjuku_task)->since) * 1000 / target;
 }
 
-/* The class that is served next, the first of several; NO_CLASS if none waits. */
-POLICY_FUNCTION uint32_t shinjuku_next_class(const run_queue_t *queue)
+/* The class that is served next on `cpu`, the first of several; NO_CLASS if none waits. */
+POLICY_FUNCTION uint32_t shinjuku_next_class(const run_queue_t *queue, uint32_t cpu)
 {
     const shinjuku_queue_t *own = STATE_OF(queue, struct shinjuku_queue);
     uint32_t latest = (uint32_t)LOOP_START(NO_CLASS);
     uint64_t most = LOOP_START(0);
     for (uint32_t class = LOOP_START(0); class < CLASSES && LOOP_GUARD; class ++) {
-        const task_t *first = own->line[class].first;
+        const task_t *first = task_list_first_on(&own->line[class], cpu);
         uint64_t lateness = first ? shinjuku_lateness(queue, first) + 1 : 0;
         if (lateness <= most)
             continue;
@@ -117,17 +117,20 @@ POLICY_FUNCTION uint32_t shinjuku_next_class(const run_queue_t *queue)
     return latest;
 }
 
-/* The first task of the line that is served next; null if none waits. */
-POLICY_FUNCTION task_t *shinjuku_next(run_queue_t *queue)
+/* The first task of the line that is served next, of those that may run on `cpu`; null if none
+ * waits. */
+POLICY_FUNCTION task_t *shinjuku_next(run_queue_t *queue, uint32_t cpu)
 {
-    uint32_t class = queue->scheduler->tunable[SHINJUKU_TARGETS] ? shinjuku_next_class(queue) : 0;
-    return class < CLASSES ? STATE_OF(queue, struct shinjuku_queue)->line[class].first : NULL;
+    bool targets = queue->scheduler->tunable[SHINJUKU_TARGETS] != 0;
+    uint32_t class = targets ? shinjuku_next_class(queue, cpu) : 0;
+    if (class >= CLASSES)
+        return NULL;
+    return task_list_first_on(&STATE_OF(queue, struct shinjuku_queue)->line[class], cpu);
 }
 
 POLICY_FUNCTION task_t *shinjuku_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = shinjuku_next(queue);
-    (void)cpu;
+    task_t *task = shinjuku_next(queue, cpu);
     if (!task)
         return NULL;
     shinjuku_task_t *own = STATE_OF(task, struct shinjuku_task);
@@ -151,7 +154,7 @@ POLICY_FUNCTION void shinjuku_stopped(run_queue_t *queue, task_t *task, enum sto
 POLICY_FUNCTION task_t *shinjuku_alarm(run_queue_t *queue)
 {
     uint64_t quantum = shinjuku_quantum(queue);
-    task_t *task = quantum > 0 ? shinjuku_next(queue) : NULL;
+    task_t *task = quantum > 0 ? shinjuku_next(queue, NO_CPU) : NULL;
     if (task)
         queue->alarm = queue->now + quantum;
     return task;
@@ -191,10 +194,12 @@ POLICY_DEFINITION policy_shinjuku = {
     .remark = "waited for {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_CONSTANT,
+    .reads = "priority:targets=1 deadline:targets=1",
     .tunables = shinjuku_tunables,
     .tunable_count = sizeof(shinjuku_tunables) / sizeof(shinjuku_tunables[0]),
     .presets = shinjuku_presets,
     .preset_count = sizeof(shinjuku_presets) / sizeof(shinjuku_presets[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct shinjuku_task),
     .enqueue = shinjuku_enqueue,
     .dequeue = shinjuku_dequeue,

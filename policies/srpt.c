@@ -111,8 +111,7 @@ POLICY_FUNCTION void srpt_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *srpt_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    task_t *task = task_heap_take_first(&STATE_OF(queue, struct srpt_queue)->waiting);
+    task_t *task = task_heap_take_first_on(&STATE_OF(queue, struct srpt_queue)->waiting, cpu);
     if (task)
         queue->remark = STATE_OF(task, struct srpt_task)->node.key;
     return task;
@@ -171,6 +170,7 @@ POLICY_DEFINITION policy_srpt = {
     .remark = "the least work left: {}",
     .remark_kind = REMARK_TIME,
     .cost = COST_LOGARITHMIC,
+    .reads = "runtime:knows=2",
     .tunables = srpt_tunables,
     .tunable_count = sizeof(srpt_tunables) / sizeof(srpt_tunables[0]),
     .presets = srpt_presets,

@@ -121,8 +121,7 @@ POLICY_FUNCTION void stride_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *stride_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    task_t *task = task_heap_take_first(&STATE_OF(queue, struct stride_queue)->waiting);
+    task_t *task = task_heap_take_first_on(&STATE_OF(queue, struct stride_queue)->waiting, cpu);
     if (task)
         queue->remark = STATE_OF(task, struct stride_task)->pass / PASS_PER_NS;
     return task;
@@ -135,7 +134,7 @@ POLICY_FUNCTION uint32_t stride_balance(const scheduler_t *scheduler, uint32_t c
 
 POLICY_FUNCTION task_t *stride_steal(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = STATE_OF(queue, struct stride_queue)->waiting.first;
+    task_t *task = task_heap_first_on(&STATE_OF(queue, struct stride_queue)->waiting, cpu);
     int64_t horizon = queue->scheduler->tunable[STRIDE_HORIZON];
     if (!task ||
         !shares_move_pays(queue, &STATE_OF(task, struct stride_task)->member, cpu, horizon))
@@ -184,6 +183,7 @@ POLICY_DEFINITION policy_stride = {
     .cost = COST_LOGARITHMIC,
     .tunables = stride_tunables,
     .tunable_count = sizeof(stride_tunables) / sizeof(stride_tunables[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct stride_task),
     .enqueue = stride_enqueue,
     .dequeue = stride_dequeue,
@@ -196,4 +196,5 @@ POLICY_DEFINITION policy_stride = {
     .balance = stride_balance,
     .steal = stride_steal,
     .shares_by = stride_shares_by,
+    .reads = "tickets",
 };

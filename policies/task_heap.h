@@ -114,10 +114,43 @@ POLICY_FUNCTION void task_heap_remove(task_heap_t *heap, task_t *task)
         parent = task_heap_node(parent)->parent;
 }
 
-/* Takes out the first task. Returns null if the heap is empty. */
-POLICY_FUNCTION task_t *task_heap_take_first(task_heap_t *heap)
+/* Returns the first task that may run on `cpu` of a heap whose first one may not, or null if there
+ * is none. Looks only below tasks that may not: so it costs a step or two for each of them. */
+POLICY_RARE_FUNCTION task_t *task_heap_search_on(task_t *root, uint32_t cpu)
 {
-    task_t *task = heap->first;
+    task_t *best = NULL;
+    const task_t *from = NULL;
+    while (root && LOOP_GUARD) {
+        const task_heap_node_t *node = task_heap_node(root);
+        bool comes_down = from == node->parent;
+        bool better = comes_down && (!best || task_heap_before(root, best));
+        bool may_run = task_may_run_on(root, cpu);
+        task_t *next = node->parent;
+        if (better && may_run)
+            best = root;
+        else if (better && node->left)
+            next = node->left;
+        else if (!comes_down && from == node->left && node->right)
+            next = node->right;
+        from = root;
+        root = next;
+    }
+    return best;
+}
+
+/* Returns the first task that may run on `cpu`, or null if there is none. (Inline: BPF allows no
+ * more than eight calls in one another.) */
+static inline __attribute__((always_inline, unused)) task_t *
+task_heap_first_on(const task_heap_t *heap, uint32_t cpu)
+{
+    task_t *first = heap->first;
+    return !first || task_may_run_on(first, cpu) ? first : task_heap_search_on(first, cpu);
+}
+
+/* Takes out the first task that may run on `cpu`. Returns null if there is none. */
+POLICY_FUNCTION task_t *task_heap_take_first_on(task_heap_t *heap, uint32_t cpu)
+{
+    task_t *task = task_heap_first_on(heap, cpu);
     if (task)
         task_heap_remove(heap, task);
     return task;

@@ -82,14 +82,38 @@ POLICY_FUNCTION task_t *task_list_take_first(task_list_t *list)
     return task;
 }
 
-/* Returns the oldest task of the list that may run on `cpu`, or null if there is none. Costs O(n)
- * if many may not. */
-POLICY_RARE_FUNCTION task_t *task_list_first_on(const task_list_t *list, uint32_t cpu)
+/* Returns `task` or the next one after it that may run on `cpu`, or null if there is none. */
+POLICY_RARE_FUNCTION task_t *task_list_next_on(task_t *task, uint32_t cpu)
 {
-    task_t *task = list->first;
     while (task && !task_may_run_on(task, cpu) && LOOP_GUARD)
         task = task->next;
     return task;
+}
+
+/* Returns the oldest task that may run on `cpu`, or null if there is none. Costs a step for each
+ * older task that may not. (Inline: BPF allows no more than eight calls in one another.) */
+static inline __attribute__((always_inline, unused)) task_t *
+task_list_first_on(const task_list_t *list, uint32_t cpu)
+{
+    task_t *first = list->first;
+    return !first || task_may_run_on(first, cpu) ? first : task_list_next_on(first, cpu);
+}
+
+POLICY_RARE_FUNCTION task_t *task_list_take_next_on(task_list_t *list, uint32_t cpu)
+{
+    task_t *task = task_list_next_on(list->first, cpu);
+    if (task)
+        task_list_remove(list, task);
+    return task;
+}
+
+/* Takes out the oldest task that may run on `cpu`. Returns null if there is none. */
+POLICY_FUNCTION task_t *task_list_take_first_on(task_list_t *list, uint32_t cpu)
+{
+    const task_t *first = list->first;
+    if (first && !task_may_run_on(first, cpu))
+        return task_list_take_next_on(list, cpu);
+    return task_list_take_first(list);
 }
 
 #endif

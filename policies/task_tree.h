@@ -203,4 +203,33 @@ POLICY_FUNCTION task_t *task_tree_first(const task_tree_t *tree, uint64_t limit)
     return NULL;
 }
 
+/* Returns the first task with a value of at most `limit` that may run on `cpu`; if there is none,
+ * the first of all that may run there, or null. Costs O(n). */
+POLICY_RARE_FUNCTION task_t *task_tree_search_on(const task_tree_t *tree, uint64_t limit,
+                                                 uint32_t cpu)
+{
+    task_t *first = NULL;
+    task_t *task = tree->root;
+    const task_t *from = NULL;
+    while (task && LOOP_GUARD) {
+        const task_tree_node_t *node = TREE_NODE(task);
+        bool comes_down = from == node->parent;
+        task_t *next = node->parent;
+        if (comes_down && node->child[0]) {
+            next = node->child[0];
+        } else if (comes_down || from == node->child[0]) {
+            bool may_run = task_may_run_on(task, cpu);
+            if (may_run && (int64_t)(node->value - limit) <= 0)
+                return task;
+            if (may_run && !first)
+                first = task;
+            if (node->child[1])
+                next = node->child[1];
+        }
+        from = task;
+        task = next;
+    }
+    return first;
+}
+
 #endif

@@ -157,4 +157,46 @@ POLICY_FUNCTION task_t *ticket_tree_holder(const ticket_tree_t *tree, uint64_t t
     return NULL;
 }
 
+/* ---- of the tasks that may run on a CPU, where not all may: O(n log n) ---- */
+
+/* Returns the number of tickets that they have. */
+POLICY_RARE_FUNCTION uint64_t ticket_tree_total_on(ticket_tree_t *tree, uint32_t cpu)
+{
+    uint64_t total = 0;
+    for (uint64_t i = LOOP_START(1); i <= tree->count && LOOP_GUARD; i++) {
+        const task_t *task = ticket_tree_descend(tree, i, 0);
+        if (task && task_may_run_on(task, cpu))
+            total += TICKET_NODE(task)->tickets;
+    }
+    return total;
+}
+
+/* Returns the holder of a ticket, which is less than ticket_tree_total_on(). */
+POLICY_RARE_FUNCTION task_t *ticket_tree_holder_on(ticket_tree_t *tree, uint64_t ticket,
+                                                   uint32_t cpu)
+{
+    for (uint64_t i = LOOP_START(1); i <= tree->count && LOOP_GUARD; i++) {
+        task_t *task = ticket_tree_descend(tree, i, 0);
+        if (!task || !task_may_run_on(task, cpu))
+            continue;
+        if (ticket < TICKET_NODE(task)->tickets)
+            return task;
+        ticket -= TICKET_NODE(task)->tickets;
+    }
+    return NULL;
+}
+
+/* Returns the first one at a position that is at least `position`, or else the first one at all,
+ * or null. */
+POLICY_RARE_FUNCTION task_t *ticket_tree_any_on(ticket_tree_t *tree, uint64_t position,
+                                                uint32_t cpu)
+{
+    for (uint64_t i = LOOP_START(0); i < tree->count && LOOP_GUARD; i++) {
+        task_t *task = ticket_tree_descend(tree, 1 + (position - 1 + i) % tree->count, 0);
+        if (task && task_may_run_on(task, cpu))
+            return task;
+    }
+    return NULL;
+}
+
 #endif

@@ -175,13 +175,16 @@ POLICY_FUNCTION void ule_dequeue(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *ule_pick(run_queue_t *queue, uint32_t cpu)
 {
     ule_queue_t *all = STATE_OF(queue, struct ule_queue);
-    (void)cpu;
-    if (level_first(&all->array[all->current & 1].counts) == NO_RANK)
-        all->current ^= 1;
-    ule_array_t *array = &all->array[all->current & 1];
-    task_t *task = level_lists_take_first(&array->lists, &array->counts);
-    if (task)
-        queue->remark = task->level;
+    bool over = level_first(&all->array[all->current & 1].counts) == NO_RANK;
+    ule_array_t *array = &all->array[(all->current + over) & 1];
+    task_t *task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
+    array = &all->array[(all->current + 1) & 1];
+    if (!task && !over) /* those of this round may not run on the CPU */
+        task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
+    if (!task)
+        return NULL;
+    all->current ^= over;
+    queue->remark = task->level;
     return task;
 }
 
@@ -226,8 +229,10 @@ POLICY_DEFINITION policy_ule = {
     .level_order = LEVELS_LOWEST_FIRST,
     .remark_kind = REMARK_LEVEL,
     .cost = COST_CONSTANT,
+    .reads = "nice",
     .tunables = ule_tunables,
     .tunable_count = sizeof(ule_tunables) / sizeof(ule_tunables[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct ule_task),
     .enqueue = ule_enqueue,
     .dequeue = ule_dequeue,

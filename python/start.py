@@ -22,6 +22,7 @@ def leave_the_callers_settings() -> None:
 
 if __name__ == "__main__":
     here = os.path.dirname(os.path.realpath(__file__))
-    sys.path[:0] = [here, os.path.join(os.path.dirname(here), "sim", "python")]
+    root = os.path.dirname(here)
+    sys.path[:0] = [here, os.path.join(root, "sim", "python"), os.path.join(root, "tools")]
     leave_the_callers_settings()
     runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)

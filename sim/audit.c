@@ -28,7 +28,7 @@ static bool tally_process(const struct simulator *simulator, const struct proces
         return true;
     tally->processes++;
     if (process->place == PLACE_QUEUED) {
-        tally->queued[queue_serving(simulator, cpu)]++;
+        tally->queued[queue_serving(simulator, cpu)] += !process->urgent;
         tally->all_queued++;
     }
     if (process->place == PLACE_RUNNING) {

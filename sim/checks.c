@@ -22,8 +22,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
                              const struct workload_step *step, uint32_t place)
 {
     bool has_self = step->kind == STEP_ATTRIBUTE || step->kind == STEP_AFFINITY;
-    bool arrives = step->kind == STEP_ARRIVE && step->detail == 0;
-    bool delivers = step->kind == STEP_ARRIVE && step->detail != 0;
+    bool arrives = step->kind == STEP_ARRIVE && step->detail == ARRIVE_CHILD;
+    bool delivers = step->kind == STEP_ARRIVE && step->detail == ARRIVE_THING;
     bool to_program = step->kind == STEP_FORK || step->kind == STEP_KILL || arrives || has_self;
     bool to_channel =
         step->kind == STEP_TAKE || step->kind == STEP_GIVE || step->kind == STEP_MEET || delivers;
@@ -44,6 +44,8 @@ static const char *step_flaw(const struct simulator_workload *workload,
         return "there is no such channel to give to";
     if (step->kind == STEP_TAKE && step->detail > TAKE_LAST)
         return "there is no such way to take a thing";
+    if (step->kind == STEP_ARRIVE && step->detail > ARRIVE_LAST)
+        return "nothing of this kind arrives";
     if (own_timer && step->detail >= WORKLOAD_TIMERS_MAX)
         return "a process has at most 8 timers";
     if (step->kind == STEP_SHARED_TIMER && step->target >= WORKLOAD_SHARED_TIMERS_MAX)
@@ -140,6 +142,14 @@ bool check_workload(const struct simulator_workload *workload, uint32_t cpus,
     return true;
 }
 
+bool check_tick(uint64_t tick_ns, struct simulator_error *error)
+{
+    if (tick_ns >= TICK_SHORTEST && tick_ns <= TICK_LONGEST)
+        return true;
+    set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s", (unsigned long long)tick_ns);
+    return false;
+}
+
 bool check_setup(const struct simulator_setup *setup, struct simulator_error *error)
 {
     if (setup->cpus < 1 || setup->cpus > POLICY_CPUS_MAX) {
@@ -156,10 +166,5 @@ bool check_setup(const struct simulator_setup *setup, struct simulator_error *er
                   SIMULATOR_ADDED_MAX);
         return false;
     }
-    if (setup->tick_ns < TICK_SHORTEST || setup->tick_ns > TICK_LONGEST) {
-        set_error(error, "a tick of %llu ns: it may be 1 us to 1000 s",
-                  (unsigned long long)setup->tick_ns);
-        return false;
-    }
-    return costs_check(&setup->costs, error);
+    return check_tick(setup->tick_ns, error) && costs_check(&setup->costs, error);
 }

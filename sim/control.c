@@ -192,7 +192,7 @@ static struct simulator_process describe(const struct simulator *simulator,
     };
     bool is_init = process->task.slot == FIRST_SLOT;
     bool runs = process->place == PLACE_RUNNING;
-    uint64_t running = runs ? simulator->now - process->task.counted : 0;
+    uint64_t running = runs ? policy_now(simulator) - process->task.counted : 0;
     return (struct simulator_process){
         .pid = process->task.pid,
         .parent = is_init ? 0 : process_parent(simulator, process)->task.pid,
@@ -202,7 +202,7 @@ static struct simulator_process describe(const struct simulator *simulator,
         .priority = process->task.priority,
         .tickets = process->task.tickets,
         .weight = process->task.weight,
-        .run_time = process->task.run_time + running,
+        .run_time = process->task.run_time + running - simulator->policy_run_time,
     };
 }
 

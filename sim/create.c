@@ -221,7 +221,7 @@ static struct workload_step placed(struct workload_step step, const struct exten
         break;
     case STEP_ARRIVE:
         step.value += begin;
-        step.target += step.detail == 0 ? base->programs : base->channels;
+        step.target += step.detail == ARRIVE_THING ? base->channels : base->programs;
         break;
     case STEP_FORK:
     case STEP_KILL:
@@ -303,8 +303,11 @@ static bool draft_machine(struct simulator *draft, const struct simulator_setup 
         .counts = {.exit_status = -1},
         .scheduler = {.cpus = setup->cpus, .tick_ns = setup->tick_ns, .seed = setup->seed},
         .traces_queues = setup->trace_queues,
+        .policy_clock = setup->policy_clock,
+        .policy_run_time = setup->policy_run_time,
         .has_shape = setup->shape && *setup->shape,
         .trace = {.file = -1},
+        .urgent = NOBODY,
     };
     if (!choose_policy(setup->policy, &choice, error) || !set_costs(draft, &choice, error))
         return false;

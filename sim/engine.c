@@ -44,15 +44,15 @@ static void expire(struct simulator *simulator)
     settle(simulator, cpu->id);
 }
 
-/* Between ticks: what one CPU does by itself. */
-static void happen(struct simulator *simulator)
+/* Between ticks: what CPU `i` does by itself. */
+static void happen(struct simulator *simulator, uint32_t i)
 {
-    uint32_t i = events_first_cpu(simulator);
     struct cpu *cpu = &simulator->cpus[i];
     simulator->now = events_next(simulator);
-    if ((cpu->late || policy_time(simulator, cpu, NEVER) <= simulator->now) && !cpu->calls)
+    bool acts = cpu->calls || acts_first(simulator, cpu, simulator->now);
+    if (!acts && (cpu->late || policy_time(simulator, cpu, NEVER) <= simulator->now))
         interrupt(simulator, cpu, false);
-    else if (cpu->calls || !cpu->reschedule || cpu->called > simulator->now)
+    else if (acts || !cpu->reschedule || cpu->called > simulator->now)
         act_on(simulator, cpu);
     if (simulator->engine == &ENGINE)
         settle(simulator, i);
@@ -70,12 +70,28 @@ static bool skip_idle_ticks(struct simulator *simulator)
     return timer != NEVER;
 }
 
-/* Does a tick come before the next timer and event? At the same time it does, but for the order of
- * textbooks, by which a burst that ends then has ended. */
-static inline bool tick_is_next(const struct simulator *simulator, uint64_t timer, uint64_t event)
+/* Returns the first CPU whose process acts before the tick or timers of the same time, or NO_CPU.
+ */
+static __attribute__((noinline)) uint32_t cpu_that_acts_first(const struct simulator *simulator,
+                                                              uint64_t when)
 {
-    uint64_t tick = simulator->next_tick;
-    return tick <= timer && (tick < event || (tick == event && !simulator->costs.bursts_first));
+    for (uint32_t i = 0; i < simulator->scheduler.cpus; i++) {
+        if (acts_first(simulator, &simulator->cpus[i], when))
+            return i;
+    }
+    return NO_CPU;
+}
+
+/* Returns the CPU that does something by itself next, or NO_CPU if a tick or a timer comes before:
+ * at the same time they do, unless a process acts first. */
+static inline uint32_t cpu_before_interrupts(const struct simulator *simulator, uint64_t timer,
+                                             uint64_t event)
+{
+    uint64_t interrupt = timer < simulator->next_tick ? timer : simulator->next_tick;
+    if (event < interrupt)
+        return events_first_cpu(simulator);
+    bool may = policy->turn_over || simulator->costs.bursts_first;
+    return event == interrupt && may ? cpu_that_acts_first(simulator, event) : NO_CPU;
 }
 
 static void run(struct simulator *simulator, uint64_t until)
@@ -87,24 +103,20 @@ static void run(struct simulator *simulator, uint64_t until)
         bool idle = simulator->busy == 0 && simulator->queued == 0 && event == NEVER;
         if (idle && !skip_idle_ticks(simulator))
             return;
-        uint64_t earliest = timer < event ? timer : event;
-        if (timer <= event && timer <= simulator->next_tick &&
-            timer_arrives(&simulator->timers.heap[0])) {
-            if (timer > until)
-                return;
+        uint32_t cpu = cpu_before_interrupts(simulator, timer, event);
+        uint64_t tick = simulator->next_tick;
+        if ((cpu != NO_CPU ? event : timer < tick ? timer : tick) > until)
+            return;
+        if (cpu != NO_CPU) {
+            happen(simulator, cpu);
+        } else if (timer <= tick && timer_arrives(&simulator->timers.heap[0])) {
             arrive_next(simulator);
             if (simulator->now < simulator->next_tick)
                 settle(simulator, NO_CPU);
-        } else if (tick_is_next(simulator, timer, event)) {
-            if (simulator->next_tick > until)
-                return;
+        } else if (tick <= timer) {
             tick_next(simulator);
-        } else if (earliest > until) {
-            return;
-        } else if (timer <= event) {
-            expire(simulator);
         } else {
-            happen(simulator);
+            expire(simulator);
         }
     }
 }
@@ -120,7 +132,7 @@ static void install(struct simulator *simulator)
     policy_init_scheduler(policy, scheduler);
     scheduler->queues = policy_run_queues(policy, scheduler);
     for (uint32_t i = 0; i < scheduler->cpus; i++) {
-        simulator->queues[i].now = simulator->now;
+        simulator->queues[i].now = policy_now(simulator);
         run_queue_begin(policy, scheduler, &simulator->queues[i], i);
         simulator->cpus[i].turn_end = NEVER;
         simulator->cpus[i].alarm = NEVER;
@@ -134,9 +146,9 @@ static uint32_t drain(struct simulator *simulator)
     uint32_t first = NOBODY;
     uint32_t *end = &first;
     simulator->scheduler.ending = true;
-    for (uint32_t i = 0; i < simulator->scheduler.queues; i++) {
+    for (uint32_t cpu = 0; cpu < simulator->scheduler.cpus; cpu++) {
         struct process *process;
-        while ((process = queue_pick(simulator, queue_of(simulator, i), i))) {
+        while ((process = queue_pick(simulator, queue_of(simulator, cpu), cpu))) {
             *end = process->task.slot;
             end = &process->link;
         }

@@ -54,10 +54,12 @@ struct process {
     struct task task; /* first: policies hand out tasks */
     uint64_t left;    /* ns of its present step to compute */
     uint32_t step;    /* its place in simulator->steps */
-    uint32_t link;    /* the next one in the line of a channel or of due timers, or in the ring of
-                         zombies; while it sleeps, the number of its timer */
+    uint32_t
+        link;             /* the next one in the line of a channel, of due timers or of urgent
+                             processes, or in the ring of zombies; while it sleeps, the number of its timer */
     uint32_t parent : 24; /* slot; its process may be another by now: see parent_pid */
     uint32_t arrived : 1; /* by itself: no process reaps it */
+    uint32_t urgent : 1;  /* before all that the policy orders; the policy does not know it */
     int32_t parent_pid;
     uint32_t zombies;       /* children: the one that ended last, whose link is the first; NOBODY */
     uint32_t children : 24; /* that have not been reaped */
@@ -133,15 +135,17 @@ struct simulator {
     uint32_t ticked;    /* CPUs below this have had the tick of this moment */
     bool traces_queues; /* where processes are queued goes into the trace, too */
     uint64_t now;
-    uint64_t next_tick; /* of any CPU: see ticking.h */
+    uint64_t policy_clock; /* ahead of `now`: what the policy sees */
+    uint64_t next_tick;    /* of any CPU: see ticking.h */
     uint64_t tick_round;
     uint64_t stagger;
     uint32_t ticking;
     uint32_t busy;              /* CPUs that run a process */
     uint64_t attribute_changes; /* so many times a process got an attribute, CPUs or a ceiling */
     uint32_t queued;            /* processes, on all queues */
-    struct cpu_set idle;        /* and not called yet */
-    struct cpu_set called;      /* asked to pick again; when each of them does is not planned yet */
+    uint32_t urgent;       /* slot of the first urgent process that waits for a CPU, or NOBODY */
+    struct cpu_set idle;   /* and not called yet */
+    struct cpu_set called; /* asked to pick again; when each of them does is not planned yet */
     struct timers timers;
     struct trace trace;
     struct simulator_costs costs; /* under the policy that is in force */
@@ -177,7 +181,8 @@ struct simulator {
     uint32_t state_bytes; /* that the policy has of them */
     bool has_shape;       /* there is room for `speeds` */
     uint32_t process_limit;
-    uint32_t most_processes; /* that lived at once, until now */
+    uint32_t most_processes;  /* that lived at once, until now */
+    uint64_t policy_run_time; /* of each new task */
     int32_t last_pid;
     int32_t first_pid; /* of the workload's first process; 0: not forked yet */
 
@@ -229,6 +234,12 @@ static inline struct process *process_at(const struct simulator *simulator, uint
 {
     return (struct process *)(void *)(simulator->processes +
                                       (size_t)slot * simulator->process_bytes);
+}
+
+/* The time that the policy sees. */
+static inline uint64_t policy_now(const struct simulator *simulator)
+{
+    return simulator->now + simulator->policy_clock;
 }
 
 static inline uint32_t pid_of(const struct process *process)

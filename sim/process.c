@@ -67,6 +67,7 @@ struct process *process_create(struct simulator *simulator, struct process *pare
                 .pid = ++simulator->last_pid,
                 .slot = slot,
                 .cpu = parent ? parent->task.cpu : 0,
+                .run_time = simulator->policy_run_time,
                 .state = process + 1,
             },
         .step = program == INIT_PROGRAM ? 0 : simulator->program_first[program],

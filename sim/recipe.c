@@ -81,6 +81,8 @@ void recipe_begin(struct recipe *recipe, const struct simulator_setup *setup,
         .seed = setup->seed,
         .added_steps = setup->added_steps,
         .trace_queues = setup->trace_queues,
+        .policy_clock = setup->policy_clock,
+        .policy_run_time = setup->policy_run_time,
     };
     *recipe = (struct recipe){0};
     put(recipe, &numbers, sizeof(numbers));

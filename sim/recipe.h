@@ -44,6 +44,8 @@ struct recipe_setup {
     uint64_t seed;
     uint32_t added_steps;
     uint32_t trace_queues;
+    uint64_t policy_clock;
+    uint64_t policy_run_time;
 };
 
 struct recipe {

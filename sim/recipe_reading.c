@@ -104,6 +104,8 @@ bool recipe_take_setup(struct recipe_rest *rest, struct simulator_setup *setup)
         .seed = numbers->seed,
         .added_steps = numbers->added_steps,
         .trace_queues = numbers->trace_queues,
+        .policy_clock = numbers->policy_clock,
+        .policy_run_time = numbers->policy_run_time,
     };
     setup->policy = recipe_take_text(rest);
     setup->tunables = setup->policy ? recipe_take_text(rest) : NULL;

@@ -112,6 +112,10 @@ struct simulator_setup {
     /* Of workloads that are added while it runs (sim/control.h), at most: so many steps, and so
      * many programs, channels, texts and shared timers. 0: none can be added. */
     uint32_t added_steps;
+    /* Added to all times that the policy sees, and to the run time of each new task: so a policy
+     * can be tried where numbers wrap. Nothing else changes with them. */
+    uint64_t policy_clock;
+    uint64_t policy_run_time;
 };
 
 enum simulator_status {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/checks.h"
 #include "sim/machine.h"
 #include "sim/workload_reader.h"
 
@@ -71,6 +72,8 @@ bool simulator_read_workload(struct simulator_workload *workload, const char *na
                              const char *text, uint64_t tick_ns, struct simulator_error *error)
 {
     struct reader reader = {.name = name, .tick_ns = tick_ns, .error = error};
+    if (!check_tick(tick_ns, error))
+        return false;
     read_lines(&reader, text);
     if (!reader.failed)
         check_drafts(&reader);

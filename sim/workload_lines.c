@@ -109,13 +109,18 @@ static void read_fork(struct reader *reader)
     add_step(reader, (struct workload_step){.kind = STEP_FORK, .target = program});
 }
 
-/* `arrive PROGRAM TIME` */
+/* `arrive PROGRAM TIME`, `arrive TIME` */
 static void read_arrive(struct reader *reader)
 {
     bool ticks;
-    uint32_t program = find_program(reader, 1);
-    uint64_t time = read_time(reader, 2, &ticks);
-    add_step(reader, (struct workload_step){.kind = STEP_ARRIVE, .target = program, .value = time});
+    bool itself = reader->word_count == 2;
+    struct workload_step step = {.kind = STEP_ARRIVE, .detail = ARRIVE_CHILD};
+    if (itself)
+        step.detail = ARRIVE_SELF;
+    else
+        step.target = find_program(reader, 1);
+    step.value = read_time(reader, itself ? 1 : 2, &ticks);
+    add_step(reader, step);
 }
 
 /* `deliver CHANNEL TIME` */
@@ -124,8 +129,9 @@ static void read_deliver(struct reader *reader)
     bool ticks;
     uint32_t channel = find_channel(reader, 1);
     uint64_t time = read_time(reader, 2, &ticks);
-    add_step(reader, (struct workload_step){
-                         .kind = STEP_ARRIVE, .detail = 1, .target = channel, .value = time});
+    add_step(reader,
+             (struct workload_step){
+                 .kind = STEP_ARRIVE, .detail = ARRIVE_THING, .target = channel, .value = time});
 }
 
 static void read_kill(struct reader *reader)

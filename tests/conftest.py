@@ -15,8 +15,8 @@ from hypothesis import settings
 
 from cpu_of_rooms import CpuOfRooms
 from known_environment import settle
-from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
-from schedlab.toolchain.tools import find_browser
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.base.toolchain.tools import find_browser
 from started_machines import check_command, watch_starts, watched
 from warm_starts import warm_starts
 
@@ -35,7 +35,7 @@ settings.register_profile(
 ROOT = Path(__file__).resolve().parent.parent
 
 # Programs that tests start as `python -c` find our packages by it.
-settle({"PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python"})
+settle({"PYTHONPATH": f"{ROOT}/python:{ROOT}/sim/python:{ROOT}/tools"})
 
 
 FAST_LEAVES_OUT = ("browser", "linux", "qemu", "spike", "slow")

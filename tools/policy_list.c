@@ -70,6 +70,12 @@ static const char *shares_by(const struct policy_choice *choice)
     return "unknown";
 }
 
+static void print_reads(const struct policy *policy)
+{
+    if (policy->reads)
+        print_field("reads", policy->reads);
+}
+
 static const char *priorities(const struct policy *policy)
 {
     static const char *const rules[] = {
@@ -116,6 +122,7 @@ static void print_preset(const struct policy *policy, const struct preset *prese
     print_field("meaning", preset->meaning);
     print_field("shares_by", shares_by(&choice));
     print_field("priorities", priorities(policy));
+    print_reads(policy);
     print_tunables(policy);
     printf("\"values\": {");
     for (uint32_t i = 0; i < policy->tunable_count; i++) {
@@ -135,6 +142,7 @@ static void print_policy(const struct policy *policy)
     print_field("source", policy->source);
     print_field("shares_by", shares_by(&choice));
     print_words(policy);
+    print_reads(policy);
     print_tunables(policy);
     printf("\"presets\": [");
     const char *before = "\n    ";

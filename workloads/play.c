@@ -295,7 +295,9 @@ static void arrive_player(const struct workload_step *step)
     begun = true;
     int64_t time = clock_time(step->value);
     host_sleep_until(time);
-    if (step->detail != 0) {
+    if (step->detail == ARRIVE_SELF)
+        return;
+    if (step->detail == ARRIVE_THING) {
         deliver(step->target, workload_nanoseconds() - time);
         return;
     }

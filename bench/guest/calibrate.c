@@ -10,7 +10,7 @@
 #include "user/library/user.h"
 #include "workloads/api/workload.h"
 
-/* Notes, which python/schedlab/benchmarks/calibration.py knows by these numbers. */
+/* Notes, which tools/schedlab_tools/benchmarks/calibration.py knows by these numbers. */
 enum { YIELD = 1, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END };
 
 enum { PAGES = 8, PAGE = 4096, SLEEPERS = 8, CHILDREN = 40 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One other simulator, on the work that `./schedlab bench simulator --peers` asks all of them for.
+"""One other simulator, on the work that `./schedlab dev bench simulator --peers` asks all of them for.
 
     python run.py NAME CPUS
 

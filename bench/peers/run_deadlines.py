@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SimSo's earliest deadline first, on the sets of tasks that `./schedlab bench deadlines` draws.
+"""SimSo's earliest deadline first, on the sets of tasks that `./schedlab dev bench deadlines` draws.
 
 Reads JSON from standard input: a list of objects, with `tasks` and the time until which jobs are
 released, `until_ns`. Prints a list for each: task, number of the job, and when it was done, in ns.

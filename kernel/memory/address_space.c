@@ -250,7 +250,7 @@ int address_space_grow(struct address_space *space, int64_t change, bool lazy)
 
     if (change < 0 && (end > space->end || end < space->heap))
         return 0;
-    if (change > 0 && (end < space->end || end > USER_END))
+    if (change > 0 && (end < space->end || end > HEAP_END))
         return -EINVAL;
     if (new_pages_end > old_pages_end && !lazy) {
         int error = address_space_map(space, old_pages_end, new_pages_end, PAGE_WRITE);

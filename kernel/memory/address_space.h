@@ -48,7 +48,7 @@ void address_space_unmap(struct address_space *space, uint64_t start, uint64_t e
 
 /*
  * Moves `end` by `change` bytes; down by more than the heap has, not at all. lazy: pages come when
- * they are touched. Returns 0, -ENOMEM, or -EINVAL (beyond USER_END), then nothing has changed.
+ * they are touched. Returns 0, -ENOMEM, or -EINVAL (beyond HEAP_END), then nothing has changed.
  */
 int address_space_grow(struct address_space *space, int64_t change, bool lazy);
 

@@ -108,8 +108,11 @@ static void free_process(struct process *process)
     object_free(&process_cache, process);
 }
 
-/* In the table, as a child of `parent`, and runnable. Returns 0 or -EAGAIN. */
-static int start_process(struct process *process, struct process *parent)
+static int64_t reap(struct process *parent, bool adopted, uint64_t status,
+                    struct ended_process *ended);
+
+/* Returns 0 or -EAGAIN: the table is full. */
+static int add_to_tree(struct process *process, struct process *parent)
 {
     spinlock_acquire(&process_tree_lock);
     int error = process_table_add(process);
@@ -118,6 +121,19 @@ static int start_process(struct process *process, struct process *parent)
         list_append(&parent->children, &process->sibling);
     }
     spinlock_release(&process_tree_lock);
+    return error;
+}
+
+/*
+ * In the table, as a child of `parent`, and runnable. Returns 0 or -EAGAIN. A full table loses what
+ * init has adopted and not waited for yet: init may be late, because it waits for a CPU, or its CPU
+ * stands still while the host runs something else.
+ */
+static int start_process(struct process *process, struct process *parent)
+{
+    int error = add_to_tree(process, parent);
+    while (error == -EAGAIN && reap(first_process, true, 0, NULL) > 0)
+        error = add_to_tree(process, parent);
     if (error)
         return error;
     __atomic_add_fetch(&not_begun, 1, __ATOMIC_RELAXED);
@@ -185,7 +201,7 @@ int64_t process_fork(void)
         return -ENOMEM;
     int error = address_space_copy(&child->space, &parent->space);
     if (error)
-        goto free_child;
+        goto free_process;
     if (!leaves_pages_to_begin()) {
         error = -ENOMEM;
         goto free_space;
@@ -207,7 +223,7 @@ int64_t process_fork(void)
     file_table_destroy(child->files);
 free_space:
     address_space_destroy(&child->space);
-free_child:
+free_process:
     free_process(child);
     return error;
 }
@@ -216,7 +232,9 @@ static void adopt_children(struct list *children, struct list *to)
 {
     while (!list_empty(children)) {
         struct list *node = children->next;
-        container_of(node, struct process, sibling)->parent = first_process;
+        struct process *child = container_of(node, struct process, sibling);
+        child->parent = first_process;
+        child->adopted = true;
         list_remove(node);
         list_append(to, node);
     }
@@ -264,15 +282,20 @@ _Noreturn void process_exit(int status)
     scheduler_end();
 }
 
-/* Returns a child that has ended, out of the table, or null if none has. */
-static struct process *take_zombie(struct process *parent)
+/* Returns a child that has ended, out of the table, or null if none has. `adopted`: of those that
+ * the parent did not fork. */
+static struct process *take_zombie(struct process *parent, bool adopted)
 {
-    if (list_empty(&parent->zombies))
-        return NULL;
-    struct process *child = container_of(parent->zombies.next, struct process, sibling);
-    list_remove(&child->sibling);
-    process_table_remove(child);
-    return child;
+    list_for_each(node, &parent->zombies)
+    {
+        struct process *child = container_of(node, struct process, sibling);
+        if (adopted && !child->adopted)
+            continue;
+        list_remove(&child->sibling);
+        process_table_remove(child);
+        return child;
+    }
+    return NULL;
 }
 
 /* Returns the PID of the child that must end, or 0 if any of several may. */
@@ -283,12 +306,12 @@ static int only_child(const struct process *parent)
     return only ? container_of(first, struct process, sibling)->pid : 0;
 }
 
-static int wait_for_zombie(struct process *parent, struct process **child)
+static int wait_for_zombie(struct process *parent, bool adopted, struct process **child)
 {
     int error = 0;
     spinlock_acquire(&process_tree_lock);
-    while (!(*child = take_zombie(parent)) && !error) {
-        if (list_empty(&parent->children))
+    while (!(*child = take_zombie(parent, adopted)) && !error) {
+        if (adopted || list_empty(&parent->children))
             error = -ECHILD;
         parent->child_ended.owner = only_child(parent);
         if (!error)
@@ -306,12 +329,14 @@ static int check_writable(uint64_t address)
     return error ? error : copy_to_user(address, &value, sizeof(value));
 }
 
-int64_t process_wait_for(uint64_t status, struct ended_process *ended)
+/* As process_wait_for(), for any parent. `adopted`: without waiting, one that it did not fork. */
+static int64_t reap(struct process *parent, bool adopted, uint64_t status,
+                    struct ended_process *ended)
 {
     struct process *child;
     int error = status ? check_writable(status) : 0;
     if (!error)
-        error = wait_for_zombie(current_process(), &child);
+        error = wait_for_zombie(parent, adopted, &child);
     if (error)
         return error;
     int64_t pid = child->pid;
@@ -325,6 +350,11 @@ int64_t process_wait_for(uint64_t status, struct ended_process *ended)
     if (status)
         copy_to_user(status, &exit_status, sizeof(exit_status));
     return pid;
+}
+
+int64_t process_wait_for(uint64_t status, struct ended_process *ended)
+{
+    return reap(current_process(), false, status, ended);
 }
 
 int64_t process_wait(uint64_t status)

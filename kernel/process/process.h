@@ -51,6 +51,7 @@ struct process {
 
     /* The tree: guarded by LOCK_PROCESS_TREE. */
     struct process *parent;
+    bool adopted;         /* by init, when its own parent ended */
     struct list children; /* that live */
     struct list zombies;  /* children that have ended, the first to end first */
     struct list sibling;  /* in one of the parent's two lists */

@@ -41,12 +41,13 @@ static void unlock_all(void)
     spinlock_release(&owners_lock);
 }
 
-/* Takes all processes out of the queues, in the order in which the policy would run them. */
+/* Takes all processes out of the queues, in the order in which the policy would run them: each on a
+ * CPU on which it may run. */
 static void drain(struct list *drained)
 {
-    for (uint32_t i = 0; i < scheduler.queues; i++) {
+    for (uint32_t cpu = 0; cpu < machine.cpus; cpu++) {
         struct process *process;
-        while ((process = queue_pick(&queues[i], i)))
+        while ((process = queue_pick(queue_serving(cpu), cpu)))
             list_append(drained, &process->held);
     }
 }

@@ -153,7 +153,7 @@ static struct process *first_urgent(const struct queue *queue, uint32_t cpu)
 static __attribute__((noinline)) struct task *pick_allowed(struct queue *queue, struct task *task)
 {
     const struct cpu *cpu = this_cpu();
-    task = hand_out_another(policy, &queue->view, task, cpu->id, false);
+    task = ask_again(policy, &queue->view, task, cpu->id, false);
     /* This CPU may leave to an idle one what it ran until now. */
     if (scheduler.queues == 1 && cpu->current && cpu->current->queued && !scheduler.ending)
         scheduler_call_idle(cpu->current);
@@ -174,9 +174,7 @@ static __attribute__((noinline)) struct process *pick_urgent(struct queue *queue
     struct process *urgent = first_urgent(queue, cpu);
     if (!urgent)
         return pick_from_policy(queue, cpu);
-    queue->view.remark = 0;
-    queue->view.turn_end = 0;
-    queue->view.current = NULL;
+    run_queue_pick_none(&queue->view);
     urgent_taken_out(urgent);
     return urgent;
 }
@@ -197,13 +195,8 @@ void queue_forget(struct queue *queue, struct process *process)
     kernel_assert(spinlock_held(&queue->lock) && process->on_cpu && !process->queued);
     if (!queue_knows(process))
         return;
-    queue->view.running--;
-    queue->view.current = NULL;
-    policy_stop(policy, &queue->view, &process->task, STOP_ENDED);
-    queue->view.running++;
-    policy_exit_task(policy, &scheduler, &process->task);
+    run_queue_disown(policy, &queue->view, &process->task);
     process->policy_generation = 0;
-    process->task.level = 0;
 }
 
 /* The lock of one queue is held, so the policy cannot change. */

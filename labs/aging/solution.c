@@ -35,22 +35,21 @@ POLICY_FUNCTION void aging_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct aging_queue)->line, task);
 }
 
-POLICY_FUNCTION task_t *most_urgent(run_queue_t *queue)
+POLICY_FUNCTION task_t *most_urgent(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = STATE_OF(queue, struct aging_queue)->line.first;
+    task_t *task = task_list_first_on(&STATE_OF(queue, struct aging_queue)->line, cpu);
     task_t *best = task;
     while (task && LOOP_GUARD) {
         if (urgency(queue, task) < urgency(queue, best))
             best = task;
-        task = task->next;
+        task = task_list_next_on(task->next, cpu);
     }
     return best;
 }
 
 POLICY_FUNCTION task_t *aging_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = most_urgent(queue);
-    (void)cpu;
+    task_t *task = most_urgent(queue, cpu);
     if (task)
         task_list_remove(&STATE_OF(queue, struct aging_queue)->line, task);
     return task;
@@ -59,7 +58,7 @@ POLICY_FUNCTION task_t *aging_pick(run_queue_t *queue, uint32_t cpu)
 /* Tasks that are equally urgent take turns of a tick. */
 POLICY_FUNCTION enum tick_verdict aging_tick(run_queue_t *queue, task_t *task)
 {
-    task_t *next = most_urgent(queue);
+    task_t *next = most_urgent(queue, queue->cpu);
     return next && urgency(queue, next) <= task->priority ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

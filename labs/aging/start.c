@@ -32,8 +32,7 @@ POLICY_FUNCTION void aging_dequeue(run_queue_t *queue, task_t *task)
 /* To do: the most urgent one. */
 POLICY_FUNCTION task_t *aging_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(&STATE_OF(queue, struct aging_queue)->line);
+    return task_list_take_first_on(&STATE_OF(queue, struct aging_queue)->line, cpu);
 }
 
 /* To do: its turn is over if another task is as urgent. */

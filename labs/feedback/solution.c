@@ -45,7 +45,6 @@ POLICY_FUNCTION void lift(task_t *task, uint64_t lifts)
     state->lifts = lifts;
     state->level = 0;
     state->used = 0;
-    state->began = task->run_time;
 }
 
 POLICY_FUNCTION void feedback_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -65,10 +64,9 @@ POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *feedback_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
     task_t *task = NULL;
     for (uint32_t i = LOOP_START(0); i < LEVELS && !task && LOOP_GUARD; i++)
-        task = task_list_take_first(&STATE_OF(queue, struct feedback_queue)->level[i]);
+        task = task_list_take_first_on(&STATE_OF(queue, struct feedback_queue)->level[i], cpu);
     if (task)
         STATE_OF(task, struct feedback_task)->began = task->run_time;
     return task;
@@ -80,14 +78,13 @@ POLICY_FUNCTION void feedback_stopped(run_queue_t *queue, task_t *task, enum sto
     struct feedback_task SHARED_MEMORY *state = STATE_OF(task, struct feedback_task);
     (void)reason;
     state->used += task->run_time - state->began;
-    state->began = task->run_time;
     if (state->used >= allowed(queue->scheduler, state->level)) {
         state->level++;
         state->used = 0;
     }
 }
 
-/* All tasks that wait go to the top; those that sleep do when they wake. */
+/* All tasks that wait go to the top; those that run or sleep do when they are queued again. */
 POLICY_FUNCTION void lift_all(run_queue_t *queue)
 {
     struct feedback_queue SHARED_MEMORY *state = STATE_OF(queue, struct feedback_queue);
@@ -108,7 +105,6 @@ POLICY_FUNCTION enum tick_verdict feedback_tick(run_queue_t *queue, task_t *task
     struct feedback_task SHARED_MEMORY *state = STATE_OF(task, struct feedback_task);
     if (STATE_OF(queue, struct feedback_queue)->lifts != lifts_until(queue)) {
         lift_all(queue);
-        lift(task, lifts_until(queue));
         return TICK_PREEMPT;
     }
     uint64_t used = state->used + task->run_time - state->began;
@@ -129,6 +125,12 @@ POLICY_FUNCTION uint64_t feedback_time_slice(const scheduler_t *scheduler, const
     return task->level + 1 < LEVELS ? task->level + 1 : 1;
 }
 
+/* The clock may begin at any time: nothing is lifted at the first tick. */
+POLICY_FUNCTION void feedback_queue_init(run_queue_t *queue)
+{
+    STATE_OF(queue, struct feedback_queue)->lifts = lifts_until(queue);
+}
+
 POLICY_DEFINITION policy_feedback = {
     .name = "feedback",
     .meaning = "a feedback queue of three levels",
@@ -147,4 +149,5 @@ POLICY_DEFINITION policy_feedback = {
     .stopped = feedback_stopped,
     .preempts = feedback_preempts,
     .time_slice = feedback_time_slice,
+    .queue_init = feedback_queue_init,
 };

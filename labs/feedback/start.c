@@ -43,8 +43,7 @@ POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
 /* To do: the highest level at which a task waits. */
 POLICY_FUNCTION task_t *feedback_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(&STATE_OF(queue, struct feedback_queue)->level[0]);
+    return task_list_take_first_on(&STATE_OF(queue, struct feedback_queue)->level[0], cpu);
 }
 
 /* To do: the turn ends when the task has used up what its level allows, and when all are lifted. */

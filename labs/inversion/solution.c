@@ -36,10 +36,10 @@ POLICY_FUNCTION void lend_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct lend_queue)->line, task);
 }
 
-POLICY_FUNCTION task_t *most_urgent(run_queue_t *queue)
+POLICY_FUNCTION task_t *most_urgent(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *best = STATE_OF(queue, struct lend_queue)->line.first;
-    for (task_t *task = best; task && LOOP_GUARD; task = task->next) {
+    task_t *best = task_list_first_on(&STATE_OF(queue, struct lend_queue)->line, cpu);
+    for (task_t *task = best; task && LOOP_GUARD; task = task_list_next_on(task->next, cpu)) {
         if (served(task) < served(best))
             best = task;
     }
@@ -48,8 +48,7 @@ POLICY_FUNCTION task_t *most_urgent(run_queue_t *queue)
 
 POLICY_FUNCTION task_t *lend_pick(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = most_urgent(queue);
-    (void)cpu;
+    task_t *task = most_urgent(queue, cpu);
     if (task)
         task_list_remove(&STATE_OF(queue, struct lend_queue)->line, task);
     return task;
@@ -58,7 +57,7 @@ POLICY_FUNCTION task_t *lend_pick(run_queue_t *queue, uint32_t cpu)
 /* Tasks that are equally urgent take turns of a tick. */
 POLICY_FUNCTION enum tick_verdict lend_tick(run_queue_t *queue, task_t *task)
 {
-    task_t *next = most_urgent(queue);
+    task_t *next = most_urgent(queue, queue->cpu);
     return next && served(next) <= served(task) ? TICK_PREEMPT : TICK_CONTINUE;
 }
 

@@ -27,10 +27,10 @@ POLICY_FUNCTION void draw_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct draw_queue)->line, task);
 }
 
-POLICY_FUNCTION uint64_t all_tickets(const task_t *first)
+POLICY_FUNCTION uint64_t all_tickets(task_t *first, uint32_t cpu)
 {
     uint64_t sum = 0;
-    for (const task_t *task = first; task && LOOP_GUARD; task = task->next)
+    for (task_t *task = first; task && LOOP_GUARD; task = task_list_next_on(task->next, cpu))
         sum += task->tickets;
     return sum;
 }
@@ -38,15 +38,14 @@ POLICY_FUNCTION uint64_t all_tickets(const task_t *first)
 POLICY_FUNCTION task_t *draw_pick(run_queue_t *queue, uint32_t cpu)
 {
     struct draw_queue SHARED_MEMORY *state = STATE_OF(queue, struct draw_queue);
-    task_t *task = state->line.first;
-    (void)cpu;
+    task_t *task = task_list_first_on(&state->line, cpu);
     if (!task)
         return NULL;
-    uint64_t ticket = random_splitmix(&state->random) % all_tickets(task);
+    uint64_t ticket = random_splitmix(&state->random) % all_tickets(task, cpu);
     queue->remark = ticket;
     while (ticket >= task->tickets && LOOP_GUARD) {
         ticket -= task->tickets;
-        task = task->next;
+        task = task_list_next_on(task->next, cpu);
     }
     task_list_remove(&state->line, task);
     return task;

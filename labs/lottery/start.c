@@ -30,8 +30,7 @@ POLICY_FUNCTION void draw_dequeue(run_queue_t *queue, task_t *task)
 /* To do: draw a ticket. */
 POLICY_FUNCTION task_t *draw_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(&STATE_OF(queue, struct draw_queue)->line);
+    return task_list_take_first_on(&STATE_OF(queue, struct draw_queue)->line, cpu);
 }
 
 /* To do: each turn is one tick. */

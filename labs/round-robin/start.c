@@ -39,8 +39,7 @@ POLICY_FUNCTION void turns_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *turns_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(&STATE_OF(queue, struct turns_queue)->line);
+    return task_list_take_first_on(&STATE_OF(queue, struct turns_queue)->line, cpu);
 }
 
 POLICY_FUNCTION enum tick_verdict turns_tick(run_queue_t *queue, task_t *task)

@@ -39,8 +39,7 @@ POLICY_FUNCTION void passes_dequeue(run_queue_t *queue, task_t *task)
 /* To do: the task with the lowest pass. */
 POLICY_FUNCTION task_t *passes_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(&STATE_OF(queue, struct passes_queue)->line);
+    return task_list_take_first_on(&STATE_OF(queue, struct passes_queue)->line, cpu);
 }
 
 POLICY_FUNCTION enum tick_verdict passes_tick(run_queue_t *queue, task_t *task)

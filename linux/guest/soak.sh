@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# For `./schedlab soak`, in a guest: soak.sh SECONDS POLICY... serves the policies, goes from one to the
+# For `./schedlab dev soak`, in a guest: soak.sh SECONDS POLICY... serves the policies, goes from one to the
 # next while processes come and go, and tells on the console what the server and the kernel hold.
 #
 # Exit status: 0; 103, the server did not begin; 104, a policy was not in force when its turn ended.

@@ -8,13 +8,15 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "scheduler.h"
+#include "text.h"
 #include "threads.h"
 
 static int requests = -1; /* an epoll descriptor */
+static struct request_listener listener;
 
-bool requests_begin(void)
+bool requests_begin(const struct request_listener *who)
 {
+    listener = *who;
     requests = epoll_create1(EPOLL_CLOEXEC);
     return requests >= 0;
 }
@@ -44,14 +46,14 @@ static int handle_policy_request(void *context, void *data, size_t size)
     if (size < sizeof(*request))
         return 0;
     if (request->kind == REQUEST_EXITED)
-        scheduler_check_exit();
+        listener.policy_ended();
     if (request->kind == REQUEST_FULL)
         say_that_numbers_are_used_up();
     if (request->kind != REQUEST_KILL || request->pid <= 1 || is_own_thread(request->pid) ||
         !is_users_thread(request->pid))
         return 0;
     if (kill(request->pid, SIGKILL) == 0)
-        say("%s: killed %d", scheduler_name(), request->pid);
+        say("%s: killed %d", listener.policy_name(), request->pid);
     return 0;
 }
 
@@ -64,12 +66,12 @@ void requests_watch(struct policy_object *object)
         say("%s: what it asks for will not be heard: %s", object->policy->name, strerror(errno));
 }
 
-int scheduler_requests(void)
+int requests_descriptor(void)
 {
     return requests;
 }
 
-void scheduler_handle_requests(void)
+void requests_handle(void)
 {
     struct epoll_event event;
     while (epoll_wait(requests, &event, 1, 0) > 0)

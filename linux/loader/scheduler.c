@@ -58,7 +58,8 @@ int scheduler_begin(const struct scheduler_options *wanted)
     cpus = machine_cpus();
     tick_ns = machine_tick_ns();
     sys_shape_read("/sys", cpus, &shape);
-    bool can_hear = requests_begin();
+    bool can_hear =
+        requests_begin(&(struct request_listener){scheduler_check_exit, scheduler_name});
     objects = calloc(policy_sources_count, sizeof(*objects));
     if (!can_hear || !objects)
         return -errno;
@@ -129,7 +130,8 @@ static enum share_attribute shares_of(const struct policy_choice *choice, const 
     memcpy(scheduler.tunable, tunable, sizeof(scheduler.tunable));
     if (choice->policy)
         policy_init_scheduler(choice->policy, &scheduler);
-    return choice->policy ? policy_shares_by(choice->policy, &scheduler) : SHARES_EQUAL;
+    /* Linux's own class shares by nice values, and so do nearly all schedulers of sched_ext. */
+    return choice->policy ? policy_shares_by(choice->policy, &scheduler) : SHARES_BY_NICE;
 }
 
 static void set_defaults(struct in_force *wanted)

@@ -80,9 +80,6 @@ void scheduler_handle_loaded(void);
 bool scheduler_check_load(void);
 /* Breaks the load off: it is not wanted any more. */
 void scheduler_abandon_load(void);
-/* Returns an epoll descriptor: readable when a policy asks for something. */
-int scheduler_requests(void);
-void scheduler_handle_requests(void);
 /* Has the kernel ended the policy, or another program brought one of its own? To be called now and
  * then. */
 void scheduler_check_exit(void);

@@ -26,6 +26,7 @@
 
 #include "control_files.h"
 #include "machine.h"
+#include "requests.h"
 #include "scheduler.h"
 #include "supervisor.h"
 #include "text.h"
@@ -197,8 +198,8 @@ static void handle_event(struct server *server)
     } else if (event.data.fd == server->lifeline) {
         say("the process that it was to end with has ended");
         server->ended = true;
-    } else if (event.data.fd == scheduler_requests())
-        scheduler_handle_requests();
+    } else if (event.data.fd == requests_descriptor())
+        requests_handle();
     else if (event.data.fd == server->loading) {
         scheduler_handle_loaded();
         server->loading = -1;
@@ -266,7 +267,7 @@ static int serve_until_ended(struct server *server, const struct serve_options *
         say("--while %d: %s", options->lifeline, strerror(errno));
         return FAILED;
     }
-    if (scheduler_begin(&scheduler) || !watch(server, scheduler_requests()))
+    if (scheduler_begin(&scheduler) || !watch(server, requests_descriptor()))
         return FAILED;
     if (begin_policy(server, options))
         return FAILED;

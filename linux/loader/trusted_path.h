@@ -11,7 +11,7 @@
  * user who runs this or to the user who called sudo, and others cannot write to it (or it is
  * sticky, as /tmp is); links are followed only if they are root's or ours. The way is walked folder
  * by folder, so that nothing can be swapped between the check and the use.
- * python/schedlab/files/trusted_path.py is the same for the monitor.
+ * python/schedlab/base/files/trusted_path.py is the same for the monitor.
  */
 
 #define TRUSTED_WHY_BYTES 1024

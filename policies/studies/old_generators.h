@@ -5,9 +5,13 @@
 #include "policies/policy.h"
 #include "policies/random.h"
 
-/* Generators of random numbers that studies used: narrower than ours. */
+/*
+ * Generators of random numbers that studies used: narrower than ours. No study has as many tickets
+ * as its generator has numbers; where there are more, what follows lets the later ones win, too.
+ */
 
 #define XORSHIFT31_RANGE (1ull << 31)
+#define LFSR16_RANGE     65535ull
 
 /*
  * 31 bits of a 32-bit xorshift (Marsaglia 2003) with the shifts 13, 17 and 5: a number from 0
@@ -27,13 +31,14 @@ POLICY_FUNCTION uint64_t random_xorshift31(random_state_t *state)
 
 /*
  * A number below `limit`, each as likely as any other: numbers from the largest multiple of the
- * limit on are drawn again. A limit beyond the generator's range is not reached.
+ * limit on are drawn again. A limit beyond the generator's range takes two of its numbers, as one
+ * of 62 bits.
  */
 POLICY_FUNCTION uint64_t random_xorshift31_below(random_state_t *state, uint64_t limit)
 {
     uint64_t number = random_xorshift31(state);
     if (limit > XORSHIFT31_RANGE)
-        return number;
+        return (number * XORSHIFT31_RANGE + random_xorshift31(state)) % limit;
     uint64_t end = XORSHIFT31_RANGE - XORSHIFT31_RANGE % limit;
     while (number >= end && LOOP_GUARD)
         number = random_xorshift31(state);
@@ -53,6 +58,16 @@ POLICY_FUNCTION uint64_t random_lfsr16(random_state_t *state)
     uint64_t bit = (value ^ (value >> 2) ^ (value >> 3) ^ (value >> 5)) & 1;
     *state = value >> 1 | bit << 15;
     return *state;
+}
+
+/*
+ * A number below `limit`. A limit beyond the generator's range is reached in steps: the holder of
+ * less than a 65,535th of all tickets may lie between two of them, and never wins.
+ */
+POLICY_FUNCTION uint64_t random_lfsr16_below(random_state_t *state, uint64_t limit)
+{
+    uint64_t number = random_lfsr16(state);
+    return limit > LFSR16_RANGE ? (number - 1) * limit / LFSR16_RANGE : number % limit;
 }
 
 #endif

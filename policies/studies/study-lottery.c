@@ -227,33 +227,39 @@ POLICY_FUNCTION uint64_t study_lottery_random(run_queue_t *queue, uint64_t total
     case GENERATOR_XORSHIFT:
         return random_xorshift31_below(state, total);
     case GENERATOR_LFSR16:
-        return random_lfsr16(state) % total;
+        return random_lfsr16_below(state, total);
     default:
         return random_splitmix(state) % total;
     }
 }
 
-/* The holder of a ticket, where the tickets are in the order of slots: O(n). */
-POLICY_FUNCTION task_t *study_lottery_scan(const task_list_t *list, uint64_t ticket)
+/* The holder of a ticket of those that may run on `cpu`, where the tickets are in the order of
+ * slots: O(n). */
+POLICY_FUNCTION task_t *study_lottery_scan(const task_list_t *list, uint64_t ticket, uint32_t cpu)
 {
     task_t *task = list->first;
-    while (task && ticket >= TICKET_NODE(task)->tickets && LOOP_GUARD) {
-        ticket -= TICKET_NODE(task)->tickets;
+    while (task && LOOP_GUARD) {
+        bool may_run = task_may_run_on(task, cpu);
+        if (may_run && ticket < TICKET_NODE(task)->tickets)
+            break;
+        ticket -= may_run ? TICKET_NODE(task)->tickets : 0;
         task = task->next;
     }
     return task;
 }
 
-POLICY_FUNCTION task_t *study_lottery_draw(run_queue_t *queue)
+POLICY_FUNCTION task_t *study_lottery_draw(run_queue_t *queue, uint32_t cpu)
 {
     study_lottery_queue_t *state = STATE_OF(queue, struct study_lottery_queue);
-    uint64_t total = ticket_tree_total(&state->drawing.tree);
+    ticket_tree_t *tree = &state->drawing.tree;
+    uint64_t total =
+        queue_bars(queue, cpu) ? ticket_tree_total_on(tree, cpu) : ticket_tree_total(tree);
     if (total == 0)
         return NULL;
     uint64_t ticket = study_lottery_random(queue, total);
     queue->remark = ticket;
     if (queue->scheduler->tunable[STUDY_TABLE_SCAN])
-        return study_lottery_scan(&state->waiting, ticket);
+        return study_lottery_scan(&state->waiting, ticket, cpu);
     return ticket_tree_holder(&state->drawing.tree, ticket);
 }
 
@@ -272,10 +278,9 @@ POLICY_FUNCTION void study_lottery_take_out(run_queue_t *queue, task_t *task)
 POLICY_FUNCTION task_t *study_lottery_pick(run_queue_t *queue, uint32_t cpu)
 {
     study_lottery_queue_t *state = STATE_OF(queue, struct study_lottery_queue);
-    (void)cpu;
     task_t *task = study_lottery_urgent(queue);
     if (!task)
-        task = study_lottery_draw(queue);
+        task = study_lottery_draw(queue, cpu);
     if (!task)
         return NULL;
     study_lottery_take_out(queue, task);
@@ -413,7 +418,7 @@ POLICY_FUNCTION bool study_lottery_should_move(run_queue_t *queue, const task_t 
 
 POLICY_FUNCTION task_t *study_lottery_steal(run_queue_t *queue, uint32_t cpu)
 {
-    task_t *task = drawing_any(queue);
+    task_t *task = drawing_any(queue, cpu);
     if (!task || !study_lottery_should_move(queue, task, cpu))
         return NULL;
     study_lottery_dequeue(queue, task);
@@ -437,6 +442,7 @@ POLICY_DEFINITION policy_study_lottery = {
     .order = "Each draw picks one ticket: a task that holds more of them is picked more often.",
     .remark = "ticket {}",
     .remark_kind = REMARK_TICKET,
+    .reads = "tickets:fixed_tickets=0",
     .tunables = study_lottery_tunables,
     .tunable_count = sizeof(study_lottery_tunables) / sizeof(study_lottery_tunables[0]),
     .presets = study_lottery_presets,

@@ -87,7 +87,7 @@ POLICY_FUNCTION task_t *scan_pick(run_queue_t *queue, uint32_t cpu)
     uint64_t most = LOOP_START(0);
     while (task && LOOP_GUARD) {
         uint64_t worth = scan_worth(queue, task, state->next_slot[cpu]);
-        if (!best || worth > most) {
+        if ((!best || worth > most) && task_may_run_on(task, cpu)) {
             best = task;
             most = worth;
         }
@@ -135,10 +135,12 @@ POLICY_DEFINITION policy_study_mlfq_scan = {
     .boost = "boost",
     .level_order = LEVELS_HIGHEST_FIRST,
     .remark_kind = REMARK_LEVEL,
+    .reads = "",
     .tunables = study_mlfq_scan_tunables,
     .tunable_count = sizeof(study_mlfq_scan_tunables) / sizeof(study_mlfq_scan_tunables[0]),
     .presets = study_mlfq_scan_presets,
     .preset_count = sizeof(study_mlfq_scan_presets) / sizeof(study_mlfq_scan_presets[0]),
+    .rounds = 2,
     .task_bytes = sizeof(struct feedback_task),
     .enqueue = scan_enqueue,
     .dequeue = scan_dequeue,

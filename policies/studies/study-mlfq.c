@@ -164,20 +164,16 @@ POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
 
 POLICY_FUNCTION task_t *study_mlfq_steal(run_queue_t *queue, uint32_t cpu)
 {
-    feedback_boost_queue(queue);
-    task_t *task = feedback_first_on(queue, cpu);
-    if (task) {
-        feedback_dequeue(queue, task);
+    task_t *task = feedback_steal(queue, cpu);
+    if (task)
         study_mlfq_task_of(task)->moved = true;
-    }
     return task;
 }
 
 POLICY_FUNCTION task_t *study_mlfq_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    feedback_boost_queue(queue);
-    task_t *task = feedback_take(queue);
+    (void)cpu; /* all that wait here may run here */
+    task_t *task = feedback_take(queue, NO_CPU);
     if (task) {
         feedback_begin_turn(queue, task);
         study_mlfq_task_of(task)->moved = false;
@@ -225,10 +221,12 @@ POLICY_DEFINITION policy_study_mlfq = {
     .boost = "boost",
     .level_order = LEVELS_HIGHEST_FIRST,
     .remark_kind = REMARK_LEVEL,
+    .reads = "",
     .tunables = study_mlfq_tunables,
     .tunable_count = sizeof(study_mlfq_tunables) / sizeof(study_mlfq_tunables[0]),
     .presets = study_mlfq_presets,
     .preset_count = sizeof(study_mlfq_presets) / sizeof(study_mlfq_presets[0]),
+    .rounds = 2,
     .task_bytes = sizeof(struct study_mlfq_task),
     .enqueue = study_mlfq_enqueue,
     .dequeue = feedback_dequeue,

@@ -196,6 +196,7 @@ POLICY_FUNCTION void study_priority_scheduler_init(scheduler_t *scheduler)
 POLICY_FUNCTION void study_priority_queue_init(run_queue_t *queue)
 {
     aging_queue_init(queue, queue->scheduler->tunable[STUDY_AGING_INTERVAL] > 0);
+    passes_end_turn(queue);
 }
 
 POLICY_FUNCTION void study_priority_task_init(scheduler_t *scheduler, task_t *task,
@@ -266,22 +267,20 @@ POLICY_FUNCTION void study_priority_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *study_priority_steal(run_queue_t *queue, uint32_t cpu)
 {
+    if (!aging_first_on(aging_queue_of(queue), cpu))
+        return NULL; /* others read the counts, which a raise would change */
     study_priority_age(queue);
-    task_t *task = aging_first(aging_queue_of(queue));
-    if (task && !task_may_run_on(task, cpu))
-        task = aging_first_on(aging_queue_of(queue), cpu);
-    if (task) {
-        study_priority_take(queue, task);
-        study_priority_task_of(task)->moved = true;
-    }
+    task_t *task = aging_first_on(aging_queue_of(queue), cpu);
+    study_priority_take(queue, task);
+    study_priority_task_of(task)->moved = true;
     return task;
 }
 
 POLICY_FUNCTION task_t *study_priority_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
+    (void)cpu; /* all that wait here may run here */
     study_priority_age(queue);
-    task_t *task = aging_first(aging_queue_of(queue));
+    task_t *task = aging_first_on(aging_queue_of(queue), NO_CPU);
     if (task) {
         study_priority_task_t *own = study_priority_task_of(task);
         study_priority_take(queue, task);
@@ -439,6 +438,7 @@ POLICY_DEFINITION policy_study_priority = {
     .remark = "level {}: the best at which a task waits",
     .level_order = LEVELS_LOWEST_FIRST,
     .remark_kind = REMARK_LEVEL,
+    .reads = "priority",
     .tunables = study_priority_tunables,
     .tunable_count = STUDY_TUNABLES,
     .presets = study_priority_presets,

@@ -122,12 +122,16 @@ POLICY_FUNCTION void arrays_dequeue(run_queue_t *queue, task_t *task)
 
 POLICY_FUNCTION task_t *arrays_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
     arrays_queue_t *both = arrays_of(queue);
-    if (level_first(&both->array[both->active & 1].counts) == NO_RANK)
-        both->active ^= 1;
-    array_t *array = &both->array[both->active & 1];
-    return level_lists_take_first(&array->lists, &array->counts);
+    bool over = level_first(&both->array[both->active & 1].counts) == NO_RANK;
+    array_t *array = &both->array[(both->active + over) & 1];
+    task_t *task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
+    array = &both->array[(both->active + 1) & 1];
+    if (!task && !over) /* those of this round may not run on the CPU */
+        task = level_lists_take_first_on(&array->lists, &array->counts, cpu);
+    if (task)
+        both->active ^= over;
+    return task;
 }
 
 POLICY_FUNCTION void arrays_charge(task_t *task)
@@ -176,10 +180,12 @@ POLICY_DEFINITION policy_study_wrr = {
              "next round.",
     .remark = "the heaviest of this round",
     .cost = COST_CONSTANT,
+    .reads = "weight",
     .tunables = study_wrr_tunables,
     .tunable_count = sizeof(study_wrr_tunables) / sizeof(study_wrr_tunables[0]),
     .presets = study_wrr_presets,
     .preset_count = sizeof(study_wrr_presets) / sizeof(study_wrr_presets[0]),
+    .rounds = 4,
     .task_bytes = sizeof(struct arrays_task),
     .enqueue = arrays_enqueue,
     .dequeue = arrays_dequeue,

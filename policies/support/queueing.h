@@ -57,7 +57,7 @@ MECHANISM_FUNCTION void run_queue_begin(const struct policy *policy, scheduler_t
     queue->alarm = 0;
     queue->held = 0;
     queue->said.told = 0;
-    queue->refused = false;
+    queue->bound = false;
     scheduler->queue[cpu] = queue;
     policy_init_queue(policy, queue);
 }
@@ -109,6 +109,8 @@ MECHANISM_FUNCTION void run_queue_add(const struct policy *policy, run_queue_t *
 {
     task_set_queued(task, true);
     task->queued_since = queue->now;
+    if (task->cpus)
+        queue->bound = true;
     policy->enqueue(queue, task, reason);
     queue->queued++;
 }
@@ -132,9 +134,12 @@ MECHANISM_FUNCTION void run_queue_remove(const struct policy *policy, run_queue_
     task_taken_out(queue, task);
 }
 
-/* Notes what is wrong, if anything is: pick() gave no task although some are queued. */
-POLICY_RARE_FUNCTION void check_nothing_picked(const run_queue_t *queue)
+/* Notes what is wrong, if anything is: pick() gave no task although some are queued, which maybe
+ * may not run on `cpu`. */
+POLICY_RARE_FUNCTION void check_nothing_picked(const run_queue_t *queue, uint32_t cpu)
 {
+    if (queue_bars(queue, cpu))
+        return;
     if (queue->queued > queue->held || queue->scheduler->ending)
         note_flaw(queue, NULL, FLAW_LOST);
     else if (!queue->alarm)
@@ -151,7 +156,7 @@ MECHANISM_FUNCTION task_t *run_queue_pick(const struct policy *policy, run_queue
     task_t *task = policy->pick(queue, cpu);
     if (!task) {
         if (queue->queued > 0)
-            check_nothing_picked(queue);
+            check_nothing_picked(queue, cpu);
         return NULL;
     }
     if (!task_taken_out(queue, task))
@@ -170,31 +175,18 @@ MECHANISM_FUNCTION task_t *run_queue_steal(const struct policy *policy, run_queu
 
 /* ---- tasks that may not run on every CPU ---- */
 
-/* Puts the tasks back that were refused, the last one first: so a policy that puts each before all
- * others has them in their order of before. */
-MECHANISM_FUNCTION void put_back_refused(const struct policy *policy, run_queue_t *queue,
-                                         task_t *refused, enum enqueue_reason reason)
+/*
+ * The policy passed over the set of a task, which it just handed out for `cpu`: no task runs where
+ * it may not. Sets the task aside and asks again, until a task may run there or the policy has
+ * none; then queues what was set aside, the last one first. To the policy, a task that it picked
+ * was preempted at once. So its order may suffer. Tasks that are handed out while the policy ends
+ * run nowhere. Only policies that ask task_may_run_on(), or have
+ * the lists and trees of policies/ ask, never come here.
+ */
+POLICY_RARE_FUNCTION task_t *ask_again(const struct policy *policy, run_queue_t *queue,
+                                       task_t *task, uint32_t cpu, bool steals)
 {
-    queue->refused = reason == ENQUEUE_PREEMPTED;
-    while (refused && LOOP_GUARD) {
-        task_t *task = refused;
-        refused = task->next;
-        task->next = NULL;
-        task_set_queued(task, true);
-        policy->enqueue(queue, task, reason);
-        queue->queued++;
-    }
-    queue->refused = false;
-}
-
-/* The task, which was just picked or (`steals`) stolen for `cpu`, may run on some CPUs alone. If
- * that is none of them, returns the next one that the policy hands out and that may run there,
- * taken out like the first, or null if there is none. To the policy a task that was picked and is
- * refused was preempted at once. While the policy ends, all are handed out. */
-POLICY_RARE_FUNCTION task_t *hand_out_another(const struct policy *policy, run_queue_t *queue,
-                                              task_t *task, uint32_t cpu, bool steals)
-{
-    task_t *refused = NULL;
+    task_t *aside = NULL;
     if (queue->scheduler->ending)
         return task;
     while (task && !task_may_run_on(task, cpu) && LOOP_GUARD) {
@@ -203,12 +195,18 @@ POLICY_RARE_FUNCTION task_t *hand_out_another(const struct policy *policy, run_q
             queue->current = NULL;
             policy_stop(policy, queue, task, STOP_RUNNABLE);
         }
-        task->next = refused;
-        refused = task;
+        task->next = aside;
+        aside = task;
         task = steals ? run_queue_steal(policy, queue, cpu) : run_queue_pick(policy, queue, cpu);
     }
-    put_back_refused(policy, queue, refused,
-                     steals && policy->steal ? ENQUEUE_MOVED : ENQUEUE_PREEMPTED);
+    while (aside && LOOP_GUARD) {
+        task_t *back = aside;
+        aside = back->next;
+        back->next = NULL;
+        task_set_queued(back, true);
+        policy->enqueue(queue, back, steals && policy->steal ? ENQUEUE_MOVED : ENQUEUE_PREEMPTED);
+        queue->queued++;
+    }
     return task;
 }
 
@@ -217,7 +215,7 @@ MECHANISM_FUNCTION task_t *run_queue_pick_for(const struct policy *policy, run_q
                                               uint32_t cpu)
 {
     task_t *task = run_queue_pick(policy, queue, cpu);
-    return task && task->cpus ? hand_out_another(policy, queue, task, cpu, false) : task;
+    return task && task->cpus ? ask_again(policy, queue, task, cpu, false) : task;
 }
 
 /* As run_queue_steal(), of the tasks that may run on the CPU. */
@@ -225,7 +223,7 @@ MECHANISM_FUNCTION task_t *run_queue_steal_for(const struct policy *policy, run_
                                                uint32_t cpu)
 {
     task_t *task = run_queue_steal(policy, queue, cpu);
-    return task && task->cpus ? hand_out_another(policy, queue, task, cpu, true) : task;
+    return task && task->cpus ? ask_again(policy, queue, task, cpu, true) : task;
 }
 
 /* ---- what is different for a task, or in time ---- */
@@ -334,6 +332,26 @@ MECHANISM_FUNCTION enum tick_verdict run_queue_turn_over(const struct policy *po
         return TICK_CONTINUE;
     enum tick_verdict verdict = policy->turn_over ? policy->turn_over(queue, task) : TICK_PREEMPT;
     return verdict == TICK_CONTINUE ? verdict : checked_verdict(queue, task, verdict);
+}
+
+/* The CPU takes a task that the policy does not know, in place of one of the queue's. */
+MECHANISM_FUNCTION void run_queue_pick_none(run_queue_t *queue)
+{
+    queue->remark = 0;
+    queue->turn_end = 0;
+    queue->current = NULL;
+}
+
+/* The task, which runs and is known, runs on without the policy, to which it has ended. */
+MECHANISM_FUNCTION void run_queue_disown(const struct policy *policy, run_queue_t *queue,
+                                         task_t *task)
+{
+    queue->running--;
+    queue->current = NULL;
+    policy_stop(policy, queue, task, STOP_ENDED);
+    queue->running++;
+    policy_exit_task(policy, queue->scheduler, task);
+    task->level = 0;
 }
 
 /* The task leaves its CPU. */

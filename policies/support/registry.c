@@ -294,18 +294,40 @@ static const char *words_flaw(const struct policy *policy)
     return NULL;
 }
 
+/* Returns what is wrong with what every policy has, or null. */
+static const char *required_flaw(const struct policy *policy)
+{
+    const struct {
+        bool is_there;
+        const char *flaw;
+    } required[] = {
+        {policy->name, "it has no .name"},
+        {is_name(policy->name), "its .name is not of a-z, 0-9, - and _, a letter first"},
+        {policy->meaning, "it has no .meaning: a line that says what it does"},
+        {policy->source, "it has no .source: the algorithm's author and year"},
+        {policy->enqueue, "it has no .enqueue: the hook is required"},
+        {policy->dequeue, "it has no .dequeue: the hook is required"},
+        {policy->pick, "it has no .pick: the hook is required"},
+        {policy->tick, "it has no .tick: the hook is required"},
+        {policy->time_slice, "it has no .time_slice: the hook is required"},
+    };
+    for (size_t i = 0; i < sizeof(required) / sizeof(required[0]); i++) {
+        if (!required[i].is_there)
+            return required[i].flaw;
+    }
+    return NULL;
+}
+
 const char *policy_flaw(const struct policy *policy)
 {
-    if (!is_name(policy->name) || !policy->meaning || !policy->source)
-        return "the name, meaning or source is missing";
-    if (!policy->enqueue || !policy->dequeue || !policy->pick || !policy->tick ||
-        !policy->time_slice)
-        return "a required hook is missing";
+    const char *flaw = required_flaw(policy);
+    if (flaw)
+        return flaw;
     bool is_study = policy_source(policy) >= policies_count;
     if (is_study && policy_source(policy) < policy_sources_count &&
         (policy_number(policy) == policies_count || policy->preset_count == 0))
         return "a source of presets has no preset, or bears no policy's name";
-    const char *flaw = words_flaw(policy);
+    flaw = words_flaw(policy);
     if (!flaw)
         flaw = tunables_flaw(policy);
     for (uint32_t i = 0; !flaw && i < policy->preset_count; i++)

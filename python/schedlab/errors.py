@@ -50,6 +50,12 @@ class MachineUnfit(SchedlabError):
     """A simulator or emulator is missing, too old or lacks what the kernel needs."""
 
 
+class NotGraded(SchedlabError):
+    """The host kept a submission from being graded. The submission has lost no points."""
+
+    exit_status = 2
+
+
 def refusal(error: OSError) -> tuple[str, int]:
     """Returns what to say of it, with the cure if there is a usual one, and the exit status."""
     cure = _CURES.get(error.errno or 0)

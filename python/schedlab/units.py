@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
 _TIME = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?(ns|us|ms|s|m)")
-_RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
-
-
-def counted(number: int, singular: str, plural: str = "") -> str:
-    """`1 run`, `3 runs`."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+RANGE = re.compile(r"(-?\d{1,18})(?:-|\.\.)(-?\d{1,18})(?:([+*])(\d{1,18}))?")
+"""A range of whole numbers: 1-8, or 1..8; 1-32+4 with steps; 60-3840*2 with factors."""
 
 
 def parse_time(text: str) -> int:
@@ -36,27 +33,32 @@ def format_time(nanoseconds: int) -> str:
     return f"{nanoseconds}ns"
 
 
+def numbers_in(first: int, last: int, sign: str | None, by: int) -> Sequence[int]:
+    """The numbers of a range, by steps ("+", None) or by factors ("*"). Raises ValueError."""
+    if first > last:
+        raise ValueError(f"the lower end first: {first} is above {last}")
+    if sign != "*":
+        if by < 1:
+            raise ValueError("a step of 1 or more")
+        return range(first, last + 1, by)
+    if by < 2 or first < 1:
+        raise ValueError("a factor of 2 or more, from a number from 1 on")
+    numbers = [first]
+    while numbers[-1] * by <= last:
+        numbers.append(numbers[-1] * by)
+    return numbers
+
+
 def parse_counts(text: str, lowest: int, highest: int) -> tuple[int, ...]:
-    """Numbers of "4", "1,2,8" or "1-4", in the order given, each once."""
+    """Numbers of "4", "1,2,8", "1-4", "1-3,7" or "1-64*2", in the order given, each once."""
     numbers: dict[int, None] = {}
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        if not match:
-            raise ValueError("write numbers and ranges, such as 4 or 1,2,8 or 1-4")
-        first, last = int(match[1]), int(match[2] or match[1])
+    for part in map(str.strip, text.split(",")):
+        match = RANGE.fullmatch(part)
+        if not match and not part.isdecimal():
+            raise ValueError("write numbers and ranges, such as 4 or 1,2,8 or 1-4 or 1-3,7")
+        first, last = (int(match[1]), int(match[2])) if match else (int(part), int(part))
         if not lowest <= first <= last <= highest:
-            raise ValueError(
-                f"{part.strip()}: only {lowest} to {highest} are possible, lowest first"
-            )
-        numbers.update(dict.fromkeys(range(first, last + 1)))
+            raise ValueError(f"{part}: only {lowest} to {highest} are possible, lowest first")
+        sign, by = (match[3], int(match[4] or 1)) if match else (None, 1)
+        numbers.update(dict.fromkeys(numbers_in(first, last, sign, by)))
     return tuple(numbers)
-
-
-def format_duration(seconds: float) -> str:
-    """Host time for people: "0.4 s", "12 s", "3 min 05 s"."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02} s"

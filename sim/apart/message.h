@@ -86,7 +86,7 @@ struct apart_task {
     FIELD(now)                                                                                     \
     FIELD(queued)                                                                                  \
     FIELD(running)                                                                                 \
-    FIELD(refused)
+    FIELD(bound)
 #define APART_QUEUE_POLICY(FIELD)                                                                  \
     FIELD(remark)                                                                                  \
     FIELD(turn_end)                                                                                \

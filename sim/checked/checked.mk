@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # make checked CHECKED=FILE.c   build/checked/NAME/schedlab-sim: the simulator with this one policy,
-#                               under sanitizers, and each of its hooks watched (sim/checked/hooks.h);
-#                               and build/checked/NAME/policy.o, the policy by itself
+#                               under sanitizers, and each of its hooks watched (sim/checked/hooks.h).
+#                               CHECKED_NAME=NAME: the policy that FILE.c defines, if it is not policy_FILE
 #
 # Included by the Makefile, after sim/sim.mk. All else is what the safe simulator is made of.
 
@@ -11,24 +11,20 @@ CHECKED_IN      := $B/checked/$(CHECKED_NAME)
 CHECKED_C       := $(filter-out -O2,$(SIMULATOR_C)) $(SIMULATOR_SAFE)
 CHECKED_OBJECTS := $(addprefix $B/sim-safe/,$(SIMULATOR_SOURCES:sim/%.c=%.o) registry.o costs_table.o \
                      checked/watch.o)
+CHECKED_WRAPS   := -fsanitize=unsigned-integer-overflow -fsanitize-recover=unsigned-integer-overflow
 
 .PHONY: checked
-checked: $(CHECKED_IN)/schedlab-sim $(CHECKED_IN)/policy.o
-
-$(CHECKED_IN)/policy.o: $(CHECKED) $(wildcard policies/*.h)
-	@mkdir -p $(@D)
-	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -ffreestanding -fno-pie -O0 -c $< -o $@
+checked: $(CHECKED_IN)/schedlab-sim
 
 $(CHECKED_IN)/engine.o: $(CHECKED) sim/engine.c Makefile sim/sim.mk sim/checked/checked.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O1 -g,$(CHECKED_C)) -gline-tables-only -DCHECKED -DENGINE=engine_$(call engine_of,$(CHECKED_NAME)) \
+	@$(CLANG) $(filter-out -O1 -g,$(CHECKED_C)) -gline-tables-only $(CHECKED_WRAPS) -Ipolicies -DCHECKED -DENGINE=engine_$(call engine_of,$(CHECKED_NAME)) \
 	    -DPOLICY=policy_$(call engine_of,$(CHECKED_NAME)) -include $< -c sim/engine.c -o $@
 
 $(CHECKED_IN)/policy_table.c: tools/make_policy_table.sh
 	@mkdir -p $(@D)
-	@sh $< $(notdir $(CHECKED)) > $@
+	@sh $< $(CHECKED_NAME).c > $@
 
 $(CHECKED_IN)/engine_table.c: sim/make_engine_table.sh $(CHECKED_IN)/policy_table.c
 	@sh $^ > $@

@@ -18,7 +18,9 @@
                                     .name = #hook,                                                 \
                                     .function = (uint64_t)POLICY.hook,                             \
                                     .queue = (queue_),                                             \
-                                    .task = (task_)})
+                                    .task = (task_),                                               \
+                                    .changes_task =                                                \
+                                        _Generic((task_), const task_t *: false, default: true)})
 
 /*
  * All that are watched: ACT(hook, parameters, arguments, queue, task), and
@@ -38,10 +40,11 @@
     ACT(changed, (run_queue_t * queue, task_t * task), (queue, task), queue, task)                 \
     ACT(leave, (run_queue_t * queue, task_t * task), (queue, task), queue, task)                   \
     GIVE(task_t *, pick, (run_queue_t * queue, uint32_t cpu), (queue, cpu), queue, NULL,           \
-         (watch_taken(result, true), watch_decision(cpu, result)))                                 \
+         (watch_taken(result, cpu, true), watch_decision(cpu, result)))                            \
     GIVE(task_t *, steal, (run_queue_t * queue, uint32_t cpu), (queue, cpu), queue, NULL,          \
-         watch_taken(result, false))                                                               \
-    GIVE(task_t *, alarm, (run_queue_t * queue), (queue), queue, NULL, watch_taken(result, false)) \
+         watch_taken(result, cpu, false))                                                          \
+    GIVE(task_t *, alarm, (run_queue_t * queue), (queue), queue, NULL,                             \
+         watch_taken(result, NO_CPU, false))                                                       \
     GIVE(enum tick_verdict, tick, (run_queue_t * queue, task_t * task), (queue, task), queue,      \
          task, watch_verdict(result))                                                              \
     GIVE(enum tick_verdict, turn_over, (run_queue_t * queue, task_t * task), (queue, task), queue, \
@@ -90,10 +93,24 @@ static struct policy checked_policy;
         checked_policy.hook = checked_##hook;
 #define WRAP_RESULT(type, hook, ...) WRAP_ACT(hook)
 
+/* The hooks that are asked for a task. */
+static task_t *heard_pick(run_queue_t *queue, uint32_t cpu)
+{
+    return watch_is_silent(queue, cpu) ? NULL : checked_pick(queue, cpu);
+}
+
+static task_t *heard_steal(run_queue_t *queue, uint32_t cpu)
+{
+    return watch_is_silent(queue, cpu) ? NULL : checked_steal(queue, cpu);
+}
+
 static __attribute__((constructor)) void wrap_hooks(void)
 {
     checked_policy = POLICY;
     WATCHED_HOOKS(WRAP_ACT, WRAP_RESULT)
+    checked_policy.pick = heard_pick;
+    if (POLICY.steal)
+        checked_policy.steal = heard_steal;
 }
 
 #endif

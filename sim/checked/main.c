@@ -22,6 +22,8 @@
 #define TICK_NS   1000000ull
 #define WHOLE_NS  300000000ull                                /* of the policy as it is */
 #define PART_NS   100000000ull                                /* of each other value */
+#define SHARED_NS 2000000000ull                               /* of tasks of equal shares */
+#define BOUND_NS  4000000000ull                               /* of tasks bound to a CPU */
 #define SHAPE     "core/2,cache/2,node/2,distance10.21:21.10" /* by which all work takes as long */
 
 enum { EXIT_WRONG_USAGE = 2 };
@@ -30,10 +32,33 @@ enum { EXIT_WRONG_USAGE = 2 };
 extern const char build_name[];
 const char build_name[64] = "checked";
 
+/*
+ * Clocks and run times close to where numbers wrap: the clock passes the value about 50 ms after
+ * the begin, run times pass it after 0.5 ms. Each run is compared with one whose clock and run
+ * times begin `apart` earlier, by 9.6 s or a multiple of 4032 s: periods that a policy counts from
+ * 0 on divide it. The first row compares with clock 0.
+ */
+static const struct begin {
+    const char *value;
+    uint64_t clock, run_time, apart;
+} begins[] = {
+    {"an hour", 4032000000000, 4032000000000, 4032000000000},
+    {"3 x 2^32 ns", 12834000000, (3ull << 32) - 500000, 9600000000},
+    {"2^32 us", 4294917000000, 4294967296000 - 500000, 4032000000000},
+    {"2^63 ns", 9223372036804000000ull, (1ull << 63) - 500000, 9223361280000000000ull},
+};
+
+#define BEGINS (sizeof(begins) / sizeof(begins[0]))
+
 struct progress {
     const char *workload;
+    const char *sharing; /* the workload of tasks of equal shares */
+    const char *bound;   /* the workload whose tasks are bound to a CPU; "": none */
     uint32_t setups;
+    uint32_t chosen; /* of the clocks, counted on */
     uint64_t decisions;
+    struct watch_waits waits; /* under the policy as it is */
+    bool depends_on_time;     /* in some setup it decides by what time it is */
 };
 
 static int say(const struct simulator_setup *setup, const char *what, int status)
@@ -44,18 +69,28 @@ static int say(const struct simulator_setup *setup, const char *what, int status
     return status;
 }
 
+/* Says it in the words of watch_broken(). Returns the exit status. */
+static int break_rule(const struct simulator_setup *setup, const char *text)
+{
+    fprintf(stderr, "schedlab-sim: policy %s broke a rule: %s, with %u CPUs and %s\n",
+            setup->policy, text, setup->cpus,
+            setup->tunables ? setup->tunables : "no tunables set");
+    return MACHINE_BROKEN;
+}
+
 static bool is_queued(const struct task *task)
 {
     return ((const struct process *)task)->place == PLACE_QUEUED;
 }
 
 /* Returns an exit status. */
-static int run(const struct simulator_setup *setup, struct progress *progress, uint64_t until)
+static int run_workload(const struct simulator_setup *setup, const char *path,
+                        struct progress *progress, uint64_t until)
 {
     struct simulator_workload workload;
     struct simulator_error error;
     struct simulator_counts counts;
-    if (!simulator_load_workload(&workload, progress->workload, TICK_NS, &error))
+    if (!simulator_load_workload(&workload, path, TICK_NS, &error))
         return say(setup, error.text, EXIT_WRONG_USAGE);
     watch_setup(setup);
     struct simulator *simulator = simulator_create(setup, &workload, &error);
@@ -76,12 +111,18 @@ static int run(const struct simulator_setup *setup, struct progress *progress, u
     good = good || kills < watch_kills(); /* processes that others wait for are gone then */
     good = good && simulator_audit(simulator, &error);
     simulator_count(simulator, &counts);
+    watch_end_of_setup();
     good = good && (kills < watch_kills() || simulator_drain(simulator, &error));
     watch_machine(NULL);
     simulator_destroy(simulator);
     progress->setups++;
     progress->decisions += counts.decisions;
     return good ? 0 : say(setup, error.text, MACHINE_BROKEN);
+}
+
+static int run(const struct simulator_setup *setup, struct progress *progress, uint64_t until)
+{
+    return run_workload(setup, progress->workload, progress, until);
 }
 
 static const struct simulator_costs costs = {
@@ -97,6 +138,54 @@ static const struct simulator_costs costs = {
     .exit = 2000,
     .reap = 800,
 }; /* about those of the kernel */
+
+/* Runs the setup with clocks that begin so much before those of `begin`. Returns an exit status. */
+static int run_earlier(struct simulator_setup setup, const struct begin *begin, uint64_t earlier,
+                       struct progress *progress, uint64_t until)
+{
+    setup.policy_clock = begin->clock - earlier;
+    setup.policy_run_time = begin->run_time - earlier;
+    return run(&setup, progress, until);
+}
+
+/* Returns an exit status. A policy that decides otherwise where nothing wraps, too, depends on what
+ * time it is. */
+static int run_from(const struct simulator_setup *setup, const struct begin *begin,
+                    struct progress *progress, uint64_t until)
+{
+    char what[200];
+    char text[300];
+    watch_keep_decisions();
+    int status = run_earlier(*setup, begin, begin->apart, progress, until);
+    watch_compare_decisions();
+    if (status == 0)
+        status = run_earlier(*setup, begin, 0, progress, until);
+    if (status || watch_decided_the_same(what, sizeof(what)))
+        return status;
+    snprintf(text, sizeof(text), "it decides otherwise while clock and run times pass %s: %s",
+             begin->value, what);
+    watch_compare_decisions();
+    status = run_earlier(*setup, begin, begin->apart / 2, progress, until);
+    if (status)
+        return status;
+    if (watch_decided_the_same(what, sizeof(what)))
+        return break_rule(setup, text);
+    progress->depends_on_time = true;
+    return 0;
+}
+
+/* Runs the setup from all clocks, or from another one each time. */
+static int run_from_clocks(const struct simulator_setup *setup, struct progress *progress,
+                           uint64_t until, bool all)
+{
+    uint32_t chosen = progress->chosen++ % BEGINS;
+    int status = 0;
+    for (uint32_t i = 0; i < BEGINS && status == 0; i++) {
+        if (all || i == chosen)
+            status = run_from(setup, &begins[i], progress, i == 0 ? until : PART_NS);
+    }
+    return status;
+}
 
 static int run_on_cpus(const char *policy, const char *tunables, struct progress *progress,
                        uint64_t until)
@@ -114,9 +203,67 @@ static int run_on_cpus(const char *policy, const char *tunables, struct progress
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]) && status == 0; i++) {
         setup.cpus = cpus[i];
         setup.shape = cpus[i] > 1 ? SHAPE : NULL;
-        status = run(&setup, progress, until);
+        status = run_from_clocks(&setup, progress, until, until == WHOLE_NS);
     }
     return status;
+}
+
+/* Of five tasks of equal shares none waits for a quarter of the time, if the policy says that it
+ * shares. */
+static int run_sharing(const struct policy *policy, struct progress *progress)
+{
+    const struct simulator_setup setup = {
+        .policy = policy->name,
+        .processes = PROCESSES,
+        .tick_ns = TICK_NS,
+        .seed = 1,
+        .cpus = 1,
+        .costs = costs,
+    };
+    char text[200];
+    watch_forget_waits();
+    int status = run_workload(&setup, progress->sharing, progress, SHARED_NS);
+    struct watch_waits waits = watch_waits();
+    if (status || waits.longest < SHARED_NS / 4)
+        return status;
+    snprintf(text, sizeof(text),
+             "shares_by() promises each task its share, but pid %d waited %.0f ms of %.0f, one of "
+             "five tasks of equal shares",
+             waits.pid, (double)waits.longest / 1e6, (double)SHARED_NS / 1e6);
+    return break_rule(&setup, text);
+}
+
+/* Once without asking the policy for CPUs that no queued task may use, and once asking. */
+static int run_bound(const char *policy, const char *tunables, struct progress *progress)
+{
+    const struct simulator_setup setup = {
+        .policy = policy,
+        .tunables = tunables,
+        .processes = PROCESSES,
+        .cpus = 2,
+        .tick_ns = TICK_NS,
+        .seed = 1,
+        .costs = costs,
+    };
+    char what[200];
+    char text[400];
+    if (!*progress->bound)
+        return 0;
+    watch_asks(ASKS_SILENT);
+    watch_keep_decisions();
+    int status = run_workload(&setup, progress->bound, progress, BOUND_NS);
+    watch_asks(ASKS_CHECKED);
+    watch_compare_decisions();
+    if (status == 0)
+        status = run_workload(&setup, progress->bound, progress, BOUND_NS);
+    watch_asks(ASKS_PASS);
+    if (status || watch_decided_the_same(what, sizeof(what)))
+        return status;
+    snprintf(text, sizeof(text),
+             "pick() or steal() for a CPU that no queued task may use changes later decisions: %s; "
+             "task_may_run_on() tells, and the functions called _on() in task_list.h and its like",
+             what);
+    return break_rule(&setup, text);
 }
 
 /* One setup, on which only computing takes time. */
@@ -141,6 +288,8 @@ static int run_presets(const struct policy *policy, struct progress *progress)
     for (uint32_t i = 0; i < policy->preset_count && status == 0; i++) {
         snprintf(name, sizeof(name), "%s:%s", policy->name, policy->presets[i].name);
         status = run_on_cpus(name, NULL, progress, PART_NS);
+        if (status == 0)
+            status = run_bound(name, NULL, progress);
     }
     return status;
 }
@@ -163,6 +312,11 @@ static int run_tunables(const struct policy *policy, struct progress *progress)
 static int run_all(const struct policy *policy, const char *tunables, struct progress *progress)
 {
     int status = run_on_cpus(policy->name, tunables, progress, WHOLE_NS);
+    progress->waits = watch_waits();
+    if (status == 0)
+        status = run_bound(policy->name, tunables, progress);
+    if (status == 0 && !tunables && policy->shares_by)
+        status = run_sharing(policy, progress);
     if (status == 0 && !tunables)
         status = run_presets(policy, progress);
     if (status == 0 && !tunables)
@@ -172,16 +326,20 @@ static int run_all(const struct policy *policy, const char *tunables, struct pro
 
 int main(int argument_count, char **arguments)
 {
-    if (argument_count < 2 || (argument_count > 3 && argument_count != 6)) {
-        fprintf(stderr, "usage: schedlab-sim WORKLOAD [TUNABLE=VALUE,...]\n"
+    if (argument_count < 4 || argument_count > 6) {
+        fprintf(stderr, "usage: schedlab-sim WORKLOAD SHARING BOUND [TUNABLE=VALUE,...]\n"
                         "       schedlab-sim WORKLOAD POLICY TUNABLE=VALUE,... CPUS TICK_NS\n");
         return EXIT_WRONG_USAGE;
     }
-    struct progress progress = {.workload = arguments[1]};
+    struct progress progress = {
+        .workload = arguments[1], .sharing = arguments[2], .bound = arguments[3]};
     int status = argument_count == 6 ? run_alone(arguments, &progress)
-                                     : run_all(policies[0], arguments[2], &progress);
+                                     : run_all(policies[0], arguments[4], &progress);
+    const struct watch_waits *waits = &progress.waits;
     if (status == 0)
-        printf("setups %u\ndecisions %" PRIu64 "\nkills %" PRIu64 "\n", progress.setups,
-               progress.decisions, watch_kills());
+        printf("setups %u\ndecisions %" PRIu64 "\nkills %" PRIu64 "\nlongest_wait_ns %" PRIu64
+               "\nwaiter %d\ncpus %u\nnever_served %u\ndepends_on_time %d\n",
+               progress.setups, progress.decisions, watch_kills(), waits->longest, waits->pid,
+               waits->cpus, waits->never_served, progress.depends_on_time);
     return status;
 }

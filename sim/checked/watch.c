@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "abi/machine_status.h"
+#include "policies/support/rounds.h"
 #include "sim/program_counter.h"
 
 #define DECISIONS 10
-#define PATIENCE                                                                                   \
-    2 /* times that a hook is met by the timer, which goes each half second of the CPU */
+#define PATIENCE  2      /* times that a hook is met by the timer */
+#define CHECK_US  100000 /* of the CPU */
 
 struct decision {
     uint64_t time;
@@ -32,7 +33,30 @@ static struct watch_call in_force; /* name: null outside of hooks */
 static uint64_t calls;             /* of hooks, so far */
 static struct decision decisions[DECISIONS];
 static uint64_t decisions_made;
+static struct {
+    struct decision *all;
+    uint64_t count, room;
+    uint64_t same; /* of these, in the setup that is compared */
+    struct decision other;
+    enum { KEEP_NOTHING, KEEP, COMPARE, PARTED } state;
+} kept;
+static struct watch_waits waits;
+/* Of each task that waits for a CPU. */
+static struct waiting {
+    uint64_t begin;    /* 1 more than the simulated time; 0: it does not wait */
+    uint64_t run_time; /* how long it had run then */
+} *waiting;
 static uint64_t kills;
+
+/* The hook that had a task last, to change what the policy knows of it. */
+struct touch {
+    const char *hook; /* null: none */
+    uint64_t function;
+    uint64_t time;
+};
+static struct touch *touches;    /* of each task */
+static const struct touch *lost; /* null: no task is */
+static enum asks asks;
 
 /* ---- the host's fields ---- */
 
@@ -129,7 +153,8 @@ static void say_circumstances(void)
     if (setup)
         fprintf(stderr, ", CPUs: %u, policy %s%s%s", setup->cpus, setup->policy,
                 setup->tunables ? " " : "", setup->tunables ? setup->tunables : "");
-    fprintf(stderr, "\n  0x%" PRIx64 "\n", address_in_program(in_force.function));
+    fprintf(stderr, "\n  0x%" PRIx64 "\n",
+            address_in_program(lost ? lost->function : in_force.function));
     say_decisions();
 }
 
@@ -158,7 +183,6 @@ static void on_timer(int number, siginfo_t *information, void *context)
 {
     static uint64_t met;
     static uint32_t times;
-    char place[400];
     (void)number;
     (void)information;
     if (!in_force.name || met != calls) {
@@ -168,12 +192,8 @@ static void on_timer(int number, siginfo_t *information, void *context)
     }
     if (++times < PATIENCE)
         return;
-    fprintf(stderr, "schedlab-sim: policy %s: endless loop in its hook %s()\n",
-            in_force.policy->name, in_force.name);
-    /* The trace leaves this one out if the signal came between two steps of a call. */
-    __sanitizer_symbolize_pc((void *)program_counter(context), "    #0 0x0 in %f %s:%l", place,
-                             sizeof(place));
-    fprintf(stderr, "%s\n", place);
+    fprintf(stderr, "schedlab-sim: policy %s: endless loop in its hook %s() at 0x%" PRIx64 "\n",
+            in_force.policy->name, in_force.name, address_in_program(program_counter(context)));
     __sanitizer_print_stack_trace();
     say_circumstances();
     _exit(MACHINE_BROKEN);
@@ -183,7 +203,7 @@ static void on_timer(int number, siginfo_t *information, void *context)
 
 void watch_for_loops(void)
 {
-    const struct itimerval every = {{0, 500000}, {0, 500000}};
+    const struct itimerval every = {{0, CHECK_US}, {0, CHECK_US}};
     const struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_RESTART | SA_SIGINFO};
     sigaction(SIGVTALRM, &action, NULL);
     setitimer(ITIMER_VIRTUAL, &every, NULL);
@@ -196,6 +216,7 @@ void watch_setup(const struct simulator_setup *next)
         watch_for_loops();
     setup = next;
     decisions_made = 0;
+    kept.same = 0;
 }
 
 static const struct task *task_at(uint32_t place)
@@ -220,13 +241,19 @@ void watch_machine(const struct watched *machine)
 {
     free(queues_before);
     free(tasks_before);
+    free(waiting);
+    free(touches);
     queues_before = NULL;
     tasks_before = NULL;
+    waiting = NULL;
+    touches = NULL;
     watched = machine;
     if (!machine)
         return;
     queues_before = calloc(1, bytes_of_queues());
     tasks_before = calloc(machine->task_count, sizeof(*tasks_before));
+    waiting = calloc(machine->task_count, sizeof(*waiting));
+    touches = calloc(machine->task_count, sizeof(*touches));
 }
 
 /* Of words. (The library's own copying asks AddressSanitizer about each.) */
@@ -238,12 +265,24 @@ static __attribute__((no_builtin("memcpy"))) void copy(void *to, const void *fro
         new[i] = old[i];
 }
 
+static void touch(const struct task *task)
+{
+    uint64_t from = (uint64_t)task - (uint64_t)watched->tasks;
+    touches[from / watched->task_bytes] = (struct touch){
+        in_force.name,
+        in_force.function,
+        watched->now ? *watched->now : 0,
+    };
+}
+
 void watch_begin(struct watch_call call)
 {
     in_force = call;
     calls++;
     if (!watched)
         return;
+    if (call.task && call.changes_task)
+        touch(call.task);
     copy(&scheduler_before, watched->scheduler, offsetof(struct scheduler, queue));
     copy(scheduler_before.queue, watched->scheduler->queue, bytes_of_pointers());
     copy(&scheduler_before.groups, &watched->scheduler->groups, BYTES_AFTER_POINTERS);
@@ -340,15 +379,60 @@ static bool is_task(const struct task *task)
     return from < watched->task_count * watched->task_bytes && from % watched->task_bytes == 0;
 }
 
-void watch_taken(const struct task *task, bool required)
+/* How many tasks are queued there that may run on the CPU, be they held or not. */
+static uint32_t queued_for(const struct run_queue *queue, uint32_t cpu)
+{
+    uint32_t count = queue->queued;
+    for (uint32_t i = 0; queue_bars(queue, cpu) && i < watched->task_count; i++) {
+        const struct task *task = task_at(i);
+        bool here = watched->scheduler->queues == 1 || task->cpu == queue->cpu;
+        count -= here && !task_may_run_on(task, cpu) && watched->is_queued(task);
+    }
+    return count;
+}
+
+/* Of the queue's tasks that may run on the CPU the one that no hook had for the longest time, or
+ * null. */
+static const struct task *longest_untouched(const struct run_queue *queue, uint32_t cpu)
+{
+    const struct task *found = NULL;
+    for (uint32_t i = 0; i < watched->task_count; i++) {
+        const struct task *task = task_at(i);
+        bool here = watched->scheduler->queues == 1 || task->cpu == queue->cpu;
+        if (!here || !touches[i].hook || !watched->is_queued(task) || !task_may_run_on(task, cpu))
+            continue;
+        if (!found || touches[i].time < lost->time) {
+            found = task;
+            lost = &touches[i];
+        }
+    }
+    return found;
+}
+
+static _Noreturn void say_lost(const struct run_queue *queue, uint32_t cpu, uint32_t count)
+{
+    /* Of tasks that are held it is not known which they are. */
+    const struct task *task = queue->held ? NULL : longest_untouched(queue, cpu);
+    char when[40] = "";
+    char last[100] = "";
+    if (task && watched->now)
+        snprintf(when, sizeof(when), ", at %.3f ms", (double)lost->time / 1e6);
+    if (task)
+        snprintf(last, sizeof(last), ": pid %d, which was last in %s()%s", task->pid, lost->hook,
+                 when);
+    watch_broken("%s() returned null while %u task%s queued that may run%s", in_force.name, count,
+                 count == 1 ? " is" : "s are", last);
+}
+
+void watch_taken(const struct task *task, uint32_t cpu, bool required)
 {
     const struct run_queue *queue = in_force.queue;
     if (!watched)
         return;
     uint32_t held = watched->scheduler->ending ? 0 : queue->held;
-    if (!task && required && queue->queued > held)
-        watch_broken("%s() returned null while %u tasks are queued that may run", in_force.name,
-                     queue->queued - held);
+    uint32_t queued = task || !required ? 0 : queued_for(queue, cpu);
+    if (queued > held)
+        say_lost(queue, cpu, queued - held);
     if (task && !is_task(task))
         watch_broken("%s() returned an address that is no task's", in_force.name);
     if (task && !watched->is_queued(task))
@@ -356,6 +440,8 @@ void watch_taken(const struct task *task, bool required)
     if (task && watched->scheduler->queues > 1 && task->cpu != queue->cpu)
         watch_broken("%s() returned pid %d, which is queued on CPU %u, from the queue of CPU %u",
                      in_force.name, task->pid, task->cpu, queue->cpu);
+    if (task)
+        touch(task);
 }
 
 void watch_verdict(uint32_t verdict)
@@ -390,9 +476,161 @@ void watch_cpu(uint32_t cpu, bool none_allowed)
                  watched->scheduler->queues);
 }
 
+/* ---- waits ---- */
+
+void watch_asks(enum asks wanted)
+{
+    asks = wanted;
+}
+
+bool watch_is_silent(const struct run_queue *queue, uint32_t cpu)
+{
+    return watched && asks == ASKS_SILENT && queue->queued > 0 && queued_for(queue, cpu) == 0;
+}
+
+/* A wait goes on while a task is moved, changed, or refused by a CPU: so it ends when the task has
+ * run. A task that was just picked still counts as queued. */
+static void note_wait(uint32_t place, uint64_t now)
+{
+    const struct task *task = task_at(place);
+    struct waiting *wait = &waiting[place];
+    if (!watched->is_queued(task)) {
+        wait->begin = 0;
+        return;
+    }
+    if (wait->begin == 0 || wait->run_time != task->run_time)
+        *wait = (struct waiting){now - (now + setup->policy_clock - task->queued_since) + 1,
+                                 task->run_time};
+    uint64_t length = now + 1 - wait->begin;
+    if (length > waits.longest)
+        waits =
+            (struct watch_waits){length, task->pid, watched->scheduler->cpus, waits.never_served};
+}
+
+/* How long a round of all that compete lasts for a task. */
+static uint64_t round_of(const struct policy *policy, const struct task *task)
+{
+    uint64_t round = 0;
+    for (uint32_t i = 0; i < watched->task_count; i++) {
+        const struct task *other = task_at(i);
+        bool competes = other->pid > 0 && (other->counted || watched->is_queued(other));
+        uint64_t part = competes ? round_part(policy, watched->scheduler, task, other) : 0;
+        round = part < NO_LIMIT - round ? round + part : NO_LIMIT;
+    }
+    return round;
+}
+
+/* While a queue holds tasks, it is not known which they are: no wait counts. */
+static void check_wait(uint32_t place, uint64_t now)
+{
+    const struct task *task = task_at(place);
+    struct waiting *wait = &waiting[place];
+    if (wait->begin == 0)
+        return;
+    if (in_force.queue->held > 0)
+        wait->begin = now + 1;
+    uint64_t length = now + 1 - wait->begin;
+    uint64_t limit =
+        longest_wait(in_force.policy, watched->scheduler, round_of(in_force.policy, task));
+    if (length > limit)
+        watch_broken("pick() let pid %d wait for %.3f ms, which is %.3f ms at most by .rounds",
+                     task->pid, (double)length / 1e6, (double)limit / 1e6);
+}
+
+static void note_waits(void)
+{
+    for (uint32_t i = 0; i < watched->task_count; i++) {
+        note_wait(i, *watched->now);
+        if (asks == ASKS_CHECKED && kept.state == COMPARE)
+            check_wait(i, *watched->now);
+    }
+}
+
+void watch_end_of_setup(void)
+{
+    const uint64_t now = *watched->now;
+    for (uint32_t i = 0; i < watched->task_count; i++) {
+        const struct task *task = task_at(i);
+        note_wait(i, now);
+        waits.never_served +=
+            waiting[i].begin > 0 && task->selections == 0 && now + 1 - waiting[i].begin >= now / 2;
+    }
+}
+
+void watch_forget_waits(void)
+{
+    waits = (struct watch_waits){0};
+}
+
+struct watch_waits watch_waits(void)
+{
+    return waits;
+}
+
+/* ---- decisions ---- */
+
+void watch_keep_decisions(void)
+{
+    kept.count = 0;
+    kept.state = KEEP;
+}
+
+void watch_compare_decisions(void)
+{
+    kept.state = COMPARE;
+}
+
+static void keep_decision(struct decision decision)
+{
+    if (kept.count == kept.room) {
+        kept.room = kept.room ? 2 * kept.room : 4096;
+        kept.all = realloc(kept.all, kept.room * sizeof(*kept.all));
+    }
+    if (kept.all)
+        kept.all[kept.count++] = decision;
+}
+
+static void compare_decision(struct decision decision)
+{
+    const struct decision *right = &kept.all[kept.same];
+    kept.other = decision;
+    if (kept.same < kept.count && right->time == decision.time && right->cpu == decision.cpu &&
+        right->pid == decision.pid)
+        kept.same++;
+    else
+        kept.state = PARTED;
+}
+
+bool watch_decided_the_same(char *text, size_t bytes)
+{
+    bool same = kept.state == COMPARE && kept.same == kept.count;
+    if (same)
+        return true;
+    if (kept.state == PARTED)
+        snprintf(text, bytes, "after %" PRIu64 " decisions CPU %u picks pid %d at %.3f ms",
+                 kept.same, kept.other.cpu, kept.other.pid, (double)kept.other.time / 1e6);
+    else
+        snprintf(text, bytes, "it makes %" PRIu64 " decisions", kept.same);
+    if (kept.same < kept.count) {
+        const struct decision *right = &kept.all[kept.same];
+        size_t used = strlen(text);
+        snprintf(text + used, bytes - used, ", instead of pid %d on CPU %u at %.3f ms", right->pid,
+                 right->cpu, (double)right->time / 1e6);
+    }
+    return false;
+}
+
 void watch_decision(uint32_t cpu, const struct task *task)
 {
-    if (watched)
-        decisions[decisions_made++ % DECISIONS] = (struct decision){
-            watched->now ? *watched->now : 0, cpu, in_force.queue->queued, task ? task->pid : 0};
+    if (!watched)
+        return;
+    struct decision decision = {watched->now ? *watched->now : 0, cpu, in_force.queue->queued,
+                                task ? task->pid : 0};
+    decisions[decisions_made++ % DECISIONS] = decision;
+    if (task && kept.state == KEEP)
+        keep_decision(decision);
+    else if (task && kept.state == COMPARE)
+        compare_decision(decision);
+    if (watched->now)
+        note_waits();
 }

@@ -125,6 +125,8 @@ static void act_job(struct simulator *simulator, struct cpu *cpu, const struct w
     struct process *process = cpu->current;
     uint64_t release = *own_timer(simulator, process, step->detail);
     timer_next(simulator, &release, step->value, step->target == 1);
+    if (release == 0) /* which would say that there is no job */
+        release = 1;
     if (step->target == JOB_NONE)
         release = 0;
     record(simulator, cpu->id, TRACE_MARK, process, MARK_JOB, release);

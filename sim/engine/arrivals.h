@@ -49,12 +49,16 @@ static void take_first_attributes(struct simulator *simulator, struct process *p
     }
 }
 
-/* What a process that has come to this step lets come: its child, or a thing in a channel, as by a
- * device's interrupt. */
+/* What a process that has come to this step lets come: its child; a thing in a channel, as by a
+ * device's interrupt; or itself. */
 static void arrive(struct simulator *simulator, struct process *parent)
 {
     const struct workload_step *step = step_of(simulator, parent);
-    if (step->detail != 0) {
+    if (step->detail == ARRIVE_SELF) {
+        advance(simulator, parent);
+        return;
+    }
+    if (step->detail == ARRIVE_THING) {
         give(simulator, OUTSIDE, &simulator->channels[step->target], 1, true, NULL);
         advance(simulator, parent);
         return;
@@ -118,13 +122,16 @@ static void tell_late(struct simulator *simulator, const struct cpu *cpu, uint64
 static void act_arrive(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
+    if (!process->urgent)
+        make_urgent(simulator, cpu);
     if (awaits_arrival(simulator, process)) {
         start_arrival(simulator, process);
         block(simulator, cpu, WAIT_TIMER, BLOCK_SLEEP);
         return;
     }
-    uint64_t late = simulator->now - step_of(simulator, process)->value;
-    if (late > 0)
+    const struct workload_step *step = step_of(simulator, process);
+    uint64_t late = simulator->now - step->value;
+    if (late > 0 && step->detail != ARRIVE_SELF)
         tell_late(simulator, cpu, late);
     arrive(simulator, process);
 }

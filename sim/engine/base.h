@@ -54,7 +54,7 @@ static inline void progress(const struct simulator *simulator, struct cpu *cpu)
 {
     struct process *process = cpu->current;
     uint64_t now = simulator->now;
-    task_count_run_time(&process->task, now);
+    task_count_run_time(&process->task, policy_now(simulator));
     if (now > cpu->resumes) {
         uint64_t elapsed = now - cpu->resumes;
         process->left -= elapsed < process->left ? elapsed : process->left;

@@ -43,8 +43,7 @@ MECHANISM_FUNCTION const task_t *task_on_cpu(const scheduler_t *scheduler, uint3
 
 MECHANISM_FUNCTION bool task_is_urgent(const task_t *task)
 {
-    (void)task;
-    return false;
+    return ((const struct process *)task)->urgent;
 }
 
 MECHANISM_FUNCTION bool claim_idle_cpu(const scheduler_t *scheduler, uint32_t cpu)

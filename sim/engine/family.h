@@ -55,7 +55,20 @@ static void act_wait(struct simulator *simulator, struct cpu *cpu)
     advance(simulator, parent);
 }
 
-/* Init reaps all that have ended. */
+/* From now on the CPU's process goes before all that the policy orders, as on the kernel. */
+static void make_urgent(struct simulator *simulator, struct cpu *cpu)
+{
+    struct process *process = cpu->current;
+    struct run_queue *queue = queue_of(simulator, cpu->id);
+    if (process->known)
+        run_queue_disown(policy, queue, &process->task);
+    hooks_called(simulator, cpu->id, queue);
+    process->known = false;
+    process->urgent = true;
+}
+
+/* Init reaps all that have ended. A policy that starves other processes does not hold up the end of
+ * the run. */
 static void act_reap(struct simulator *simulator, struct cpu *cpu)
 {
     struct process *child;
@@ -64,6 +77,8 @@ static void act_reap(struct simulator *simulator, struct cpu *cpu)
             simulator->status = SIMULATOR_DONE;
         reap(simulator, child);
     }
+    if (!cpu->current->urgent)
+        make_urgent(simulator, cpu);
     if (simulator->status != SIMULATOR_DONE)
         block(simulator, cpu, WAIT_CHILD, BLOCK_CHILD);
 }

@@ -17,6 +17,16 @@ static inline uint64_t completion(const struct simulator *simulator, const struc
     return waits ? step->value : done;
 }
 
+/* Does the CPU's process finish its work, or act, before anything else that is due at `when`? With
+ * the end of its turn it does: what it computes until `turn_end` lies within the turn. By the order
+ * of textbooks it always does. */
+static inline bool acts_first(const struct simulator *simulator, const struct cpu *cpu,
+                              uint64_t when)
+{
+    bool may = simulator->costs.bursts_first || (policy->turn_over && cpu->turn_end <= when);
+    return may && cpu->current && !cpu->late && completion(simulator, cpu) <= when;
+}
+
 /* Returns when the policy wants to be called, if that is before `when`. In the kernel the CPU hears
  * of it late; a time that has been is now. */
 static inline uint64_t policy_time(const struct simulator *simulator, const struct cpu *cpu,

@@ -11,7 +11,7 @@
 static inline struct run_queue *queue_of(struct simulator *simulator, uint32_t cpu)
 {
     struct run_queue *queue = &simulator->queues[simulator->scheduler.queues == 1 ? 0 : cpu];
-    queue->now = simulator->now;
+    queue->now = policy_now(simulator);
     return queue;
 }
 
@@ -81,16 +81,25 @@ static __attribute__((cold, noinline)) void fail_by_cpu(const scheduler_t *sched
 
 /* ---- when the policy wants to be called ---- */
 
-static inline void note_turn_end(struct cpu *cpu, uint64_t turn_end)
+/* Returns a time for which the policy asked as one of the simulator; 0 is none. */
+static inline uint64_t asked_time(const struct simulator *simulator, uint64_t time)
 {
-    cpu->turn_end = turn_end ? turn_end : NEVER;
+    if (time == 0 || time == NEVER)
+        return NEVER;
+    return time > simulator->policy_clock ? time - simulator->policy_clock : 0;
+}
+
+static inline void note_turn_end(const struct simulator *simulator, struct cpu *cpu,
+                                 uint64_t turn_end)
+{
+    cpu->turn_end = asked_time(simulator, turn_end);
 }
 
 /* A hook of the queue was called: its CPU plans anew if it has set another alarm. */
 static inline void note_alarm(struct simulator *simulator, const struct run_queue *queue)
 {
     struct cpu *cpu = &simulator->cpus[queue->cpu];
-    uint64_t alarm = queue->alarm ? queue->alarm : NEVER;
+    uint64_t alarm = asked_time(simulator, queue->alarm);
     if (!policy->alarm || alarm == cpu->alarm)
         return;
     cpu->alarm = alarm;
@@ -146,14 +155,49 @@ static __attribute__((noinline)) enum enqueue_reason introduce(struct simulator 
                           parent ? &parent->task : NULL);
 }
 
+static __attribute__((cold, noinline)) void add_urgent(struct simulator *simulator,
+                                                       struct process *process)
+{
+    uint32_t *end = &simulator->urgent;
+    while (*end != NOBODY)
+        end = &process_at(simulator, *end)->link;
+    *end = process->task.slot;
+    process->link = NOBODY;
+    process->place = PLACE_QUEUED;
+}
+
+/* Takes out the first urgent process of the queue that may run on the CPU, or the one with this
+ * slot, unless that is NOBODY. Returns null if there is none. */
+static __attribute__((cold, noinline)) struct process *
+take_urgent(struct simulator *simulator, const struct run_queue *queue, uint32_t cpu, uint32_t slot)
+{
+    uint32_t *link = &simulator->urgent;
+    for (; *link != NOBODY; link = &process_at(simulator, *link)->link) {
+        struct process *process = process_at(simulator, *link);
+        bool may = simulator->scheduler.ending || task_may_run_on(&process->task, cpu);
+        if (slot != NOBODY ? *link != slot
+                           : !may || queue_of(simulator, process->task.cpu) != queue)
+            continue;
+        *link = process->link;
+        process->link = NOBODY;
+        process->place = PLACE_BLOCKED;
+        return process;
+    }
+    return NULL;
+}
+
 static inline void queue_add(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                              struct process *process, enum enqueue_reason reason,
                              const struct process *parent)
 {
-    if (!process->known)
-        reason = introduce(simulator, process, reason, parent);
-    run_queue_add(policy, queue, &process->task, reason);
-    hooks_called(simulator, here, queue);
+    if (process->urgent) {
+        add_urgent(simulator, process);
+    } else {
+        if (!process->known)
+            reason = introduce(simulator, process, reason, parent);
+        run_queue_add(policy, queue, &process->task, reason);
+        hooks_called(simulator, here, queue);
+    }
     simulator->queued++;
     if (simulator->traces_queues)
         record_queued(simulator, here, queue, process);
@@ -162,7 +206,10 @@ static inline void queue_add(struct simulator *simulator, uint32_t here, struct 
 static inline void queue_remove(struct simulator *simulator, uint32_t here, struct run_queue *queue,
                                 struct process *process)
 {
-    run_queue_remove(policy, queue, &process->task);
+    if (process->urgent)
+        take_urgent(simulator, queue, NO_CPU, process->task.slot);
+    else
+        run_queue_remove(policy, queue, &process->task);
     hooks_called(simulator, here, queue);
     simulator->queued--;
 }
@@ -171,6 +218,14 @@ static inline void queue_remove(struct simulator *simulator, uint32_t here, stru
 static inline struct process *queue_pick(struct simulator *simulator, struct run_queue *queue,
                                          uint32_t cpu)
 {
+    struct process *urgent = NULL;
+    if (__builtin_expect(simulator->urgent != NOBODY, 0))
+        urgent = take_urgent(simulator, queue, cpu, NOBODY);
+    if (urgent) {
+        run_queue_pick_none(queue);
+        simulator->queued--;
+        return urgent;
+    }
     task_t *task = run_queue_pick_for(policy, queue, cpu);
     hooks_called(simulator, cpu, queue);
     simulator->queued -= task != NULL;

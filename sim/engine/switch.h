@@ -129,7 +129,7 @@ static void reschedule(struct simulator *simulator, struct cpu *cpu, enum stop_r
     cpu->resumes = begin + simulator->costs.scheduler;
     if (simulator->costs.crowd)
         cpu->resumes += queue->queued * simulator->costs.crowd / 100;
-    note_turn_end(cpu, next ? queue->turn_end : 0);
+    note_turn_end(simulator, cpu, next ? queue->turn_end : 0);
     if (next) {
         enter(simulator, queue, cpu, next);
         cpu_set_remove(&simulator->idle, cpu->id);
@@ -166,7 +166,8 @@ static inline void preempt(struct simulator *simulator, struct cpu *cpu)
 
 static inline bool has_heard(const struct simulator *simulator, const struct cpu *cpu)
 {
-    return cpu->called <= simulator->now && !in_kernel(simulator, cpu);
+    return cpu->called <= simulator->now && !in_kernel(simulator, cpu) &&
+           !acts_first(simulator, cpu, simulator->now);
 }
 
 /*

@@ -85,11 +85,12 @@ static inline void tick(struct simulator *simulator, struct cpu *cpu)
     struct run_queue *queue = queue_of(simulator, cpu->id);
     simulator->counts.ticks++;
     cpu->resumes += simulator->costs.tick;
-    bool is_new = simulator->costs.bursts_first && cpu->entered == simulator->now;
+    bool is_new =
+        (policy->turn_over || simulator->costs.bursts_first) && cpu->entered == simulator->now;
     enum tick_verdict verdict =
         is_new ? TICK_CONTINUE : run_queue_tick(policy, queue, &process->task);
     if (queue->turn_end)
-        note_turn_end(cpu, queue->turn_end);
+        note_turn_end(simulator, cpu, queue->turn_end);
     hooks_called(simulator, cpu->id, queue);
     end_by_verdict(simulator, cpu, verdict);
     tick_push(simulator, cpu->id);
@@ -106,7 +107,7 @@ static void ring(struct simulator *simulator, const struct cpu *cpu)
 {
     struct run_queue *queue = queue_of(simulator, cpu->id);
     for (uint32_t left = queue->queued + 1; left > 0; left--) {
-        if (!queue->alarm || queue->alarm > simulator->now)
+        if (!queue->alarm || queue->alarm > queue->now)
             break;
         task_t *task = run_queue_alarm(policy, queue);
         if (task)
@@ -121,7 +122,7 @@ static void end_turn(struct simulator *simulator, struct cpu *cpu)
     struct run_queue *queue = queue_of(simulator, cpu->id);
     cpu->resumes += simulator->costs.tick;
     enum tick_verdict verdict = run_queue_turn_over(policy, queue, &process->task);
-    note_turn_end(cpu, queue->turn_end);
+    note_turn_end(simulator, cpu, queue->turn_end);
     hooks_called(simulator, cpu->id, queue);
     end_by_verdict(simulator, cpu, verdict);
     kill_by_verdict(process, verdict);

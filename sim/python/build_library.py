@@ -47,7 +47,7 @@ def make(root: Path) -> Path:
     (root / "build").mkdir(exist_ok=True)
     with (root / "build" / ".lock").open(
         "w"
-    ) as lock:  # one build at a time, as schedlab.toolchain.build
+    ) as lock:  # one build at a time, as schedlab.base.toolchain.build
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             subprocess.run(command, check=True)

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""The simulator held against the kernel on Spike: a part of `./schedlab bench agreement --full`.
+"""The simulator held against the kernel on Spike: a part of `./schedlab dev bench agreement --full`.
 
 Each policy and preset, 1 to 5 CPUs, experiments of both studies. `pytest -s` prints each figure's
 difference. One that is off fails, unless known.csv has its reason or microseconds decide
-(schedlab.agreement.variants); one that has a reason and is near fails, too.
+(schedlab.analysis.agreement.variants); one that has a reason and is near fails, too.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from schedlab.agreement.cells import KERNEL, SIMULATOR
-from schedlab.agreement.known import Judged, wrong
-from schedlab.agreement.pairs import named
-from schedlab.agreement.plan import Case, draws, policies_compared
-from schedlab.agreement.run import agreement
-from schedlab.agreement.text import HEADINGS, by_policy, row, summary
+from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
+from schedlab.analysis.agreement.known import Judged, wrong
+from schedlab.analysis.agreement.pairs import named
+from schedlab.analysis.agreement.plan import Case, draws, policies_compared
+from schedlab.analysis.agreement.run import agreement
+from schedlab.analysis.agreement.text import HEADINGS, by_policy, row, summary
+from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.studies.experiments import ALL_CPUS
-from schedlab.toolchain.policies import parse_choices, read_catalogue
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("agreement")]
 

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 from printed_by_benchmarks import sysbench
-from schedlab.benchmarks import linux_shares, linux_throughput
+from schedlab.base.outputs import OutputError
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.cli import cli
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
-from schedlab.outputs import OutputError
 from schedlab.runs.carrying_out import Finished
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab_tools.benchmarks import linux_shares, linux_throughput
 
 RR, WRR = PolicyChoice("rr"), PolicyChoice("wrr", "linux")
 THROUGHPUT = linux_throughput.Setting((RR, WRR), "linux", rounds=3, seconds=1)
@@ -141,6 +141,6 @@ def metrics_of(shares: dict[str, tuple[float, float]]) -> Metrics:
 
 @pytest.mark.parametrize("option", ["--tests=1", "--ticks=50", "--original", "--quick"])
 def test_options_of_study_1s_tests_are_refused_on_linux(option: str) -> None:
-    done = CliRunner().invoke(cli, ["bench", "shares", "--machine", "linux", option])
+    done = CliRunner().invoke(cli, ["dev", "bench", "shares", "--machine", "linux", option])
     assert done.exit_code != 0
     assert "of study 1's tests, on spike" in str(done.exception)

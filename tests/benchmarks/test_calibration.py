@@ -12,8 +12,12 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from schedlab import trace
-from schedlab.benchmarks import calibration
-from schedlab.benchmarks.calibration import (
+from schedlab.base.toolchain.build import SIMULATOR
+from schedlab.trace import Kind, MarkKind
+from schedlab.workload import costs
+from schedlab.workload.costs import Cost, Profile
+from schedlab_tools.benchmarks import calibration
+from schedlab_tools.benchmarks.calibration import (
     COMPUTE,
     CROWD,
     FORK,
@@ -26,11 +30,7 @@ from schedlab.benchmarks.calibration import (
     WAKE,
     YIELD,
 )
-from schedlab.benchmarks.observing import Observed, observe
-from schedlab.toolchain.build import SIMULATOR
-from schedlab.trace import Kind, MarkKind
-from schedlab.workload import costs
-from schedlab.workload.costs import Cost, Profile
+from schedlab_tools.benchmarks.observing import Observed, observe
 from trace_simulator import Record, Script, load
 
 STEP = 500

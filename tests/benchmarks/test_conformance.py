@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from schedlab.benchmarks.conformance import SUITES, read_suite
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
+from schedlab_tools.benchmarks.conformance import SUITES, read_suite
 
 SUITE = SUITES / "eevdf.json"
 
 
 def bench(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
-    done = CliRunner().invoke(cli, ["bench", "conformance", "--json", *arguments])
+    done = CliRunner().invoke(cli, ["dev", "bench", "conformance", "--json", *arguments])
     return done.exit_code, json.loads(done.stdout)["rows"] if done.stdout else []
 
 

@@ -9,15 +9,17 @@ import os
 import pytest
 
 from conftest import Command
-from schedlab.benchmarks.contention import TURNS, WORK, turns_of
 from schedlab.machines.spike import TURN_VARIABLE, turn_wanted
+from schedlab_tools.benchmarks.contention import TURNS, WORK, turns_of
 
 ONE_QUEUE = "rr:table-scan"
 
 
 @pytest.mark.spike
 def test_one_queue_for_all_cpus_keeps_them_waiting(schedlab: Command) -> None:
-    done = schedlab("bench", "contention", "--policy", f"rr,{ONE_QUEUE}", "--cpus", "5", "--json")
+    done = schedlab(
+        "dev", "bench", "contention", "--policy", f"rr,{ONE_QUEUE}", "--cpus", "5", "--json"
+    )
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert len(rows) == 2 * len(TURNS) * len(WORK)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from schedlab.benchmarks import cycles, peers
-from schedlab.benchmarks.contention import WORK, setups
+from schedlab.base.toolchain.policies import parse_choices
 from schedlab.errors import MachineUnfit
-from schedlab.toolchain.policies import parse_choices
+from schedlab_tools.benchmarks import cycles, peers
+from schedlab_tools.benchmarks.contention import WORK, setups
 
 CONSOLE = """schedlab: 2 CPUs, 192432 KiB of memory free, tick 1000 us, policy rr:table-scan
 switch        1        4          4       400

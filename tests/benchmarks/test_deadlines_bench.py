@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab bench deadlines` says where SimSo cannot be had."""
+"""What `./schedlab dev bench deadlines` says where SimSo cannot be had."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.benchmarks import deadlines, peers
 from schedlab.errors import MachineUnfit
+from schedlab_tools.benchmarks import deadlines, peers
 
 
 def test_an_installation_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

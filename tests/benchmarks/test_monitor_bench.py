@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench monitor`: what it makes of what the program prints."""
+"""`./schedlab dev bench monitor`: what it makes of what the program prints."""
 
 from __future__ import annotations
 
 import pytest
 
-from schedlab.benchmarks.watching import watching
 from schedlab.errors import SchedlabError
+from schedlab_tools.benchmarks.watching import watching
 
 READY = "@@ 0 ready 3 32123\n"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab bench shares` makes of its runs, without running any."""
+"""What `./schedlab dev bench shares` makes of its runs, without running any."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.paths import ROOT
 from schedlab.studies import shares
-from schedlab.toolchain.policies import PolicyChoice
 
 LOTTERIES = (PolicyChoice("lottery"), PolicyChoice("lottery", "thesis"))
 ROW = shares.Row(
@@ -89,6 +89,6 @@ def test_tests_are_those_of_the_workload_and_of_the_study() -> None:
 )
 def test_wrong_usage(schedlab: Command, arguments: tuple[str, ...]) -> None:
     """Status 2, before anything is built or run."""
-    done = schedlab("bench", "shares", *arguments)
+    done = schedlab("dev", "bench", "shares", *arguments)
     assert done.returncode == 2
     assert arguments[0] in done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench simulator`: what it makes of what programs print. Speeds are in no test."""
+"""`./schedlab dev bench simulator`: what it makes of what programs print. Speeds are in no test."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from schedlab.benchmarks import peers
-from schedlab.benchmarks.simulator_speed import Decision, aims, decisions, process_bytes
 from schedlab.errors import SchedlabError
+from schedlab_tools.benchmarks import peers
+from schedlab_tools.benchmarks.simulator_speed import Decision, aims, decisions, process_bytes
 
 PRINTED = """bench simulator-bare-loop 100 2.50
 bench simulator-decision 100 20.00
@@ -45,7 +45,7 @@ def test_a_program_that_prints_nothing_is_an_error() -> None:
 def test_memory_is_that_of_the_greediest_policy() -> None:
     build_once("simulator")
     assert process_bytes(["rr"]) == 232
-    assert process_bytes(["rr", "lottery"]) == process_bytes(["lottery"]) == 368
+    assert process_bytes(["rr", "lottery"]) == process_bytes(["lottery"]) == 376
 
 
 def test_our_answers_to_the_two_cases() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench study`: the list that it carries out, and what it tells."""
+"""`./schedlab dev bench study`: the list that it carries out, and what it tells."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab.benchmarks.study_setups import COLUMNS, Cost, Reading, chosen, cost, read
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import read_catalogue
+from schedlab_tools.benchmarks.study_setups import COLUMNS, Cost, Reading, chosen, cost, read
 
 
 def test_the_whole_list_can_be_carried_out() -> None:
@@ -80,7 +80,7 @@ def test_what_the_clocks_tell() -> None:
 @pytest.mark.spike
 def test_a_few_setups_are_carried_out_and_leave_nothing(schedlab: Command, tmp_path: Path) -> None:
     done = schedlab(
-        *("bench", "study", "--experiment", "s4-mixed-2", "--json"),
+        *("dev", "bench", "study", "--experiment", "s4-mixed-2", "--json"),
         environment={"TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 0, done.stderr

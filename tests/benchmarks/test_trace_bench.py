@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from schedlab.benchmarks.instructions import DECODER
 from schedlab.trace import Kind, read, validate
+from schedlab_tools.benchmarks.instructions import DECODER
 
 
 @pytest.fixture(scope="module")

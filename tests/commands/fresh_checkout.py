@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 
 from conftest import ROOT
+from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import BUILD
-from schedlab.toolchain.tools import compiler
 
 # Does not compile again what this checkout has compiled already, from the same sources.
 _COMPILER = """#!/bin/sh

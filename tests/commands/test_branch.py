@@ -16,10 +16,11 @@ import pytest
 
 from conftest import ROOT, Command
 from schedlab import trace
-from schedlab.comparison import compare as comparison
+from schedlab.analysis.comparison import compare as comparison
+from schedlab.base.files.whole import file_hash
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.files.whole import file_hash
-from schedlab.host.interpreter import module_command
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE, TRACE_FILE, WORKLOAD_FILE
 from schedlab.machines.spike import SPIKE_VARIABLE, STOCK
@@ -28,7 +29,6 @@ from schedlab.runs import branching, results
 from schedlab.runs.branches import Future, Past, moment, past
 from schedlab.runs.collection import read
 from schedlab.runs.recording import recording
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace import AttributeKind, Kind, Trace
 
 pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("branch")]
@@ -143,7 +143,7 @@ def test_what_reads_a_recording_begins_with_its_past(
 
 def test_seeds_and_attributes(schedlab: Command, kept: Path, tmp_path: Path) -> None:
     found = branch(
-        *(schedlab, kept, tmp_path, "--at", "50ms", "--seed", "7-8"),
+        *(schedlab, kept, tmp_path, "--at", "50ms", "--seeds", "7-8"),
         *("--attribute", "cpu:tickets=20", "--attribute", "1:priority=2"),
     )
     first, second = (Path(each["folder"]) for each in found["runs"][1:])
@@ -214,7 +214,7 @@ WRONG = [
     (("--at", "50ms", "--attribute", "cpu:colour=1"), "no attribute is called 'colour'"),
     (("--at", "50ms", "--attribute", "tickets=1"), "not of the form"),
     (("--at", "50ms", "--attribute", "9999:tickets=1"), "no process is called 9999"),
-    (("--at", "50ms", "--seed", "x"), "numbers and ranges"),
+    (("--at", "50ms", "--seeds", "x"), "numbers and ranges"),
     (("--at", "1ns", "--policy", "rr"), "under way from"),
     (("--at", "60s", "--policy", "rr"), "under way from"),
     (("--at", "soon", "--policy", "rr"), "write a number and its unit"),

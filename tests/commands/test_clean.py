@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab.toolchain.cache import PARTS
+from schedlab.base.toolchain.cache import PARTS
 
 KEY, SHORT = "0123456789abcdef" * 4, "0123456789abcdef"
 OURS = {

@@ -6,19 +6,14 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Command, Programs
-from schedlab.commands import run as run_command
-from schedlab.commands.policy_listing import listing
-from schedlab.errors import WrongUsage
-from schedlab.machines import machine_named
-from schedlab.toolchain import build
-from schedlab.toolchain.policies import (
+from schedlab.base.files.json_lines import Node
+from schedlab.base.toolchain.policies import (
     Catalogue,
     PolicyChoice,
     catalogue_of,
@@ -27,15 +22,21 @@ from schedlab.toolchain.policies import (
     parse_setting,
     those_named,
 )
+from schedlab.commands.policy_listing import listing
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.runs import request
+from schedlab.runs.request import Request
+from schedlab.sweep import ranges
 from schedlab.units import format_time, parse_counts, parse_time
 
-NOT_GIVEN = ("memory", "workload", "tick", "cpus", "costs", "shape", "ignore_limits")
 WRONG = [
     ("--cpus", "0", "1 to 1024"),
     ("--cpus", "1025", "1 to 1024"),
     ("--cpus", "4-1", "lowest first"),
     ("--cpus", "", "numbers and ranges"),
     ("--cpus", "1;2", "numbers and ranges"),
+    ("--cpus", "1-8*1", "factor of 2"),
     ("--policy", "", "POLICY or POLICY:PRESET"),
     ("--policy", "rr,", "POLICY or POLICY:PRESET"),
     ("--policy", "rr:a:b", "POLICY or POLICY:PRESET"),
@@ -266,6 +267,21 @@ def test_counts_keep_their_order_once_each(numbers: list[int]) -> None:
     assert parse_counts(",".join(map(str, numbers)), 1, 64) == tuple(dict.fromkeys(numbers))
 
 
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("1-3,7", [1, 2, 3, 7]),
+        ("8,1..3", [8, 1, 2, 3]),
+        ("1-9+4", [1, 5, 9]),
+        ("1-64*4", [1, 4, 16, 64]),
+        ("2-9*2", [2, 4, 8]),
+    ],
+)
+def test_all_options_have_one_grammar_of_numbers(text: str, numbers: list[int]) -> None:
+    assert list(parse_counts(text, 1, 64)) == numbers
+    assert list(ranges.whole_numbers(Node(text, 1, "cpus")).values) == numbers  # type: ignore[union-attr]
+
+
 @given(st.text(max_size=12))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for read in (parse_time, parse_choices, parse_setting, lambda text: parse_counts(text, 1, 64)):
@@ -279,17 +295,11 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 def test_a_linux_guest_has_as_many_cpus_as_the_host(
     machine: str, wanted: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(build, "host_processors", lambda: 2)
-    options: dict[str, Any] = {"machine": machine, **dict.fromkeys(NOT_GIVEN)}
-    run_command.fill_in(options)
-    assert options["cpus"] == wanted
-    options["cpus"] = (3,)
-    run_command.fill_in(options)
-    assert options["cpus"] == (3,)
+    monkeypatch.setattr(request, "host_processors", lambda: 2)
+    assert Request(machine=machine).filled().cpus == wanted
+    assert Request(machine=machine, cpus=(3,)).filled().cpus == (3,)
 
 
 def test_a_linux_guest_has_no_more_cpus_than_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "host_processors", lambda: 4096)
-    options: dict[str, Any] = {"machine": "linux", **dict.fromkeys(NOT_GIVEN)}
-    run_command.fill_in(options)
-    assert options["cpus"] == (machine_named("linux").cpus_max,)
+    monkeypatch.setattr(request, "host_processors", lambda: 4096)
+    assert Request(machine="linux").filled().cpus == (machine_named("linux").cpus_max,)

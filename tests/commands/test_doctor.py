@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Programs
 from schedlab.commands import examination as doctor
-from schedlab.perf_traces.reader import PERF
+from schedlab.recordings.reader import PERF
 
 INSTALL = "sudo apt-get install --no-install-recommends "
 

@@ -22,13 +22,13 @@ import pytest
 
 from conftest import ROOT
 from fresh_checkout import committed, environment_of, fresh_checkout, quick_compiler
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.toolchain.build import build
+from schedlab.base.toolchain.tools import compiler, makes_web_assembly
 from schedlab.commands.cli import cli
-from schedlab.host.interpreter import module_command
 from schedlab.machines.linux.parts import programs
 from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.machines.spike_install import PROGRAM, installed_spike
-from schedlab.toolchain.build import build
-from schedlab.toolchain.tools import compiler, makes_web_assembly
 
 pytestmark = pytest.mark.xdist_group("first commands")  # what they share is made once
 
@@ -61,29 +61,30 @@ DEPENDS = None
 
 COMMANDS = {
     "analyse": First("workloads/files/deadlines.json --policy edf", "0.929 of 1 CPU"),
-    "bench": First("", REFUSAL, 1),
-    "bench agreement": First(
+    "dev bench": First("", REFUSAL, 1),
+    "dev bench agreement": First(
         "--policy rr --cpus 1 --experiment s1-timing-mixed", "on spike: failed", 1
     ),
-    "bench conformance": First("--policy rr", "scenarios as expected", 1),
-    "bench contention": First("--policy rr --cpus 1", REFUSAL, 1),
-    "bench deadlines": First("--help", "SimSo"),
-    "bench monitor": First("", REFUSAL, 1),
-    "bench monitor-model": First("", "records", long=True),
-    "bench races": First("--tries 1", "own driver of Spike", 1),
-    "bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),
-    "bench simulator": First("", "one core of this host", long=True),
-    "bench study": First("--experiment s4-mixed-2", REFUSAL, 1),
-    "bench throughput": First("--rounds 2 --policy rr --seconds 1", REFUSAL, 1),
+    "dev bench conformance": First("--policy rr", "scenarios as expected", 1),
+    "dev bench contention": First("--policy rr --cpus 1", REFUSAL, 1),
+    "dev bench deadlines": First("--help", "SimSo"),
+    "dev bench monitor": First("", REFUSAL, 1),
+    "dev bench monitor-model": First("", "records", long=True),
+    "dev bench races": First("--tries 1", "own driver of Spike", 1),
+    "dev bench shares": First("--tests 1 --cpus 1 --seeds 1 --ticks 10 --policy rr", REFUSAL, 1),
+    "dev bench simulator": First("", "one core of this host", long=True),
+    "dev bench study": First("--experiment s4-mixed-2", REFUSAL, 1),
+    "dev bench throughput": First("--rounds 2 --policy rr --seconds 1", REFUSAL, 1),
     "boot": First("--policy mlfq", REFUSAL, 3),
     "branch": First("RUN --at 1ms --policy mlfq", "only runs on --machine spike have branches", 2),
     "calibrate": First("--policy rr", REFUSAL, 1),
     "check": First("rr", "no rule broken", long=True),
     "clean": First("", "Remove some"),
     "compare": First("RUN RUN", "byte for byte"),
+    "completion": First("zsh", "#compdef schedlab"),
     "dask": First("certificate secret", "it is a secret"),
     "demo": First("--no-browser", "Ctrl-C ends it", interrupted=True),
-    "docs": First("--list", "the moving picture"),
+    "dev docs": First("--list", "the moving picture"),
     "doctor": First("", "clang", DEPENDS),
     "linux boot": First("", "To leave", 1),
     "linux build": First("", "build/linux/schedlab-linux"),
@@ -100,7 +101,8 @@ COMMANDS = {
     "explore kernel": First("--seed 1", "own driver of Spike", 1),
     "explore policy": First("rr --tasks 2", "however long", long=True),
     "grade": First("nowhere policies/rr.c", "Labs that are ready: ", 2),
-    "lint": First("--version", "pytest"),
+    "dev lint": First("--version", "pytest"),
+    "import": First("README.md", "README.md", 2),
     "mcp": First("policies/rr.c", "is a file", 2),
     "monitor": First("--machine sim --no-browser", "Ctrl-C ends it", interrupted=True),
     "new-policy": First("of-mine", "Wrote policies/of-mine.c"),
@@ -109,14 +111,20 @@ COMMANDS = {
     "python": First("--help", "notebook"),
     "query": First("--tables", "the name of its folder"),
     "report": First("RUN --out report", "1 run,"),
+    "replay": First("RUN --policy mlfq", r"runs/\d"),
+    "reproduce": First("--cpus 1", "No such option", 2),
     "run": First(f"--machine sim --workload {WORKLOAD} --policy rr --cpus 1", r"runs/\d"),
+    "runs ls": First("", "holds no run"),
+    "runs rm": First("RUN", "There is no terminal", 2),
+    "runs show": First("RUN", "turnaround"),
     "score": First("rr", "Pareto front", long=True),
     "shape": First("", "512-cpus"),
-    "soak": First("storm --hours 0.001", REFUSAL, 1),
+    "dev soak": First("storm --hours 0.001", REFUSAL, 1),
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
     "test": First("tests/monitor/test_monitor_session.py -n 1 -k one_to_four", "1 passed"),
     "top": First("--machine sim", "Processes", interrupted=True, terminal=True),
     "trace": First("RUN", "trace.perfetto-trace"),
+    "verify": First("RUN", "1 of 1 runs came out the same"),
     "workloads": First("", "lotterytest"),
 }
 
@@ -182,12 +190,12 @@ def test_a_first_start_keeps_what_make_has_built(
     prepared: Path, copied: Path, tmp_path: Path
 ) -> None:
     place = fresh_checkout(copied, tmp_path / "checkout")
-    make(place, prepared, "simulator")
-    library = place / "build/sim/libschedlab-sim.so"
-    before = library.stat()
+    make(place, prepared, "build/policy_list")
+    built = place / "build/policy_list"
+    before = built.stat()
     start = [str(place / "schedlab"), "policies"]
     subprocess.run(start, env=environment(prepared), capture_output=True, check=True)
-    assert (library.stat().st_ino, library.stat().st_mtime_ns) == (
+    assert (built.stat().st_ino, built.stat().st_mtime_ns) == (
         before.st_ino,
         before.st_mtime_ns,
     )

@@ -14,7 +14,9 @@ import pytest
 
 from schedlab import __version__
 from schedlab.commands import cli
-from schedlab.errors import refusal
+from schedlab.errors import WrongUsage, refusal
+from schedlab.report.build import write_report
+from schedlab.runs.collection import Collection
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
@@ -115,3 +117,55 @@ def test_a_place_that_cannot_be_written_is_named_with_the_cure(number: int) -> N
     assert status == 2
     assert "'/some/place'" in message
     assert "XDG_CACHE_HOME" in message
+
+
+def refused(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that main() says of what a user can mend."""
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "internal error" not in line
+    return line
+
+
+def test_a_cache_whose_file_system_runs_nothing_is_named(
+    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy hides what the loader says behind an error of its own."""
+    error = ImportError("importing the C extensions failed")
+    error.__cause__ = ImportError("x.so: failed to map segment from shared object")
+    monkeypatch.setattr(cli, "cli", fails(error))
+    line = refused(capsys)
+    assert all(word in line for word in (str(cache), "noexec", "XDG_CACHE_HOME"))
+    monkeypatch.setattr(cli, "cli", fails(ImportError("no module of that name")))
+    assert "ImportError" in ended(capsys)
+
+
+def test_too_few_addresses_are_told_before_a_library_aborts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "cli", fails(KeyError()))
+    monkeypatch.setattr("resource.getrlimit", lambda _: (400_000 << 10, -1))
+    line = refused(capsys)
+    assert "ulimit -v: 390 MiB" in line
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1 << 50, -1))
+    ended(capsys)
+
+
+def test_a_working_directory_that_is_gone_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "working directory" in refused(capsys)
+
+
+def test_charts_are_not_begun_where_the_library_would_abort(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
+    with pytest.raises(WrongUsage, match="ulimit -v"):
+        write_report(Collection([]), tmp_path / "report")
+    assert not (tmp_path / "report").exists()

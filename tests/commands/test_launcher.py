@@ -275,11 +275,13 @@ def test_installs_what_is_missing_and_goes_on(host: Host) -> None:
     ("arguments", "wanted"),
     [
         (["run"], "device-tree-compiler"),
-        (["run", "study-3", "--full"], "device-tree-compiler"),
+        (["reproduce", "study-3", "--full"], "device-tree-compiler"),
         (["run", "--workload", "sweep.yaml"], "device-tree-compiler"),
         (["run", "--machine", "spike"], "device-tree-compiler"),
         (["run", "--machine", "qemu"], "qemu-system-misc"),
         (["run", "--machine=sim"], ""),
+        (["replay", "runs"], ""),
+        (["verify", "runs"], "device-tree-compiler"),
         (["boot"], "qemu-system-misc"),
         (["boot", "--machine=spike"], "device-tree-compiler"),
         (["monitor"], "qemu-system-misc"),
@@ -289,7 +291,7 @@ def test_installs_what_is_missing_and_goes_on(host: Host) -> None:
         (["sweep", "--machine", "sim,qemu"], "qemu-system-misc"),
         (["sweep", "sweep.yaml"], "device-tree-compiler"),
         (["policies"], ""),
-        (["bench"], "device-tree-compiler qemu-system-misc"),
+        (["dev", "bench"], "device-tree-compiler qemu-system-misc"),
     ],
 )
 @pytest.mark.usefixtures("later")
@@ -343,7 +345,9 @@ def test_the_tests_get_a_browser_where_the_release_has_one(host: Host) -> None:
     assert installed.endswith("--no-install-recommends chromium-headless-shell")
 
 
-@pytest.mark.parametrize("arguments", [["soak"], ["soak", "sweep", "page", "--hours", "2"]])
+@pytest.mark.parametrize(
+    "arguments", [["dev", "soak"], ["dev", "soak", "sweep", "page", "--hours", "2"]]
+)
 @pytest.mark.usefixtures("later")
 def test_a_soak_of_the_page_gets_a_browser(host: Host, arguments: list[str]) -> None:
     host.add_apt(installs="chromium-headless-shell", names="chromium-headless-shell")
@@ -357,7 +361,7 @@ def test_a_soak_of_the_page_gets_a_browser(host: Host, arguments: list[str]) -> 
 def test_other_soaks_do_without_a_browser(host: Host) -> None:
     host.add_apt(names="chromium-headless-shell")
     host.add_needed()
-    assert host.start("soak", "sweep", "--hours", "2")[0] == 0
+    assert host.start("dev", "soak", "sweep", "--hours", "2")[0] == 0
     assert not host.calls.exists()
 
 
@@ -455,11 +459,12 @@ def test_other_commands_do_without_what_reads_recordings(host: Host) -> None:
         ["run", "--machine", "linux", "--policy", "rr"],
         ["run", "--machine=linux-free"],
         ["run", "study-5"],
-        ["run", "study-5", "--machine", "linux"],
+        ["reproduce", "study-5"],
+        ["reproduce", "study-5", "--machine", "linux"],
         ["linux", "boot"],
         ["monitor", "--machine", "linux"],
-        ["soak", "--hours", "1"],
-        ["soak", "page", "serve"],
+        ["dev", "soak", "--hours", "1"],
+        ["dev", "soak", "page", "serve"],
         ["test"],
     ],
 )
@@ -478,13 +483,13 @@ def test_commands_that_boot_linux_get_what_that_needs(host: Host, arguments: lis
     "arguments",
     [
         ["run"],
-        ["run", "study-5", "--machine", "spike"],
+        ["reproduce", "study-5", "--machine", "spike"],
         ["run", "--machine=sim"],
         ["linux", "status"],
-        ["bench", "agreement"],
+        ["dev", "bench", "agreement"],
         ["boot"],
         ["monitor", "--machine", "sim"],
-        ["soak", "page", "storm", "--hours", "1"],
+        ["dev", "soak", "page", "storm", "--hours", "1"],
         ["top"],
     ],
 )
@@ -537,7 +542,7 @@ def test_without_apt_names_what_is_missing(host: Host) -> None:
     [
         ["doctor"],
         ["run", "--help"],
-        ["run", "study-1", "--help"],
+        ["reproduce", "study-1", "--help"],
         ["--help"],
         ["trace", "x"],
         ["report", "x"],
@@ -753,7 +758,7 @@ def test_the_tests_have_libraries_of_their_own_on_top_of_the_others(host: Host) 
     (host.checkout / "python" / "schedlab" / "__main__.py").write_text(
         "import sys; print(*sys.path, sep='|')\n"
     )
-    status, output, _ = host.start("lint", SCHEDLAB_CLANG="clang-19")
+    status, output, _ = host.start("dev", "lint", SCHEDLAB_CLANG="clang-19")
     assert status == 0
     (tests,) = set(host.environments()) - {run}
     paths = output.split("|")
@@ -795,7 +800,7 @@ def test_a_shared_cache_is_used_and_not_written_to(host: Host, shared: Path) -> 
     assert host.start("doctor") == (0, "doctor\n", "")
     assert host.start("doctor", SCHEDLAB_PYTHON="")[1:] == ("doctor\n", "")
     host.add_needed()
-    assert host.start("lint", SCHEDLAB_CLANG="clang-19")[:2] == (0, "lint\n")
+    assert host.start("dev", "lint", SCHEDLAB_CLANG="clang-19")[:2] == (0, "dev|lint\n")
     assert len(host.environments()) == 1  # of the tests, on top of the shared one
     assert states(shared) == before
 
@@ -918,3 +923,9 @@ def test_nothing_is_installed_for_guests_that_cannot_be(host: Host) -> None:
     host.add_apt()
     assert host.start("run", "--machine", "linux")[0] == 0
     assert not host.calls.exists()
+
+
+def test_a_completion_installs_nothing(host: Host) -> None:
+    host.settings["_SCHEDLAB_COMPLETE"] = "bash_complete"
+    assert host.start() == (0, "", "")
+    assert not host.environments()

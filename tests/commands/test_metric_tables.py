@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from conftest import ROOT
+from schedlab.base.display import terminal
 from schedlab.commands.metric_tables import print_metrics
-from schedlab.display import terminal
 from schedlab.metrics import Metrics, measure
 from schedlab.runs.parts import supply
 from schedlab.workload import workload_files

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from schedlab.errors import WrongUsage
-from schedlab.toolchain.policies import (
+from schedlab.base.toolchain.policies import (
     PolicyChoice,
     check_owners,
     parse_own_setting,
     settings_for,
 )
+from schedlab.errors import WrongUsage
 
 RR, THESIS = PolicyChoice("rr"), PolicyChoice("lottery", "thesis")
 

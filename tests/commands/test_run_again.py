@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --again`: runs are carried out from what they keep, and what differs is told with its cause."""
+"""`./schedlab verify`: runs are carried out from what they keep, and what differs is told with its cause."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conftest import Command
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.commands.trust import Consent, need_consent
+from schedlab.errors import WrongUsage
+from schedlab.machines import HOST, MACHINES
+from schedlab.machines.spec import RunSpec
+from schedlab.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("run again")  # what they share is made once
 
@@ -21,7 +29,7 @@ FILE = {"tasks": {"a": {"loop": 20, "run": 900, "sleep": {"from": "1ms", "to": "
 def kept(tmp_path_factory: pytest.TempPathFactory, schedlab: Command) -> Path:
     """Four runs of a file that is gone since; two of the seeds are alike in all but that."""
     folder = tmp_path_factory.mktemp("kept")
-    file = folder / "own.json"
+    file = folder / "o'brien.json"
     file.write_text(json.dumps(FILE))
     out = folder / "runs"
     what = ("--workload", str(file), "--with", "tasks.a.instance=3", "--delay", "fork=38us")
@@ -43,7 +51,7 @@ def change(run: Path, **members: Any) -> None:
 
 
 def test_runs_come_out_the_same(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    done = schedlab("run", "--again", str(kept), "--out", str(tmp_path / "again"))
+    done = schedlab("verify", str(kept), "--out", str(tmp_path / "again"))
     assert (done.returncode, done.stdout.splitlines()[0]) == (
         0,
         "4 of 4 runs came out the same, byte for byte.",
@@ -60,10 +68,19 @@ def test_runs_come_out_the_same(schedlab: Command, kept: Path, tmp_path: Path) -
 
 def test_one_run_is_named_by_its_own_folder(schedlab: Command, kept: Path, tmp_path: Path) -> None:
     run = sorted(kept.iterdir())[0]
-    done = schedlab("run", "--again", str(run), "--out", str(tmp_path / "again"), "--json")
+    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"), "--json")
     (told,) = json.loads(done.stdout)["runs"]
     assert told["same"] and told["repeatable"] and told["differences"] == {}
     assert told["folder"] == str(run)
+
+
+def test_no_run_is_written_over(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    run, out = sorted(kept.iterdir())[0], tmp_path / "again"
+    (out / run.name).mkdir(parents=True)
+    (out / run.name / "mine").write_text("mine")
+    done = schedlab("verify", str(run), "--out", str(out))
+    assert done.returncode == 2
+    assert [each.name for each in (out / run.name).iterdir()] == ["mine"]
 
 
 def test_a_trace_that_is_another_is_told_and_why(
@@ -74,7 +91,7 @@ def test_a_trace_that_is_another_is_told_and_why(
         trace = run / "trace.bin"
         trace.write_bytes(trace.read_bytes() + b"x")
     change(other, simulator_sha256="0" * 64)
-    done = schedlab("run", "--again", str(copy), "--out", str(tmp_path / "again"))
+    done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
     assert done.returncode == 1
     assert "2 of 4 runs came out the same" in done.stdout
     told = {line.split()[1]: line for line in done.stderr.splitlines() if "otherwise" in line}
@@ -82,16 +99,19 @@ def test_a_trace_that_is_another_is_told_and_why(
     assert "made of other parts: simulator 000000000000, now " in told[other.name]
 
 
-def test_what_no_option_names_is_left_out(schedlab: Command, copy: Path, tmp_path: Path) -> None:
+def test_what_no_machine_here_carries_out_is_left_out(
+    schedlab: Command, copy: Path, tmp_path: Path
+) -> None:
     one, other, third, fourth = sorted(copy.iterdir())
-    change(one, branch="x")
-    change(other, costs="mine.json (0123)")
-    done = schedlab("run", "--again", str(copy), "--out", str(tmp_path / "again"))
+    change(one, machine="perf")
+    change(other, recorded_from_ns=7)
+    done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
     assert "2 of 2 runs came out the same" in done.stdout
     assert f"{one.name} is left out" in done.stderr
+    assert f"{other.name} is left out" in done.stderr
     for run in (third, fourth):
-        change(run, branch="x")
-    done = schedlab("run", "--again", str(copy), "--out", str(tmp_path / "none"))
+        change(run, machine="perf")
+    done = schedlab("verify", str(copy), "--out", str(tmp_path / "none"))
     assert done.returncode == 2
     assert not (tmp_path / "none").exists()
 
@@ -113,7 +133,7 @@ def test_what_a_manifest_says_is_checked_as_the_command_line_is(
     run = sorted(copy.iterdir())[0]
     change(run, **members)
     out = tmp_path / "again"
-    done = schedlab("run", "--again", str(run), "--out", str(out))
+    done = schedlab("verify", str(run), "--out", str(out))
     if words is None:  # the run's own copy of its file is run, whatever its name was
         assert done.returncode == 0, done.stderr
         return
@@ -123,9 +143,119 @@ def test_what_a_manifest_says_is_checked_as_the_command_line_is(
 
 
 def test_it_stands_alone(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    for words in (("--seed", "2"), ("--policy", "rr"), ("--quick",), ("study-1",)):
-        done = schedlab("run", *words, "--again", str(kept), "--out", str(tmp_path / "again"))
+    for words in (("--seed", "2"), ("--policy", "rr"), ("study-1",)):
+        done = schedlab("verify", *words, str(kept), "--out", str(tmp_path / "again"))
         assert done.returncode == 2
-        assert "--again and" in done.stderr
-    done = schedlab("run", "--again", str(tmp_path))
+    done = schedlab("verify", str(tmp_path))
     assert (done.returncode, "holds no run" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["/absolute", "../../../EVIL", "..", ".unfinished-x", "two\nlines", "\u00fc" * 300],
+    ids=range(6),
+)
+def test_a_label_leads_nowhere_but_below_out(
+    schedlab: Command, copy: Path, tmp_path: Path, label: str
+) -> None:
+    run = sorted(copy.iterdir())[0]
+    change(run, label=f"{tmp_path}{label}" if label == "/absolute" else label)
+    before = {*tmp_path.rglob("*")}
+    out = tmp_path / "deep" / "er" / "again"
+    done = schedlab("verify", str(run), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    (again,) = out.iterdir()
+    assert not again.name.startswith(".")
+    new = {*tmp_path.rglob("*")} - before
+    assert {each for each in new if out not in each.parents} == {out, *out.parents} & new
+
+
+@pytest.mark.parametrize("key", ["workload", "shape"])
+def test_a_manifest_does_not_choose_which_files_are_read(
+    schedlab: Command, copy: Path, tmp_path: Path, key: str
+) -> None:
+    run = sorted(copy.iterdir())[0]
+    source = {"shape": "shapes/fast-and-slow.json"}
+    other = tmp_path / "private.json"
+    shutil.copy(ROOT / source[key] if key in source else run / "workload.json", other)
+    if key == "workload":
+        (run / "workload.json").unlink()
+    change(run, **{key: str(other)}, **({"cpus": 8} if key == "shape" else {}))
+    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
+    assert done.returncode == 2
+    assert f"{key}: there is no copy of '{other}'" in done.stderr
+    assert not (tmp_path / "again").exists()
+
+
+def test_costs_are_those_that_the_simulator_had_whatever_their_name(
+    schedlab: Command, copy: Path, tmp_path: Path
+) -> None:
+    run = sorted(copy.iterdir())[0]
+    other = tmp_path / "private.json"
+    other.write_text('{"format": 1, "costs": {"fork": {"ns": 5000000}}}')
+    change(run, costs=str(other))
+    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("consent", [(), ("--trust",), ("--yes",)])
+def test_no_command_of_a_manifest_runs_on_this_machine_unasked(
+    schedlab: Command, copy: Path, tmp_path: Path, consent: tuple[str, ...]
+) -> None:
+    """Standard input of these tests is no terminal."""
+    run = sorted(copy.iterdir())[0]
+    (run / "workload.json").unlink()
+    command = f"sh -c 'touch {tmp_path}/EVIL'"
+    change(run, machine="host", workload=command, **{"with": {}}, delays=None, costs=None)
+    done = schedlab("verify", str(run), *consent, "--out", str(tmp_path / "again"))
+    assert done.returncode == 2
+    assert command in done.stderr
+    assert ("--yes" if "--trust" in consent else "--trust") in done.stderr
+    assert not (tmp_path / "EVIL").exists()
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize(
+    ("consent", "terminal", "answer", "runs"),
+    [
+        (Consent(), True, True, False),
+        (Consent(yes=True), True, True, False),
+        (Consent(trust=True), False, True, False),
+        (Consent(trust=True), True, False, False),
+        (Consent(trust=True), True, True, True),
+        (Consent(trust=True, yes=True), False, False, True),
+    ],
+)
+def test_consent_is_an_option_and_an_answer(
+    monkeypatch: pytest.MonkeyPatch, consent: Consent, terminal: bool, answer: bool, runs: bool
+) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setattr("click.confirm", lambda *_, **__: answer)
+    policy = PolicyChoice("rr")
+    on = {name: RunSpec("reboot", policy, (), 1, name, 1, 10**6, 10**9, 512) for name in MACHINES}
+    with nullcontext() if runs else pytest.raises(WrongUsage):
+        need_consent("x", on.values(), consent)
+    del on[HOST]
+    need_consent("x", on.values(), Consent())
+
+
+def test_consent_is_given_to_kept_runs_alone(schedlab: Command) -> None:
+    for command in (("run",), ("compare", ".", ".")):
+        for option in ("--trust", "--yes"):
+            done = schedlab(*command, option)
+            assert (done.returncode, option in done.stderr) == (2, True)
+
+
+def test_one_of_two_runs_that_fails_decides_the_status(schedlab: Command, tmp_path: Path) -> None:
+    """Its limit is reached with one CPU, and not with two."""
+    file = tmp_path / "two.json"
+    file.write_text(json.dumps({"tasks": {"a": {"instance": 2, "loop": 1, "run": 20_000}}}))
+    how = ("--machine", "sim", "--policy", "rr", "--cpus", "1,2", "--limit", "30ms")
+    out = tmp_path / "runs"
+    done = schedlab("run", "--workload", str(file), *how, "--out", str(out))
+    statuses = [
+        json.loads((out / f"rr-{cpus}cpu-seed1" / "manifest.json").read_text())["status"]
+        for cpus in (1, 2)
+    ]
+    assert statuses == ["limit", "success"]
+    assert done.returncode == 1

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
+from schedlab.base.host.processor import is_complete
 from schedlab.commands import examination
-from schedlab.host.processor import is_complete
 from schedlab.machines import spike_driver
 from schedlab.machines.spike_install import HEADERS, LIBRARY, installed_spike, spike_folder
 from schedlab.paths import in_caches

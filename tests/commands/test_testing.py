@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab test` and `lint`: what is built before pytest starts, and what it is told."""
+"""`./schedlab test` and `dev lint`: what is built before pytest starts, and what it is told."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 import pytest
 from click.testing import CliRunner
 
+from schedlab.base.toolchain import build
 from schedlab.commands.cli import cli
-from schedlab.toolchain import build
 
 EVERYTHING = ("all", "host-tests", build.SIMULATOR_LIBRARY)
 
@@ -71,5 +71,5 @@ def test_fast_ones_run_in_one_process(built: list[tuple[str, ...]]) -> None:
 
 
 def test_lint_builds_nothing(built: list[tuple[str, ...]]) -> None:
-    assert "tests/house" in started("lint", "-q")
+    assert "tests/house" in started("dev", "lint", "-q")
     assert built == []

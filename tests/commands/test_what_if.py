@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --what-if`: from a recording to one page."""
+"""`./schedlab replay --what-if`: from a recording to one page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_run_of_ours_is_replayed_under_its_own_policy_first(
     assert ran.returncode == 0, ran.stderr
     out = tmp_path / "out"
     done = schedlab(
-        *("run", "--what-if", str(tmp_path / "run"), "--policy", "rr,mlfq"),
+        *("replay", "--what-if", str(tmp_path / "run"), "--policy", "rr,mlfq"),
         *("--out", str(out), "--json"),
     )
     assert done.returncode == 0, done.stderr
@@ -36,19 +36,20 @@ def test_a_run_of_ours_is_replayed_under_its_own_policy_first(
     assert len(told["findings"]) == 3
     page = Path(told["page"]).read_text()
     assert all(words in page for words in ("The worst waits", "Who delays whom most", "own policy"))
-    again = schedlab("run", "--what-if", str(tmp_path / "run"), "--out", str(out))
+    again = schedlab("replay", "--what-if", str(tmp_path / "run"), "--out", str(out))
     assert again.returncode == 2
     assert "holds replays already" in again.stderr
 
 
 def test_a_recording_of_linux_leads_to_a_page(schedlab: Command, tmp_path: Path) -> None:
     path, out = unpacked("raw.txt", tmp_path), tmp_path / "out"
-    done = schedlab("run", "--what-if", str(path), "--policy", "rr,eevdf", "--out", str(out))
+    done = schedlab("replay", "--what-if", str(path), "--policy", "rr,eevdf", "--out", str(out))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1] == f"Page: {out / 'page' / 'index.html'}"
     assert max(len(line) for line in lines if str(out) not in line) <= 80
     said = " ".join(done.stdout.split())
+    assert {"rr", "eevdf"} <= {line.split()[0] for line in lines if line.strip()}
     assert "so its own policy cannot be replayed. The nearest of ours that shares the CPU" in said
     assert sum(line.startswith("- ") for line in lines) == 4  # how far to trust it, and findings
     recorded = json.loads((out / "recorded" / results.MANIFEST).read_text())
@@ -63,7 +64,7 @@ def test_processes_are_found_again_whatever_they_are_called(
 ) -> None:
     """One has a line's end in its name."""
     path, out = unpacked("threads.data", tmp_path), tmp_path / "out"
-    words = ("run", "--what-if", str(path), "--policy", "rr", "--out", str(out), "--json")
+    words = ("replay", "--what-if", str(path), "--policy", "rr", "--out", str(out), "--json")
     done = schedlab(*words)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -81,7 +82,7 @@ def test_recordings_of_several_seeds_make_one_page(schedlab: Command, tmp_path: 
     ran = schedlab("run", *words, "--runs", "2", "--out", str(recorded))
     assert ran.returncode == 0, ran.stderr
     done = schedlab(
-        *("run", "--what-if", str(recorded), "--policy", "rr,lottery", "--json"),
+        *("replay", "--what-if", str(recorded), "--policy", "rr,lottery", "--json"),
         *("--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
@@ -103,7 +104,7 @@ def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_p
         "".join(line for line in whole.read_text().splitlines(True) if "sched_switch" in line)
     )
     done = schedlab(
-        *("run", "--what-if", str(path), "--policy", "eevdf,rr", "--json"),
+        *("replay", "--what-if", str(path), "--policy", "eevdf,rr", "--json"),
         *("--out", str(tmp_path / "out")),
     )
     assert done.returncode == 0, done.stderr
@@ -116,7 +117,7 @@ def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--workload", "mixed"], "--what-if and --workload: a recording says itself what runs"),
+        (["--workload", "mixed"], "No such option '--workload'"),
         (["--seed", "2"], "--what-if and --seed"),
         (["--policy", "no-such-policy"], "no-such-policy"),
     ],
@@ -124,7 +125,7 @@ def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_p
 def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str], message: str) -> None:
     path = tmp_path / "recording"
     path.write_text("")
-    done = schedlab("run", "--what-if", str(path), *arguments, "--out", str(tmp_path / "out"))
+    done = schedlab("replay", "--what-if", str(path), *arguments, "--out", str(tmp_path / "out"))
     assert done.returncode == 2
     assert message in " ".join(done.stderr.split())
     assert not (tmp_path / "out").exists()
@@ -134,7 +135,7 @@ def test_what_is_no_recording_leaves_nothing(schedlab: Command, tmp_path: Path) 
     path = tmp_path / "recording"
     for content, message in ((b"SCHEDLAB" + bytes(64), "a trace alone"), (b"", "is empty")):
         path.write_bytes(content)
-        done = schedlab("run", "--what-if", str(path), "--out", str(tmp_path / "out"))
+        done = schedlab("replay", "--what-if", str(path), "--out", str(tmp_path / "out"))
         assert done.returncode == 2
         assert message in done.stderr
         assert not (tmp_path / "out").exists()

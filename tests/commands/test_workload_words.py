@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Command
 
-MIXED = "workloads/files/mixed.json"
+MIXED = "workloads/files/study4-mixed.json"
 
 
 def test_they_are_what_a_run_acts_out(schedlab: Command, tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_they_are_what_a_run_acts_out(schedlab: Command, tmp_path: Path) -> None
     done = schedlab(*run, *options, "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     (acted_out,) = (tmp_path / "run").glob("*/workload.txt")
-    for name in (MIXED, "mixed"):
+    for name in (MIXED, "study4-mixed"):
         assert schedlab("workloads", name, *options).stdout == acted_out.read_text()
 
 

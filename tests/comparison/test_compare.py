@@ -15,11 +15,11 @@ from rich.table import Table
 
 from conftest import Command
 from kept_runs import MS, keep_figures
-from schedlab.comparison import listing as comparison_listing
-from schedlab.comparison.compare import MATTERS, Comparison, Match, Row, compare
-from schedlab.comparison.listing import listing
-from schedlab.comparison.measures import TAILS
-from schedlab.display import terminal
+from schedlab.analysis.comparison import listing as comparison_listing
+from schedlab.analysis.comparison.compare import MATTERS, Comparison, Match, Row, compare
+from schedlab.analysis.comparison.listing import listing
+from schedlab.analysis.comparison.measures import TAILS
+from schedlab.base.display import terminal
 from schedlab.errors import WrongUsage
 from schedlab.runs.collection import read
 

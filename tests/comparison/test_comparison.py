@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.comparison.measures import BY_NAME, measured
+from schedlab.analysis.comparison.measures import BY_NAME, measured
 from schedlab.report import comparison
 from schedlab.report.model import Chart, Page, Table, Text
 from schedlab.report.specifications import for_page, for_paper

@@ -16,11 +16,11 @@ import yaml
 
 from conftest import Command
 from kept_runs import MS, keep_figures
-from schedlab.comparison.compare import compare
+from schedlab.analysis.comparison.compare import compare
+from schedlab.analysis.gate.baseline import LISTING, check_place, opened, write_baseline
+from schedlab.analysis.gate.comment import markdown
+from schedlab.analysis.gate.verdict import Gate, judge
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.gate.baseline import LISTING, check_place, opened, write_baseline
-from schedlab.gate.comment import markdown
-from schedlab.gate.verdict import Gate, judge
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import ROOT
 from schedlab.runs.collection import read
@@ -137,6 +137,12 @@ def test_worse_by_more_than_chance_closes_the_gate(before: Path, tmp_path: Path)
     assert "+20." in line
 
 
+def test_a_closed_gate_ends_with_status_1(before: Path, tmp_path: Path, schedlab: Command) -> None:
+    after = seeds(tmp_path / "after", [each * 1.2 + each % 7 / 100 for each in BEFORE])
+    assert schedlab("compare", str(before), str(after), "--gate").returncode == 1
+    assert schedlab("compare", str(before), str(before), "--gate").returncode == 0
+
+
 def test_better_and_chance_pass(before: Path, tmp_path: Path) -> None:
     assert judged(before, seeds(tmp_path / "better", [each * 0.8 for each in BEFORE])).passes
     mixed = [each + change for each, change in zip(BEFORE, (3, -3, 2, -2, 1), strict=True)]
@@ -226,6 +232,28 @@ def test_the_runs_of_a_baseline_are_carried_out_again(schedlab: Command, tmp_pat
     assert done.returncode == 0, done.stderr
     assert "Gate passed: 0 worse, 0 better, 1 of 1 setups the same byte for byte" in done.stdout
     assert comment.read_text().startswith("### schedlab: passed")
+    change_manifests(place, label="../../../EVIL")
+    done = schedlab("compare", str(place), "--gate", "--out", str(tmp_path / "deep/er/out"))
+    assert done.returncode == 0, done.stderr
+    assert len([*(tmp_path / "deep/er/out").iterdir()]) == 2
+    assert not [*tmp_path.rglob("*EVIL*")]
+    change_manifests(place, machine="host", workload=f"touch {tmp_path}/EVIL")
+    done = schedlab("compare", str(place), "--gate")
+    assert done.returncode == 2
+    assert f"touch {tmp_path}/EVIL" in done.stderr
+    assert not (tmp_path / "EVIL").exists()
+
+
+def change_manifests(place: Path, **members: str) -> None:
+    """As a stranger may write a baseline."""
+    with zipfile.ZipFile(place) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    listing = json.loads(parts[LISTING])
+    for run in listing["runs"]:
+        run["manifest"] |= members
+    with zipfile.ZipFile(place, "w") as packed:
+        for name, part in {**parts, LISTING: json.dumps(listing).encode()}.items():
+            packed.writestr(name, part)
 
 
 @pytest.mark.parametrize(

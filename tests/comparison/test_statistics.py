@@ -12,19 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from schedlab.comparison import statistics
-from schedlab.comparison.best import ranking
-from schedlab.comparison.printed import (
-    POINTS,
-    SHARE,
-    TIME,
-    as_text,
-    change_as_text,
-    column_decimals,
-    fitting,
-    in_column,
-)
-from schedlab.comparison.statistics import (
+from schedlab.analysis.comparison import statistics
+from schedlab.analysis.comparison.best import ranking
+from schedlab.analysis.comparison.printed import as_text, change_as_text, column_decimals, in_column
+from schedlab.analysis.comparison.statistics import (
     Estimate,
     Floats,
     contributions,
@@ -35,6 +26,7 @@ from schedlab.comparison.statistics import (
     probability_beyond,
     sample_size,
 )
+from schedlab.base.display.numbers import POINTS, SHARE, TIME, fitting
 from schedlab.metrics import interquartile_range
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))

@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from schedlab.documents import cards
-from schedlab.documents.marked import marked
-from schedlab.scoring.card import Measured, card
-from schedlab.scoring.sets import read_set
-from schedlab.toolchain.policies import known_policies
+from schedlab.base.toolchain.policies import known_policies
+from schedlab.courses.scoring.card import Measured, card
+from schedlab.courses.scoring.sets import read_set
+from schedlab_tools.documents import cards
+from schedlab_tools.documents.marked import marked
 
 SET = read_set()
 LEVEL = SET.levels[cards.LEVEL]
 
 
 def test_each_policy_has_a_row_and_each_objective_a_column() -> None:
-    """Else: ./schedlab docs cards."""
+    """Else: ./schedlab dev docs cards."""
     worth = marked(cards.DOCUMENT.read_text(), cards.PART)
     names = [each.name for each in SET.objectives_of(LEVEL)]
     assert f"| {' | '.join(names)} | score |" in worth

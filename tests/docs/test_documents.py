@@ -11,12 +11,12 @@ import yaml
 
 from conftest import ROOT
 from schedlab import __version__
+from schedlab.base.toolchain.tools import compiler
 from schedlab.commands.examination import examine, libraries
-from schedlab.documents import first_run, screens, stairs
-from schedlab.documents.make import parts
-from schedlab.documents.marked import marked, with_marked
 from schedlab.errors import SchedlabError
-from schedlab.toolchain.tools import compiler
+from schedlab_tools.documents import first_run, screens, stairs
+from schedlab_tools.documents.make import parts
+from schedlab_tools.documents.marked import marked, with_marked
 
 MEASURED_WITH = 19
 DOCS = ROOT / "docs"
@@ -25,7 +25,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 
 
 def test_the_moving_picture_is_what_the_simulator_does() -> None:
-    """Else: `./schedlab docs stairs`, and look at it."""
+    """Else: `./schedlab dev docs stairs`, and look at it."""
     drawn = stairs.picture()
     assert (DOCS / "stairs.svg").read_text() == drawn
     assert drawn.count(">boost<") == 1
@@ -33,7 +33,7 @@ def test_the_moving_picture_is_what_the_simulator_does() -> None:
 
 
 def test_the_readme_has_what_the_first_run_prints() -> None:
-    """Else: `./schedlab docs run`, and look at what has changed."""
+    """Else: `./schedlab dev docs run`, and look at what has changed."""
     if compiler().version != MEASURED_WITH:
         pytest.skip(f"its times are those of a kernel that clang {MEASURED_WITH} compiled")
     assert marked((ROOT / "README.md").read_text(), first_run.PART) == first_run.block()

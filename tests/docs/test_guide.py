@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
+from schedlab.base.toolchain.tools import compiler
 from schedlab.commands.new_policy import rendered
-from schedlab.toolchain.tools import compiler
 
 GUIDE = ROOT / "docs" / "writing-a-policy.md"
 NAME = "stride2"
@@ -289,7 +289,7 @@ def test_shares_on_the_kernel_are_those_of_the_guide(schedlab: Command, tmp_path
     shown = [
         [float(share) for share in re.findall(r"([\d.]+) % [+-]", line)]
         for line in table.splitlines()
-        if "off its ideal" in line
+        if "off what is asked" in line
     ]
     done = schedlab(
         *("run", "--json", "--workload", "lotterytest low", "--policy", "stride,rr"),

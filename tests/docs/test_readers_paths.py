@@ -8,9 +8,9 @@ import re
 import pytest
 
 from conftest import ROOT
+from schedlab.base.toolchain.tools import BROWSERS
 from schedlab.commands.examination import examine
 from schedlab.paths import SHARED
-from schedlab.toolchain.tools import BROWSERS
 
 DOCS = ROOT / "docs"
 

@@ -19,10 +19,10 @@ import pytest
 
 from conftest import ROOT
 from schedlab import trace
-from schedlab.comparison.statistics import Estimate
+from schedlab.analysis.comparison.statistics import Estimate
+from schedlab.base.display.numbers import duration
 from schedlab.metrics import state_intervals
 from schedlab.metrics.lives import lives
-from schedlab.metrics.tables import duration
 from schedlab.runs.results import read_manifest
 from schedlab.sweep import best, command, dataset, options, ranking
 from schedlab.sweep.expanding import Point

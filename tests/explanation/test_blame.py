@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from conftest import Command
 from naive_blame import Naive
+from schedlab.analysis.explanation import Blame, Blames, Cause, confirmed, critical_path, delays
+from schedlab.analysis.explanation.waits import KINDS, select_waits, waits_of
+from schedlab.analysis.explanation.words import Names, described, told_blame
+from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
-from schedlab.explanation import Blame, Blames, Cause, confirmed, critical_path, delays
-from schedlab.explanation.waits import KINDS, select_waits, waits_of
-from schedlab.explanation.words import Names, described, told_blame
-from schedlab.tables import TraceTables
 from schedlab.trace import read
 from simulator_command import simulate as simulate_text
 from trace_simulator import PATIENT, RANDOMS, Script, load, simulate

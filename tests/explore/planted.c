@@ -26,11 +26,12 @@ enum mistake {
     MISTAKE_HOST,      /* the host's count is changed */
     MISTAKE_CLOCK,     /* of the law: turns end by the time of day */
     MISTAKE_HELD,      /* a task that yields alone is held, and no alarm is set */
-    MISTAKE_REFUSED,   /* a task that may not run on the CPU that asks is not put back */
+    MISTAKE_VAIN,      /* the list is changed for a CPU on which no task of it may run */
     MISTAKE_GROUP,     /* a group's weight times a number */
     MISTAKE_DEPTH,     /* a table has no place for a group that is two below the root */
     MISTAKE_PERIOD,    /* a period is taken for longer than 3 ticks */
     MISTAKE_WAITER,    /* a table has a place too few, of those that wait for the same thing */
+    MISTAKE_STARVED,   /* a task that may not run on all CPUs stays at the first level */
 };
 
 static const struct tunable planted_tunables[] = {
@@ -95,7 +96,7 @@ POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqu
     planted_task_t *own = STATE_OF(task, struct planted_task);
     bool first = reason == ENQUEUE_PREEMPTED;
     if (reason == ENQUEUE_EXPIRED)
-        own->level = 1;
+        own->level = !(planted_makes(queue, MISTAKE_STARVED) && task->cpus);
     if (reason == ENQUEUE_WOKEN)
         own->level = 0;
     if (!first)
@@ -109,8 +110,6 @@ POLICY_FUNCTION void planted_enqueue(run_queue_t *queue, task_t *task, enum enqu
         first &= state->lists[planted_depth(queue, task)].first != task;
     if (planted_makes(queue, MISTAKE_PERIOD))
         state->picks[0] += 100 / planted_periods(queue, task);
-    if (planted_makes(queue, MISTAKE_REFUSED) && queue->refused)
-        return;
     if (planted_makes(queue, MISTAKE_ORDER))
         first = false;
     if (planted_makes(queue, MISTAKE_MOVE) && reason == ENQUEUE_MOVED)
@@ -133,20 +132,32 @@ POLICY_FUNCTION void planted_dequeue(run_queue_t *queue, task_t *task)
     state->count -= planted_makes(queue, MISTAKE_COUNT) && state->count > 1 ? 2 : 1;
 }
 
+/* No task is queued that may run on the CPU that asks. */
+POLICY_FUNCTION task_t *planted_none(run_queue_t *queue)
+{
+    planted_queue_t *state = STATE_OF(queue, struct planted_queue);
+    if (state->lists[0].first && planted_makes(queue, MISTAKE_VAIN))
+        task_list_append(&state->lists[0], task_list_take_first(&state->lists[0]));
+    return NULL;
+}
+
 POLICY_FUNCTION task_t *planted_pick(run_queue_t *queue, uint32_t cpu)
 {
     planted_queue_t *state = STATE_OF(queue, struct planted_queue);
-    (void)cpu;
     if (state->count == 0 || (queue->held > 0 && !queue->scheduler->ending))
         return NULL;
-    uint32_t level = !state->lists[0].first;
-    if (level == 0 && state->lists[1].first && state->passed_over < 2)
+    bool waits[2] = {task_list_first_on(&state->lists[0], cpu) != NULL,
+                     task_list_first_on(&state->lists[1], cpu) != NULL};
+    if (!waits[0] && !waits[1])
+        return planted_none(queue);
+    uint32_t level = !waits[0];
+    if (level == 0 && waits[1] && state->passed_over < 2)
         state->passed_over++;
     if (state->passed_over == 2 && planted_makes(queue, MISTAKE_INVERSION))
         level = 1;
     if (level == 1)
         state->passed_over = 0;
-    task_t *task = task_list_take_first(&state->lists[level]);
+    task_t *task = task_list_take_first_on(&state->lists[level], cpu);
     state->count--;
     if (planted_makes(queue, MISTAKE_ENDED) && state->last && state->last != task &&
         STATE_OF(state->last, struct planted_task)->ticks > 1000)
@@ -193,6 +204,7 @@ POLICY_DEFINITION policy_planted = {
     .level_order = LEVELS_LOWEST_FIRST,
     .tunables = planted_tunables,
     .tunable_count = sizeof(planted_tunables) / sizeof(planted_tunables[0]),
+    .rounds = 2,
     .task_bytes = sizeof(struct planted_task),
     .scheduler_init = planted_scheduler_init,
     .overtakes = planted_overtakes,

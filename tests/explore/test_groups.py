@@ -21,13 +21,13 @@ def test_the_group_that_has_had_the_least_is_served_first(tmp_path: Path) -> Non
     right = "hsfq_survey(queue);\n    task_t *task = hsfq_first(queue);\n"
     wrong = "if (hsfq_group_of(queue, 1)->queued)\n        task = hsfq_group_of(queue, 1)->tasks.first;\n"
     assert right in source
-    file = tmp_path / "partial.c"
+    file = tmp_path / "Of.groups.c"
     file.write_text(
         source.replace(right, f"{right}    {wrong}", 1)
         .replace("policy_hsfq", "policy_partial")
         .replace('"hsfq"', '"partial"')
     )
-    (tmp_path / "partial.law.h").write_text(law)
+    (tmp_path / "Of.groups.law.h").write_text(law)
     with pytest.raises(RuleBroken) as error:
         explored.explore(file, "partial", limits=Limits(tasks=3, depth=8, memory_mib=256))
     told = str(error.value)

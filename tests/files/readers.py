@@ -4,9 +4,12 @@ changed, and what reads it. A new reader is a row more."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import lzma
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -17,29 +20,31 @@ import mutators
 from kept_runs import keep_simulated
 from mutators import Mutator
 from schedlab import metrics, trace
-from schedlab.agreement import known
-from schedlab.comparison.compare import compare
-from schedlab.files.archive import write_archive
+from schedlab.analysis.agreement import known
+from schedlab.analysis.comparison.compare import compare
+from schedlab.base.files.archive import write_archive
+from schedlab.base.toolchain.policies import Catalogue
+from schedlab.commands.metric_tables import tables
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor.model import Model
 from schedlab.monitor.systems.recorded import _Tape, recorded_setup
 from schedlab.monitor.trace_file import Recent, TraceFile
 from schedlab.paths import ROOT
-from schedlab.perf_traces.convert import convert
-from schedlab.replay import charges, workload_of
+from schedlab.recordings.convert import convert
 from schedlab.report import artifact, proof
 from schedlab.runs import collection, results
-from schedlab.runs.looks import LOOKS, looks_at, note_looks
 from schedlab.runs.recording import recording
-from schedlab.shapes import reading as shapes
+from schedlab.runs.replay import charges, workload_of
+from schedlab.runs.results import LOOKS, looks_at, note_looks
+from schedlab.runs.worker import Result
 from schedlab.studies import figures
 from schedlab.sweep import dataset, ranking, reading
 from schedlab.sweep.expanding import expand, most
 from schedlab.sweep.objectives import parse
-from schedlab.sweep.one_run import Result, Rows
-from schedlab.toolchain.policies import Catalogue
+from schedlab.sweep.rows import Rows
 from schedlab.workload import costs, workload_files
+from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.text import text_of
 
 Read = Callable[[Path, Path], object]
@@ -78,7 +83,7 @@ def _read_runs(folder: Path, file: Path) -> None:
     for run in before:
         found = run.metrics()
         json.dumps(found.to_dict())
-        metrics.tables([(run.setup.policy_title, found)])
+        tables([(run.setup.policy_title, found)])
     json.dumps(compare(before, after).to_dict())
     if file.name == results.MANIFEST:
         recorded_setup(file.parent)
@@ -109,7 +114,6 @@ def _play(file: Path) -> None:
     model.feed(records)
     model.reach(tape.end_ns)
     model.frame()
-    model.alive()
     with TraceFile(file.with_name("again.bin"), tape.header) as again:
         again.add(records)
     recent = Recent(tape.header, most=50)
@@ -156,7 +160,7 @@ def _read_swept(folder: Path, _: Path) -> None:
 @cache
 def _catalogue() -> Catalogue:
     from built_once import build_once
-    from schedlab.toolchain.policies import read_catalogue
+    from schedlab.base.toolchain.policies import read_catalogue
 
     build_once("host-tools")
     return read_catalogue()
@@ -197,6 +201,13 @@ def _read_workload(_: Path, file: Path) -> None:
         text_of(found, 1, 1_000_000)
 
 
+_LTTNG = """\
+[11:59:59.999000000] host sched_switch: { cpu_id = 1 }, { prev_comm = "a", prev_tid = 5, prev_prio = 20, \
+prev_state = ( "S" : container = 1 ), next_comm = "b", next_tid = 6, next_prio = 25 }
+[12:00:00.000000000] host sched_waking: { cpu_id = 1 }, { comm = "a", tid = 5, prio = 20, target_cpu = 1 }
+[12:00:00.001000000] host sched_switch: { cpu_id = 1 }, { prev_comm = "b", prev_tid = 6, prev_prio = 25, \
+prev_state = 1, next_comm = "a", next_tid = 5, next_prio = 20 }
+"""
 _PERF = """\
             pong-349     [001] d..2.    28.856154: sched_switch: prev_comm=pong prev_pid=349 \
 prev_prio=120 prev_state=S ==> next_comm=ping next_pid=348 next_prio=120
@@ -213,6 +224,21 @@ prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
 
 def _perf(folder: Path) -> None:
     (folder / "perf.txt").write_text(_PERF)
+
+
+def _perf_gz(folder: Path) -> None:
+    (folder / "perf.txt.gz").write_bytes(gzip.compress(_PERF.encode(), mtime=0))
+
+
+def _perf_tar(folder: Path) -> None:
+    with tarfile.open(folder / "perf.tar", "w") as members:
+        member = tarfile.TarInfo("perf.txt")
+        member.size = len(_PERF.encode())
+        members.addfile(member, io.BytesIO(_PERF.encode()))
+
+
+def _lttng(folder: Path) -> None:
+    (folder / "lttng.txt").write_text(_LTTNG)
 
 
 def _read_perf(folder: Path, file: Path) -> None:
@@ -306,13 +332,16 @@ READERS = (
     Reader("shape", "shape.json", partial(_copy, "shapes/fast-and-slow.json", "shape.json"),
            lambda _, file: shapes.read(file).text(), _JSON),
     Reader("perf-text", "perf.txt", _perf, _read_perf, _BYTES),
+    Reader("perf-gz", "perf.txt.gz", _perf_gz, _read_perf, _BYTES),
+    Reader("perf-tar", "perf.tar", _perf_tar, _read_perf, _BYTES),
+    Reader("babeltrace", "lttng.txt", _lttng, _read_perf, _BYTES),
     Reader("perfetto", "x.perfetto-trace", _perfetto, _read_perf, _BYTES),
     _recording("few.data", "perf"),
     _recording("sched.dat", "trace-cmd"),
     Reader("messages", "messages", monitor_readers.lines, monitor_readers.ask,
            (mutators.of_bytes, mutators.of_json_lines, mutators.of_json_lines)),
     Reader("connection", "connection", monitor_readers.connection, monitor_readers.connect, _BYTES),
-    Reader("known", "known.csv", partial(_copy, "python/schedlab/agreement/known.csv", "known.csv"),
+    Reader("known", "known.csv", partial(_copy, "python/schedlab/analysis/agreement/known.csv", "known.csv"),
            lambda _, file: known.read(file), _BYTES),
     Reader("published", "published.csv", partial(_copy, "studies/4/published.csv", "published.csv"),
            lambda _, file: figures.read(file, 4), _BYTES),

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.base.files import archive
+from schedlab.base.files.archive import unpack, write_archive
 from schedlab.errors import FileRefused
-from schedlab.files import archive
-from schedlab.files.archive import unpack, write_archive
 
 
 def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:

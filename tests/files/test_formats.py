@@ -12,14 +12,14 @@ import pytest
 from conftest import Command
 from kept_runs import MANIFEST
 from schedlab import __version__
+from schedlab.analysis.gate import baseline
 from schedlab.errors import FileRefused
-from schedlab.gate import baseline
 from schedlab.report import artifact
 from schedlab.runs import collection, results
-from schedlab.shapes import reading as shapes
 from schedlab.sweep import columns, dataset
 from schedlab.trace.format import VERSION
 from schedlab.workload import costs
+from schedlab.workload.shapes import reading as shapes
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,9 +13,9 @@ import pytest
 
 import trace_simulator
 from conftest import Command
-from schedlab.errors import WrongUsage
-from schedlab.files import placing
-from schedlab.files.whole import file_hash
+from schedlab.base.files import placing
+from schedlab.base.files.whole import file_hash
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report.output import check_place, report_folder
 from schedlab.runs import results
 
@@ -217,3 +217,10 @@ def test_an_export_replaces_its_like_in_the_runs_folder_alone(
         assert (done.returncode, done.stdout) == (2, "")
         assert "not replaced" in " ".join(done.stderr.split())
         assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/etc", "a/b", "../a", "a\0", "\u00fc" * 128])
+def test_a_name_from_a_file_is_of_one_entry(name: str, tmp_path: Path) -> None:
+    with pytest.raises(FileRefused):
+        placing.below(tmp_path, name)
+    assert placing.below(tmp_path, "..a b\n\udcff").parent == tmp_path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.files.trusted_path import Untrusted, open_trusted
+from schedlab.base.files.trusted_path import Untrusted, open_trusted
 
 STRANGER = 4711
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.files.whole import file_hash, written
+from schedlab.base.files.whole import file_hash, written
 
 
 def test_a_file_takes_the_place_of_another_when_it_is_whole(tmp_path: Path) -> None:

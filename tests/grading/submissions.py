@@ -35,7 +35,7 @@ def instead(old: str, new: str, before: str = "") -> str:
     return changed.replace("POLICY_FUNCTION", f"{before}\nPOLICY_FUNCTION", 1)
 
 
-PICK = "    return task_list_take_first(&STATE_OF(queue, struct turns_queue)->line);\n"
+PICK = "    return task_list_take_first_on(&STATE_OF(queue, struct turns_queue)->line, cpu);\n"
 """All that pick() does."""
 
 

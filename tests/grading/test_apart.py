@@ -10,11 +10,11 @@ import pytest
 
 from built_once import build_once
 from conftest import ROOT
-from schedlab.grading.lab import Lab, LabTest, read
-from schedlab.submissions import apart, sandbox
-from schedlab.submissions.compiling import compile_policy
-from schedlab.submissions.trial import Form
-from schedlab.toolchain.build import SIMULATOR_LIBRARY
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY
+from schedlab.courses.grading.lab import Lab, LabTest, read
+from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.submissions.compiling import compile_policy
+from schedlab.courses.submissions.trial import Form
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 from schedlab_simulator import Simulator
@@ -41,7 +41,7 @@ def test_the_trace_is_that_of_the_simulator(
 ) -> None:
     """Policies with levels, a boost, a draw, timers, groups and one queue for many CPUs, each of which is asked
     whether it gives way; a workload with forks, sleeps, locks and pipes."""
-    assert calls(lab, tmp_path, policy, cpus, WORKLOADS / "mixed.json", {}) > 1000
+    assert calls(lab, tmp_path, policy, cpus, WORKLOADS / "study4-mixed.json", {}) > 1000
 
 
 @pytest.mark.parametrize("overtake", [1, 0])
@@ -92,7 +92,7 @@ def traced(lab: Lab, folder: Path, act: str) -> bytes:
     other = f"    if (running->cpu == 5) {{\n        {act}\n    }}\n{GIVES_WAY}"
     source.write_text(text.replace(GIVES_WAY, other, 1))
     compiled = compile_policy(Form("shinjuku", HEADERS), source, trusted=bool(sandbox.lacking()))
-    workload = workload_files.read(WORKLOADS / "mixed.json")
+    workload = workload_files.read(WORKLOADS / "study4-mixed.json")
     test: LabTest = replace(lab.tests[0], workload=workload, cpus=8)
     return apart.run(test, compiled, folder / "apart.bin").trace.read_bytes()
 

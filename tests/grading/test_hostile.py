@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import signal
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
+from schedlab.base.toolchain.tools import compiler, first_line
+from schedlab.courses.grading.grading import Grader, grader
+from schedlab.courses.grading.lab import read
+from schedlab.courses.grading.verdict import Verdict
+from schedlab.courses.submissions import apart, compiling, sandbox
+from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
 from schedlab.errors import MachineUnfit
-from schedlab.grading.grading import Grader, grader
-from schedlab.grading.lab import read
-from schedlab.grading.verdict import Verdict
-from schedlab.submissions import apart, sandbox
-from schedlab.submissions.compiling import NotCompiled, compile_policy
 from submissions import PICK, SOLUTION, instead, picking, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
@@ -44,7 +50,7 @@ REFUSED = {
     ),
     "a function of the C library": (
         picking("exit(0);", "void exit(int status);"),
-        "undefined symbol: exit",
+        "it uses exit, which is not of policies/, at mine.c:",
     ),
     "a call of the system": (picking("syscall(1);", "long syscall(long number, ...);"), "syscall"),
     "the name of a function of the other side": (
@@ -54,9 +60,23 @@ REFUSED = {
         "duplicate symbol: serve",
     ),
     "a variable": (picking("count++;", "static int count;"), "variables of its own: count"),
+    "a variable that the kernel's compiler does not see": (
+        picking(
+            "see();",
+            "#ifdef __wasm__\nstatic int count = 1;\n#define see() count++\n#else\n#define see()\n#endif",
+        ),
+        "variables of its own: count",
+    ),
+    **{
+        f"a policy that depends on {macro}": (
+            picking(f"if ({macro}[4] == '0')\n        return NULL;"),
+            "date or time macro is not reproducible",
+        )
+        for macro in ("__TIME__", "__DATE__", "__TIMESTAMP__")
+    },
     "memory without end": (
         picking("much[cpu] = 1;", "static char much[1 << 25];"),
-        "maximum memory too small",
+        "variables of its own: much",
     ),
     "no policy": ("/* nothing */\n", "it defines no policy_turns"),
     "what is no C": ("int main(", "mine.c:1:"),
@@ -81,11 +101,11 @@ BROKEN = {
         "small",
     ),
     "a task of its own": (
-        instead(PICK, "    return (task_t *)((uintptr_t)queue + 8);\n"),
+        instead(PICK, "    (void)cpu;\n    return (task_t *)((uintptr_t)queue + 8);\n"),
         "an address that is no task's",
     ),
     "no task": (
-        instead(PICK, "    return queue->queued > 5 ? queue->current : NULL;\n"),
+        instead(PICK, "    (void)cpu;\n    return queue->queued > 5 ? queue->current : NULL;\n"),
         "returned null while tasks are queued",
     ),
     "the host's fields": (
@@ -106,10 +126,9 @@ BROKEN = {
     ),
     "tasks that are ended": (instead("TICK_PREEMPT :", "TICK_KILL :"), "TICK_KILL, 2 in all"),
     "tasks that are held": (
-        instead(
-            "    (void)cpu;\n",
-            "    (void)cpu;\n    queue->held = queue->queued;\n    queue->alarm = queue->now + 1000000000000;\n"
-            "    if (queue->queued)\n        return NULL;\n",
+        picking(
+            "queue->held = queue->queued;\n    queue->alarm = queue->now + 1000000000000;\n"
+            "    if (queue->queued)\n        return NULL;"
         ),
         "",
     ),
@@ -235,6 +254,99 @@ def test_the_sandbox_has_no_network_no_files_of_the_host_and_no_environment(
 def test_what_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_CPU_SECONDS", 1)
     assert sandbox.Sandbox(tmp_path, {}, trusted=False).run("while :; do :; done").status != 0
+
+
+@in_sandbox
+def test_it_sees_a_program_anywhere_and_nothing_beside_it(tmp_path: Path) -> None:
+    """Also below /tmp, which is the sandbox's own, and through links."""
+    folder, out = tmp_path / "some where", tmp_path / "out"
+    (folder / "real").mkdir(parents=True)
+    out.mkdir()
+    shutil.copy("/usr/bin/true", folder / "real" / "program")
+    (folder / "link").symlink_to("real/program")
+    (folder / "secret").touch()
+    program = str(folder / "link")
+    run = sandbox.Sandbox(out, {}, trusted=False, programs=(program,)).run
+    assert run(f"'{program}' && link").status == 0
+    assert run(f"ls '{folder}'").said.split() == ["link", "real"]
+    assert run(f"ls '{folder / 'real'}'").said.split() == ["program"]
+
+
+@in_sandbox
+def test_a_compiler_in_a_home_shows_nothing_else_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path(shutil.which(compiler().clang) or "").resolve()
+    headers = first_line(str(real), "--print-resource-dir")
+    home = tmp_path / "home"
+    (home / "bin").mkdir(parents=True)
+    (home / "lib" / "clang").mkdir(parents=True)
+    (home / "secret.h").write_text("#define SECRET 1\n")
+    (home / "lib" / "clang" / Path(headers).name).symlink_to(headers)
+    clang = shutil.copy(real, home / "bin" / f"clang-{compiler().version}")
+    monkeypatch.setattr(compiling, "compiler", lambda: replace(compiler(), clang=str(clang)))
+    lab = read(small_lab(tmp_path / "small"))
+    source = tmp_path / "mine.c"
+    source.write_text(
+        f'#if __has_include("{home}/secret.h")\n#error "seen"\n#endif\n{SOLUTION.read_text()}'
+    )
+    assert compile_policy(lab.form, source, trusted=False).name == "turns"
+
+
+@in_sandbox
+@pytest.mark.parametrize("trusted", [False, True])
+def test_what_cannot_be_started_is_the_hosts_fault(tmp_path: Path, trusted: bool) -> None:
+    with pytest.raises(MachineUnfit, match="no-such-program is not on the PATH"):
+        sandbox.Sandbox(tmp_path, {}, trusted, programs=("no-such-program",))
+    inside = sandbox.Sandbox(tmp_path, {}, trusted)
+    (tmp_path / "no-program").touch()
+    for script in ("no-such-program", f"{sandbox.OUT}/no-program"):
+        with pytest.raises(MachineUnfit, match=r"could not be started.*program"):
+            inside.run(script)
+    assert inside.run("exit 1").status == 1
+
+
+@in_sandbox
+def test_a_sandbox_that_bwrap_cannot_make_is_the_hosts_fault(tmp_path: Path) -> None:
+    inside = sandbox.Sandbox(tmp_path, {"given": tmp_path / "nowhere"}, trusted=False)
+    with pytest.raises(MachineUnfit, match="the sandbox could not be started: bwrap"):
+        inside.run("true")
+
+
+def test_time_in_which_it_is_stopped_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The script waits for a fifo, which is written to after four times as many polls as it may run for."""
+    monkeypatch.setattr(sandbox, "_POLL_SECONDS", 0.02)
+    monkeypatch.setattr(sandbox, "_HOST_SECONDS", 0.1)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    inside = sandbox.Sandbox(tmp_path, {}, trusted=True)
+    polls = 0
+
+    def is_stopped(_pid: int) -> bool:
+        nonlocal polls
+        polls += 1
+        if polls == 20:
+            fifo.write_text("go on\n")
+        return True
+
+    monkeypatch.setattr(sandbox, "_is_stopped", is_stopped)
+    assert inside.run(f"read line < {fifo}").status == 0
+    assert polls >= 20
+    monkeypatch.setattr(sandbox, "_is_stopped", lambda _: False)
+    with pytest.raises(MachineUnfit, match="did not end"):
+        inside.run(f"read line < {fifo}")
+
+
+def test_a_stopped_process_is_told_from_one_that_runs() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        assert not sandbox._is_stopped(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        assert sandbox._is_stopped(process.pid)
+        process.send_signal(signal.SIGCONT)
+    assert not sandbox._is_stopped(process.pid)
 
 
 def test_without_namespaces_it_refuses_and_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,36 +4,37 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from schedlab.errors import FileRefused, WrongUsage
-from schedlab.grading.grading import Grader, grader
-from schedlab.grading.lab import SOLUTION, START, TEXT, Lab, find_lab, labs_folder, mistakes, read
-from schedlab.submissions import sandbox
+from schedlab.courses.grading import kernel
+from schedlab.courses.grading.grading import Grader, grader
+from schedlab.courses.grading.judging import Judged
+from schedlab.courses.grading.lab import (
+    SOLUTION,
+    START,
+    TEXT,
+    Lab,
+    find_lab,
+    labs_folder,
+    mistakes,
+    read,
+)
+from schedlab.courses.grading.trying import with_mistake, without_kernel
+from schedlab.courses.submissions import apart, sandbox
+from schedlab.courses.submissions.compiling import compile_policy
+from schedlab.courses.submissions.trial import CLOCKS_NS
+from schedlab.errors import FileRefused, MachineUnfit, NotGraded, WrongUsage
 from submissions import LAB, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
 
 NAMES = sorted(each.parent.name for each in labs_folder().glob("*/lab.json"))
-
-
-def without_kernel(lab: Lab) -> Lab:
-    """The same lab with those tests alone that need no machine."""
-    tests = tuple(
-        replace(
-            test, expectations=tuple(each for each in test.expectations if each.kind != "kernel")
-        )
-        for test in lab.tests
-    )
-    return replace(lab, tests=tests)
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -58,24 +59,14 @@ def test_the_solution_has_all_points_and_the_beginning_has_not(ready: Grader) ->
     assert (ready.lab.folder / TEXT).read_text().startswith(f"# {ready.lab.title}\n")
 
 
-def made_wrong(patch: Path, folder: Path) -> Path:
-    """The lab's solution with a mistake, in a new folder."""
-    folder.mkdir()
-    source = Path(shutil.copy(patch.parent.parent / SOLUTION, folder))
-    # A folder within a checkout would be taken for a part of it.
-    outside = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
-    apply = ["git", "apply", "--unidiff-zero", str(patch)]
-    subprocess.run(apply, cwd=folder, env=outside, check=True)
-    return source
-
-
 def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader, tmp_path: Path) -> None:
     expected = mistakes(ready.lab.folder)
     wrong = ready.lab.folder / "wrong"
     assert sorted(expected) == sorted(each.stem for each in wrong.glob("*.patch"))
     assert expected
     for name, points in expected.items():
-        verdict = ready.grade(made_wrong(wrong / f"{name}.patch", tmp_path / name))
+        verdict = ready.grade(with_mistake(wrong / f"{name}.patch", tmp_path))
+        assert verdict.points < verdict.most, name
         assert not verdict.refused, f"{name}: {verdict.refused}"
         with_kernel = {
             test.name: float(test.points)
@@ -83,6 +74,36 @@ def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader, tmp_path: Path
             for test in verdict.tests
         }
         assert with_kernel == pytest.approx(points, abs=0.005), name
+
+
+def lab_with_kernel_test(folder: Path) -> Lab:
+    place = small_lab(folder)
+    text = (place / "lab.json").read_text()
+    (place / "lab.json").write_text(text.replace('"order": "solution"', '"kernel": true', 1))
+    return read(place)
+
+
+def test_a_fault_of_the_host_costs_no_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = lab_with_kernel_test(tmp_path / "small")
+    monkeypatch.setattr(kernel, "need_kernel", lambda: None)
+    monkeypatch.setattr(kernel, "judge", lambda *_: Judged(Fraction(0), "spike-driver: not found"))
+    with (
+        pytest.raises(FileRefused, match=r"own solution fails in small: spike-driver: not found"),
+        grader(lab, trusted=True),
+    ):
+        pass
+
+    def unfit(*_: object) -> Judged:
+        raise MachineUnfit("dtc is not on the PATH")
+
+    monkeypatch.setattr(kernel, "judge", unfit)
+    with pytest.raises(NotGraded, match="not graded: dtc") as refused, grader(lab, trusted=True):
+        pass
+    assert refused.value.exit_status == 2
+    with pytest.raises(NotGraded), grader(lab, trusted=True, kernel_tried=True) as ready:
+        ready.grade(lab.solution)
 
 
 @cache
@@ -135,3 +156,40 @@ def test_a_workload_outside_of_the_lab_is_refused(tmp_path: Path) -> None:
 def test_there_is_no_such_lab() -> None:
     with pytest.raises(WrongUsage, match=r"round-robin"):
         find_lab("nowhere")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_solution_decides_the_same_from_every_clock(name: str, tmp_path: Path) -> None:
+    """Traces have the simulator's times, which do not begin elsewhere."""
+    lab = find_lab(name)
+    compiled = compile_policy(lab.form, lab.solution, trusted=bool(sandbox.lacking()))
+    for test in lab.tests:
+        traces = set()
+        for clock_ns in CLOCKS_NS:
+            trial = replace(test, policy_clock_ns=clock_ns)
+            traces.add(apart.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
+        assert len(traces) == 1, test.name
+
+
+@pytest.mark.parametrize(
+    ("bits", "clock"), [("(uint32_t)(queue->now / 1000)", 1), ("(uint32_t)queue->now", 2), ("", 2)]
+)
+def test_a_clock_of_32_bits_loses_points(bits: str, clock: int, tmp_path: Path) -> None:
+    """The text of a lab's time in 32 bits, in the one test whose clock wraps them."""
+    lab = find_lab("feedback")
+    text = lab.solution.read_text()
+    old = "return queue->now / (boost * queue->scheduler->tick_ns);"
+    assert old in text
+    if bits:
+        unit = 1000 if "1000" in bits else 1
+        text = text.replace(old, f"return {bits} / (boost * queue->scheduler->tick_ns / {unit});")
+    source = tmp_path / "feedback.c"
+    source.write_text(text)
+    (boost,) = (test for test in lab.tests if test.name == "boost")
+    trusted = bool(sandbox.lacking())
+    traces = []
+    for clock_ns in (0, CLOCKS_NS[clock]):
+        compiled = compile_policy(lab.form, source, trusted=trusted)
+        trial = replace(boost, policy_clock_ns=clock_ns)
+        traces.append(apart.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
+    assert (traces[0] == traces[1]) == (not bits)

@@ -10,11 +10,11 @@ import pytest
 
 from conftest import Command
 from hostile_names import NAMES
+from schedlab.courses.grading import many
+from schedlab.courses.grading.grading import LINK
+from schedlab.courses.grading.lab import read
+from schedlab.courses.submissions import sandbox
 from schedlab.errors import WrongUsage
-from schedlab.grading import many
-from schedlab.grading.grading import LINK
-from schedlab.grading.lab import read
-from schedlab.submissions import sandbox
 from submissions import SOLUTION, instead, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
@@ -60,6 +60,8 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
     found = many.grade_all(lab, folder, tmp_path / "out", True, 2, told.append)
     assert [(each.name, each.points) for each in found] == [("a.c", 0), ("b.c", 9)]
     assert "broke down (status -11)" in found[0].note
+    assert [each.is_graded for each in found] == [False, True]
+    assert "9.00 of 9 points on the mean; 1 have all" in many.page(lab, found, tmp_path)
     assert len(told) == 2
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.submissions import sandbox
+from schedlab.courses.submissions import sandbox
 from submissions import LAB, instead, picking, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
@@ -40,7 +40,7 @@ def test_a_lost_point_is_shown_with_its_decision_and_its_picture(
     assert f"As a picture: {picture}\n" in done.stdout
     lanes = re.split(r"(?:right|yours), CPU 0", picture.read_text())
     first = [re.findall(r"<title>(.*?) to ", lane)[:2] for lane in lanes[1:]]
-    assert first == [["a (3): 0.000", "b (4): 1.000"], ["a (3): 0.000", "b (4): 2.000"]]
+    assert first == [["a (3): 0.000 ms", "b (4): 1.000 ms"], ["a (3): 0.000 ms", "b (4): 2.000 ms"]]
     explained = schedlab("explain", str(kept / "small"))
     assert "waits, " in explained.stdout, explained.stderr
 

@@ -156,6 +156,18 @@ static void bad_heap_sizes_change_nothing(void)
     pages[0] = 1; /* memory is still there */
 }
 
+/* Two pages below the end of a process's half, as in xv6. */
+static void a_heap_ends_where_xv6s_does(void)
+{
+    const uint64_t heap_end = USER_END - 2 * PAGE;
+    uint64_t end = (uint64_t)sbrk(0);
+    check(sbrk_lazy((int64_t)(heap_end - end) + 1) == SYSTEM_FAILED);
+    check(sbrk_lazy((int64_t)(heap_end - end)) == (void *)end);
+    check(sbrk(1) == SYSTEM_FAILED);
+    check_error((int64_t)sbrk_lazy(1), EINVAL);
+    check((uint64_t)sbrk(0) == heap_end);
+}
+
 /* As in xv6: the old end, and nothing has changed. */
 static void a_heap_shrinks_by_no_more_than_it_has(void)
 {
@@ -706,6 +718,7 @@ int main(int argc, char *argv[])
         TEST(the_heap_grows_zeroed),
         TEST(the_heap_gives_pages_back),
         TEST(bad_heap_sizes_change_nothing),
+        TEST(a_heap_ends_where_xv6s_does),
         TEST(a_heap_shrinks_by_no_more_than_it_has),
         TEST(memory_given_back_is_gone),
         TEST(a_lazy_heap_takes_what_is_touched),

@@ -128,6 +128,25 @@ static void must_die(int pid)
     check(test_wait(pid) == -1);
 }
 
+/* Each child leaves a child of its own to init. The boot argument `processes` says how many there
+ * may be at once. */
+static void orphans_never_fill_the_table(void)
+{
+    enum { CHILDREN = 200 };
+    uint32_t most = 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        int pid = test_fork();
+        if (pid == 0)
+            exit(fork() < 0);
+        struct system_stats stats;
+        check(getstats(&stats) == 0);
+        if (stats.processes > most)
+            most = stats.processes;
+        check(test_wait(pid) == 0);
+    }
+    printf("%u processes at once\n", most);
+}
+
 static void kill_ends_a_sleeper(void)
 {
     int pid = test_fork();
@@ -428,6 +447,27 @@ static void families_fork_side_by_side(void)
     }
 }
 
+/* The first process adopts all orphans and waits for none, as if it had no CPU. */
+static void be_first(void)
+{
+    mknod("/console", DEVICE_CONSOLE, 0);
+    open("/console", OPEN_BOTH);
+    dup(0);
+    dup(0);
+    int done[2];
+    check(pipe(done) == 0);
+    if (test_fork() == 0) {
+        orphans_never_fill_the_table();
+        check(write(done[1], "d", 1) == 1);
+        exit(0);
+    }
+    close(done[1]);
+    char byte;
+    check(read(done[0], &byte, 1) == 1);
+    printf("ok orphans_that_nobody_waits_for\n");
+    poweroff(0);
+}
+
 int main(int argc, char *argv[])
 {
     static const struct test tests[] = {
@@ -438,6 +478,7 @@ int main(int argc, char *argv[])
         TEST(wait_finds_every_child_once),
         TEST(init_takes_orphans_over),
         TEST(orphaned_zombies_are_reaped),
+        TEST(orphans_never_fill_the_table),
         TEST(kill_ends_a_sleeper),
         TEST(kill_ends_one_that_runs),
         TEST(kill_ends_one_that_never_ran),
@@ -454,5 +495,7 @@ int main(int argc, char *argv[])
         TEST(four_thousand_processes_at_once),
         TEST(fork_is_refused_and_recovers),
     };
+    if (getpid() == 1)
+        be_first();
     return RUN_TESTS(tests, argc, argv);
 }

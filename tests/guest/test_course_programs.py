@@ -10,9 +10,9 @@ import pytest
 
 from built_once import build_once
 from guest_machine import run_guest
+from schedlab.base.toolchain.build import IMAGE
 from schedlab.machines.outcome import PANIC
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import IMAGE
 
 NAMES = (
     "settickets",

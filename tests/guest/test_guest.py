@@ -10,8 +10,8 @@ import pytest
 
 from built_once import build_once
 from guest_machine import run_guest
+from schedlab.base.toolchain.build import IMAGE, host_processors
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import IMAGE, host_processors
 from test_course_programs import ARGUMENTS as COURSE_ARGUMENTS
 
 PROGRAMS = sorted(path.stem for path in (ROOT / "tests" / "guest").rglob("*.c"))
@@ -76,6 +76,19 @@ def check_guest_tests(
     return guest.console
 
 
+def check_first_process(
+    folder: Path, program: str, *, memory_mib: int = MEMORY_MIB, arguments: str = ""
+) -> None:
+    """The program's tests of the process that all orphans come to, with itself as that."""
+    build_once("image")
+    (folder / "init").write_bytes((BUILD / "programs" / program).read_bytes())
+    image = folder / "first.img"
+    subprocess.run([BUILD / "mkfs", image, "2000", folder / "init"], check=True, timeout=60)
+    check_guest_tests(
+        folder, "", "spike", 2, memory_mib=memory_mib, arguments=arguments, image=image
+    )
+
+
 def check_on_a_machine_of_its_size(
     folder: Path, small_disk: Path, program: str, machine: str, cpus: int
 ) -> None:
@@ -130,6 +143,13 @@ def test_a_limit_of_processes(tmp_path: Path) -> None:
 
 
 @pytest.mark.spike
+def test_orphans_that_nobody_waits_for_are_freed(tmp_path: Path) -> None:
+    """The first process reads from a pipe meanwhile. So little does it do on a busy host, which may
+    take its CPU away."""
+    check_first_process(tmp_path, "test-processes", arguments="processes=16")
+
+
+@pytest.mark.spike
 def test_who_lacks_a_page_is_named(tmp_path: Path) -> None:
     command = "test-last-page a_writer_without_a_page_is_killed"
     console = check_guest_tests(tmp_path, command, "spike", 2, memory_mib=LITTLE_MEMORY_MIB)
@@ -140,11 +160,7 @@ def test_who_lacks_a_page_is_named(tmp_path: Path) -> None:
 def test_the_first_process_waits_for_memory(tmp_path: Path) -> None:
     """All others would be killed: what is called init on this disk takes pages when a child of it
     has them all, and gets them when the child ends."""
-    build_once("image")
-    (tmp_path / "init").write_bytes((BUILD / "programs" / "test-last-page").read_bytes())
-    image = tmp_path / "first.img"
-    subprocess.run([BUILD / "mkfs", image, "2000", tmp_path / "init"], check=True, timeout=60)
-    check_guest_tests(tmp_path, "", "spike", 2, memory_mib=LITTLE_MEMORY_MIB, image=image)
+    check_first_process(tmp_path, "test-last-page", memory_mib=LITTLE_MEMORY_MIB)
 
 
 @pytest.mark.spike

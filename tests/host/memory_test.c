@@ -569,7 +569,7 @@ static int64_t random_change(const struct model *model)
     case 3:
         return (int64_t)(round_up(model->end, 1ul << 21) - model->end);
     case 4:
-        return random_below(10) != 0 ? 100 : (int64_t)(USER_END - model->end + random_below(2));
+        return random_below(10) != 0 ? 100 : (int64_t)(HEAP_END - model->end + random_below(2));
     case 5:
         return random_below(2) ? INT64_MIN + (int64_t)random_below(3)
                                : INT64_MAX - (int64_t)random_below(3);
@@ -590,7 +590,7 @@ static void step_grow(int which)
         check(error == 0 && processes[which].space.end == model->end);
         return;
     }
-    if (end > USER_END) {
+    if (end > HEAP_END) {
         check(error == -EINVAL);
         return;
     }
@@ -1029,9 +1029,9 @@ static void test_more_than_there_is(void)
     check(address_space_grow(&space, 100l << 30, false) == -ENOMEM);
     check(address_space_grow(&space, (int64_t)(page_free_count() * PAGE_BYTES), false) == -ENOMEM);
     check(space.end == 0 && page_free_count() == free_pages - 1);
-    check(address_space_grow(&space, (int64_t)USER_END, true) == 0);
+    check(address_space_grow(&space, (int64_t)HEAP_END, true) == 0);
     check(address_space_grow(&space, 1, true) == -EINVAL);
-    for (uint64_t address = 0; address < USER_END; address += 1ul << 35)
+    for (uint64_t address = 0; address < HEAP_END; address += 1ul << 35)
         check(address_space_page(&space, address + 7, PAGE_WRITE) != NULL);
     address_space_destroy(&space);
     check(page_free_count() == free_pages);

@@ -11,7 +11,8 @@
  *     policy hands out only tasks that are queued there, and has one to hand out
  *     as long as one is queued;
  *   - that a policy changes nothing but what is its own;
- *   - that no CPU is idle while its own queue holds a task.
+ *   - that no CPU is idle while its own queue holds a task that may run on it, and that no task
+ *     is handed out for a CPU on which it may not run.
  *
  * State has its exact size, so that AddressSanitizer sees a policy that leaves it.
  * The program that includes this links a table of policies and the registry.
@@ -64,6 +65,7 @@ struct model_task {
 struct model_cpu {
     struct model_task *current;
     uint64_t turn_end; /* when turn_over() is to be called; 0: never */
+    uint64_t entered;  /* when it went from another task, or from none, to the current one */
     bool reschedule;
     enum preempt_reason why; /* to pick again */
     bool moves;              /* the task whose turn is over is to be placed anew */
@@ -84,6 +86,10 @@ struct model {
     struct run_queue queues[MODEL_CPUS_MAX];
     struct model_cpu cpus[MODEL_CPUS_MAX];
     uint32_t here;             /* the CPU that does what happens now */
+    const struct cpu_set *set; /* of tasks that are forked from now on; null: all CPUs */
+    bool silent; /* the policy does not hear of CPUs that no task of the queue may use */
+    bool (*acts_first)(
+        uint32_t cpu);         /* does its task act now, as its turn ends? null: no task acts */
     model_recorder *recorder;  /* null: none */
     struct model_task **tasks; /* in the order of forks; ended ones too */
     uint32_t task_count;
@@ -197,6 +203,7 @@ static inline void model_enqueue(struct model *model, struct run_queue *queue,
     task->place = MODEL_QUEUED;
     task->queue = queue->cpu;
     task->task.queued_since = model->now;
+    queue->bound = queue->bound || task->task.cpus;
     model_remember(&before, model, queue, &task->task);
     model->policy->enqueue(queue, &task->task, reason);
     model_compare(&before, model, queue, &task->task);
@@ -222,19 +229,43 @@ static inline void model_dequeue(struct model *model, struct model_task *task)
     model_taken(model, queue, task);
 }
 
+/* How many tasks are queued there that may run on the CPU. */
+static inline uint32_t model_queued_for(const struct model *model, const struct run_queue *queue,
+                                        uint32_t cpu)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = model->tasks[i];
+        count += task->place == MODEL_QUEUED && task->queue == queue->cpu &&
+                 task_may_run_on(&task->task, cpu);
+    }
+    return count;
+}
+
+/* Is the policy not asked for a task for the CPU? */
+static inline bool model_is_silent(const struct model *model, const struct run_queue *queue,
+                                   uint32_t cpu)
+{
+    return model->silent && queue->queued > 0 && model_queued_for(model, queue, cpu) == 0;
+}
+
 static inline struct model_task *model_pick(struct model *model, struct run_queue *queue,
                                             uint32_t cpu)
 {
     struct model_snapshot before;
     queue->remark = 0;
     queue->turn_end = 0;
+    if (model_is_silent(model, queue, cpu))
+        return NULL;
     model_remember(&before, model, queue, NULL);
     struct task *task = model->policy->pick(queue, cpu);
     model_compare(&before, model, queue, NULL);
     check(queue->held <= queue->queued);
+    check(!task || task_may_run_on(task, cpu));
     if (!task) {
-        check(queue->queued == 0 || (!model->scheduler.ending && queue->queued == queue->held));
-        check(queue->held == 0 || queue->alarm != 0);
+        uint32_t held = model->scheduler.ending ? 0 : queue->held;
+        check(queue->queued == 0 || model_queued_for(model, queue, cpu) <= held);
+        check(queue->held == 0 || queue->alarm != 0 || queue_bars(queue, cpu));
         return NULL;
     }
     check(!queue->turn_end || model->policy->turn_over);
@@ -337,11 +368,14 @@ static inline struct model_task *model_move(struct model *model, uint32_t from, 
 {
     struct model_snapshot before;
     struct run_queue *queue = model_queue(model, from);
+    if (model_is_silent(model, queue, to))
+        return NULL;
     model_remember(&before, model, queue, NULL);
     struct task *task = policy_steal(model->policy, queue, to);
     model_compare(&before, model, queue, NULL);
     if (!task)
         return NULL;
+    check(task_may_run_on(task, to));
     model_taken(model, queue, model_task_of(task));
     model_record(model, TRACE_MIGRATE, task->pid, from, to);
     task->cpu = to;
@@ -393,6 +427,7 @@ static inline enum process_state model_state_left(enum stop_reason stop)
 
 static inline void model_make_runnable(struct model *model, struct model_task *task,
                                        enum enqueue_reason reason, const struct model_task *parent);
+static inline uint32_t model_find_free(const struct model *model, const struct model_task *task);
 
 /* The CPU picks again, because it was asked to or because its task gives it up. */
 static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop_reason stop,
@@ -415,9 +450,16 @@ static inline void model_reschedule(struct model *model, uint32_t cpu, enum stop
         next = model_pick(model, queue, cpu);
     model_record_switch(model, previous, model_pid(next), model_state_left(stop));
     model->cpus[cpu].turn_end = next ? queue->turn_end : 0;
+    if (next && next != left)
+        model->cpus[cpu].entered = model->now;
     if (next)
         model_enter(model, cpu, next);
     model->cpus[cpu].why = 0;
+    /* Of the queue of all CPUs: another CPU may run what this one leaves. */
+    bool leaves = left && left->task.cpus && left->place == MODEL_QUEUED;
+    uint32_t idle = leaves ? model_find_free(model, left) : NO_CPU;
+    if (idle != NO_CPU && model->scheduler.queues == 1)
+        model_request(model, idle, PREEMPT_WAKEUP);
     model_record(model, TRACE_SCHEDULER_EXIT, model_pid(next), 0, model->now);
     if (moved)
         model_make_runnable(model, left, ENQUEUE_MOVED, NULL);
@@ -443,7 +485,9 @@ static inline void model_check(struct model *model)
         check(model->queues[i].queued == queued[i] && model->queues[i].running == running[i]);
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++)
         check(model->cpus[cpu].current ||
-              model_queue(model, cpu)->queued == model_queue(model, cpu)->held);
+              model_queue(model, cpu)->queued == model_queue(model, cpu)->held ||
+              model_queued_for(model, model_queue(model, cpu), cpu) <=
+                  model_queue(model, cpu)->held);
 }
 
 /* Those of the first CPUs that were asked to pick again do so, in their order. By a task that it
@@ -452,7 +496,7 @@ static inline void model_settle_first(struct model *model, uint32_t cpus)
 {
     for (uint32_t cpu = 0; cpu < cpus; cpu++) {
         bool expired = model->cpus[cpu].why == PREEMPT_SLICE;
-        if (!model->cpus[cpu].reschedule)
+        if (!model->cpus[cpu].reschedule || (model->acts_first && model->acts_first(cpu)))
             continue;
         model_reschedule(model, cpu, STOP_RUNNABLE, expired ? ENQUEUE_EXPIRED : ENQUEUE_PREEMPTED);
         cpu = UINT32_MAX; /* the first is next */
@@ -488,7 +532,7 @@ static inline uint32_t model_find_preempted(struct model *model, struct run_queu
     uint32_t found = NO_CPU;
     for (uint32_t cpu = first; cpu <= last; cpu++) {
         const struct model_task *running = model->cpus[cpu].current;
-        if (!running || !model_knows(model, running) ||
+        if (!running || !model_knows(model, running) || !task_may_run_on(&task->task, cpu) ||
             !model_would_preempt(model, queue, task, running))
             continue;
         if (found == NO_CPU ||
@@ -507,10 +551,10 @@ static inline bool model_is_free(const struct model *model, uint32_t cpu)
 /* The task's CPU if it is free, else the first CPU that is; NO_CPU: none. */
 static inline uint32_t model_find_free(const struct model *model, const struct model_task *task)
 {
-    if (model_is_free(model, task->task.cpu))
+    if (model_is_free(model, task->task.cpu) && task_may_run_on(&task->task, task->task.cpu))
         return task->task.cpu;
     for (uint32_t cpu = 0; cpu < model->scheduler.cpus; cpu++) {
-        if (model_is_free(model, cpu))
+        if (model_is_free(model, cpu) && task_may_run_on(&task->task, cpu))
             return cpu;
     }
     return NO_CPU;
@@ -610,8 +654,7 @@ static inline void model_make_runnable(struct model *model, struct model_task *t
     model_compare(&before, model, NULL, &task->task);
     task->task.state = state;
     uint32_t from = task->task.cpu;
-    if (model->scheduler.queues > 1)
-        task->task.cpu = cpu;
+    task->task.cpu = cpu;
     if (reason == ENQUEUE_WOKEN && from != task->task.cpu)
         model_forget(model, model_queue(model, from), task);
     if (reason == ENQUEUE_WOKEN) {
@@ -746,6 +789,7 @@ static inline struct model_task *model_fork(struct model *model, const struct mo
         .slot = slot,
         .cpu = parent ? parent->task.cpu : 0,
         .state = malloc(POLICY_TASK_BYTES),
+        .cpus = model->set,
     };
     if (parent)
         INHERIT_ATTRIBUTES(&task->task, &parent->task);
@@ -979,7 +1023,8 @@ static inline void model_tick_unsettled(struct model *model, uint32_t cpu)
 
     struct model_task *task = model->cpus[cpu].current;
     enum tick_verdict verdict = TICK_CONTINUE;
-    if (task && model_knows(model, task)) {
+    bool is_new = model->policy->turn_over && model->cpus[cpu].entered == model->now;
+    if (task && model_knows(model, task) && !is_new) {
         struct run_queue *queue = model_queue(model, cpu);
         model_account(model, task);
         queue->turn_end = 0;
@@ -1052,7 +1097,7 @@ static inline void model_switch(struct model *model, const char *text)
     struct model_task **drained = calloc(model->task_count + 1, sizeof(*drained));
     uint32_t count = 0;
     model->scheduler.ending = true;
-    for (uint32_t i = 0; i < model->scheduler.queues; i++) {
+    for (uint32_t i = 0; i < model->scheduler.cpus; i++) {
         struct model_task *task;
         while ((task = model_pick(model, model_queue(model, i), i)))
             drained[count++] = task;

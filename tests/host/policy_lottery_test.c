@@ -248,6 +248,24 @@ static void the_xorshift_is_that_of_the_program(void)
     check(below > 9700 && below < 10300);
 }
 
+/* Of more tickets than a generator has numbers, each half is drawn as often as the other. */
+static void narrow_generators_reach_all_tickets(void)
+{
+    uint64_t state = 1;
+    uint32_t upper = 0;
+    for (uint32_t i = 0; i < 30000; i++)
+        upper += random_xorshift31_below(&state, 1ull << 40) >= 1ull << 39;
+    check(upper > 14700 && upper < 15300);
+    upper = 0;
+    state = 1;
+    for (uint32_t i = 0; i < 65535; i++)
+        upper += random_lfsr16_below(&state, 1ull << 40) >= 1ull << 39;
+    check(upper == 32767);
+    state = 1;
+    for (uint32_t i = 0; i < 65535; i++)
+        check(random_lfsr16_below(&state, 65536) < 65536);
+}
+
 /* Of three tasks with 40,000 tickets each, each has its third: no ticket is out of reach. */
 static void the_thesis_reaches_every_ticket(void)
 {
@@ -855,6 +873,7 @@ int main(void)
     run_test(draws_are_independent);
     run_test(an_lfsr_is_fair_in_the_mean_but_its_draws_depend_on_each_other);
     run_test(the_xorshift_is_that_of_the_program);
+    run_test(narrow_generators_reach_all_tickets);
     run_test(the_thesis_reaches_every_ticket);
     run_test(draws_are_fair_while_tasks_come_and_go);
     run_test(who_holds_all_tickets_nearly_always_wins);

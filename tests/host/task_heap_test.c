@@ -16,6 +16,9 @@ static bool inside[TASKS];
 static uint32_t count;
 static struct task_heap heap;
 
+/* Which may run on CPU 0, and which on CPU 1 alone. */
+static const struct cpu_set sets[] = {{{3}}, {{2}}};
+
 static void begin(void)
 {
     memset(nodes, 0xee, sizeof(nodes)); /* what a node held before does not matter */
@@ -23,7 +26,8 @@ static void begin(void)
     heap.first = NULL;
     count = 0;
     for (int i = 0; i < TASKS; i++)
-        tasks[i] = (struct task){.pid = i + 1, .state = &nodes[i]};
+        tasks[i] = (struct task){
+            .pid = i + 1, .state = &nodes[i], .cpus = i % 4 ? &sets[i % 4 < 3] : NULL};
 }
 
 static void insert(uint32_t i, uint64_t key)
@@ -41,15 +45,21 @@ static void take_out(uint32_t i)
     count--;
 }
 
-/* The task that is to come out first, found by looking at all; null: none. */
-static struct task *first_of_all(void)
+/* The task that is to come out first for the CPU, found by looking at all; null: none. */
+static struct task *first_of_all_on(uint32_t cpu)
 {
     struct task *first = NULL;
     for (uint32_t i = 0; i < TASKS; i++) {
-        if (inside[i] && (!first || (int64_t)(nodes[i].key - nodes[first->pid - 1].key) < 0))
+        if (inside[i] && task_may_run_on(&tasks[i], cpu) &&
+            (!first || (int64_t)(nodes[i].key - nodes[first->pid - 1].key) < 0))
             first = &tasks[i]; /* of equal keys the lowest PID, which comes first here */
     }
     return first;
+}
+
+static struct task *first_of_all(void)
+{
+    return first_of_all_on(NO_CPU);
 }
 
 /* Checks the tree below `task`; gives the number of its tasks. */
@@ -73,6 +83,8 @@ static void check_heap(void)
     check(check_tree(heap.first, NULL) == count);
     struct task *first = first_of_all();
     check(heap.first == first);
+    for (uint32_t cpu = 0; cpu < 3; cpu++)
+        check(task_heap_first_on(&heap, cpu) == first_of_all_on(cpu));
     if (!first)
         return;
     inside[first->pid - 1] = false;
@@ -83,20 +95,20 @@ static void check_heap(void)
 static void keys_come_in_order(void)
 {
     begin();
-    check(!task_heap_take_first(&heap));
+    check(!task_heap_take_first_on(&heap, NO_CPU));
     for (uint32_t i = 0; i < TASKS; i++)
         insert(i, (i * 7919) % 50);
     check_heap();
-    struct task *last = task_heap_take_first(&heap);
+    struct task *last = task_heap_take_first_on(&heap, NO_CPU);
     take_out((uint32_t)last->pid - 1);
     while (count > 0) {
-        struct task *task = task_heap_take_first(&heap);
+        struct task *task = task_heap_take_first_on(&heap, NO_CPU);
         take_out((uint32_t)task->pid - 1);
         uint64_t key = nodes[task->pid - 1].key, last_key = nodes[last->pid - 1].key;
         check(key > last_key || (key == last_key && task->pid > last->pid));
         last = task;
     }
-    check(!task_heap_take_first(&heap));
+    check(!task_heap_take_first_on(&heap, NO_CPU));
 }
 
 static void any_order_of_work_keeps_the_heap(uint64_t range, uint64_t base)
@@ -109,7 +121,7 @@ static void any_order_of_work_keeps_the_heap(uint64_t range, uint64_t base)
             take_out(i);
         } else if (inside[i]) {
             struct task *first = first_of_all();
-            check(task_heap_take_first(&heap) == first);
+            check(task_heap_take_first_on(&heap, NO_CPU) == first);
             take_out((uint32_t)first->pid - 1);
         } else {
             insert(i, base + random_below(range));

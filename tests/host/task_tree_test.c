@@ -18,6 +18,9 @@ static bool inside[TASKS];
 static uint32_t count;
 static struct task_tree tree;
 
+/* Which may run on CPU 0, and which on CPU 1 alone. */
+static const struct cpu_set sets[] = {{{3}}, {{2}}};
+
 static void begin(void)
 {
     memset(nodes, 0xee, sizeof(nodes)); /* what a node held before does not matter */
@@ -25,7 +28,8 @@ static void begin(void)
     tree.root = NULL;
     count = 0;
     for (int i = 0; i < TASKS; i++)
-        tasks[i] = (struct task){.pid = i + 1, .state = &nodes[i]};
+        tasks[i] = (struct task){
+            .pid = i + 1, .state = &nodes[i], .cpus = i % 4 ? &sets[i % 4 < 3] : NULL};
 }
 
 static void insert(uint32_t i, uint64_t key, uint64_t value)
@@ -47,16 +51,23 @@ static bool is_less(uint64_t one, uint64_t other)
     return (int64_t)(one - other) < 0;
 }
 
-/* The first task with a value that is low enough, found by looking at all; null: none. */
-static struct task *first_of_all(uint64_t limit)
+/* The first task that may run on the CPU, with a value that is low enough (`any`: or any), found by
+ * looking at all; null: none. */
+static struct task *first_of_all_on(uint64_t limit, bool any, uint32_t cpu)
 {
     struct task *first = NULL;
     for (uint32_t i = 0; i < TASKS; i++) {
-        if (inside[i] && !is_less(limit, nodes[i].value) &&
+        if (inside[i] && task_may_run_on(&tasks[i], cpu) &&
+            (any || !is_less(limit, nodes[i].value)) &&
             (!first || is_less(nodes[i].key, nodes[first->pid - 1].key)))
             first = &tasks[i]; /* of equal keys the lowest PID, which comes first here */
     }
     return first;
+}
+
+static struct task *first_of_all(uint64_t limit)
+{
+    return first_of_all_on(limit, false, NO_CPU);
 }
 
 struct seen {
@@ -105,6 +116,9 @@ static void any_order_of_work_keeps_the_tree(uint64_t range, uint64_t base)
             check(check_tree(tree.root, NULL).tasks == count);
         uint64_t limit = base + random_below(range);
         check(task_tree_first(&tree, limit) == first_of_all(limit));
+        const struct task *first = first_of_all_on(limit, false, step % 3);
+        check(task_tree_search_on(&tree, limit, step % 3) ==
+              (first ? first : first_of_all_on(limit, true, step % 3)));
     }
     while (tree.root)
         take_out((uint32_t)tree.root->pid - 1);

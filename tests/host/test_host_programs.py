@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.base.toolchain.build import build
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
 
 SOURCES = sorted((ROOT / "tests" / "host").glob("*_test.c"))
 

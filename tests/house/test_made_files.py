@@ -3,30 +3,68 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from schedlab.documents.gallery import pages, trials
-from schedlab.documents.marked import marked
-from schedlab.page.build import BYTES_MAX, FILE, hash_in, hash_of, sources
+from committed_policies import policies_in_progress
+from mistake_table import PAGE, table
+from schedlab.base.toolchain import kept
+from schedlab.base.toolchain.policies import built_listing
+from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
 from schedlab.studies import document
-from schedlab.toolchain import kept
+from schedlab_tools.documents import api_list, trace_definitions
+from schedlab_tools.documents.gallery import pages, trials
+from schedlab_tools.documents.marked import marked, with_marked, write
 
 
 def test_the_page_that_stands_alone() -> None:
     """Else: ./schedlab page, and commit page/schedlab.html."""
-    page = FILE.read_text()
+    if new := policies_in_progress():
+        pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab page")
+    page = FILE.read_text(encoding="utf-8")
     assert hash_in(page) == hash_of(sources())
     assert kept.hash_in(page) == kept.sources_hash()
     assert len(page.encode()) <= BYTES_MAX
 
 
+def test_the_catalogue_of_policies() -> None:
+    """Else: ./schedlab dev docs policies."""
+    if new := policies_in_progress():
+        pytest.skip(f"{', '.join(new)}: commit the policy, then ./schedlab dev docs policies")
+    assert kept.kept_listing() == built_listing()
+
+
 def test_the_document_of_the_studies() -> None:
-    """Else: ./schedlab docs studies, and look at what it changes."""
+    """Else: ./schedlab dev docs studies, and look at what it changes."""
     assert document.DOCUMENT.read_text(encoding="utf-8") == document.text()
+
+
+def test_the_reference_of_the_api() -> None:
+    """Else: ./schedlab dev docs api."""
+    assert api_list.DOCUMENT.read_text(encoding="utf-8") == api_list.text()
+
+
+@pytest.mark.parametrize("file", trace_definitions.FILES, ids=lambda file: file.name)
+def test_the_definitions_of_the_trace(file: Path) -> None:
+    """Else: ./schedlab dev docs trace-format."""
+    assert file.read_text(encoding="utf-8") == trace_definitions.FILES[file]()
 
 
 @pytest.mark.parametrize("policy", trials.policies())
 def test_the_code_in_the_gallery(policy: str) -> None:
-    """Else: ./schedlab docs gallery-code."""
+    """Else: ./schedlab dev docs gallery-code."""
+    if policy in policies_in_progress():
+        pytest.skip(
+            f"commit the policy, then write docs/gallery/{policy}.md and ./schedlab dev docs gallery"
+        )
     page = pages.page_of(policy).read_text()
     assert marked(page, "code") == pages.code(page, policy)
+
+
+def test_the_table_of_mistakes() -> None:
+    """SCHEDLAB_GOLDEN=write has it written anew."""
+    if os.environ.get("SCHEDLAB_GOLDEN") == "write":
+        write(PAGE, with_marked(PAGE.read_text(), "mistakes", table()))
+    assert marked(PAGE.read_text(), "mistakes") == table()

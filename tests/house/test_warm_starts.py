@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.host.interpreter import module_command
+from schedlab.base.host.interpreter import module_command
 from warm_starts import TURNS, WarmStarts
 
 

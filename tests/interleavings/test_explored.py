@@ -11,16 +11,16 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from schedlab import trace
-from schedlab.benchmarks.races import races
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.explore import kernel as command
 from schedlab.errors import FileRefused
-from schedlab.interleavings.checks import idle_beside_work
-from schedlab.interleavings.holds import read_holds, write_holds
-from schedlab.interleavings.search import made_small, search
-from schedlab.interleavings.shrink import shrunk
-from schedlab.interleavings.trial import HOLDS, IDLE_NS, Setup, carry_out, holds_of
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab_tools.benchmarks.races import races
+from schedlab_tools.interleavings.checks import idle_beside_work
+from schedlab_tools.interleavings.holds import read_holds, write_holds
+from schedlab_tools.interleavings.search import made_small, search
+from schedlab_tools.interleavings.shrink import shrunk
+from schedlab_tools.interleavings.trial import HOLDS, IDLE_NS, Setup, carry_out, holds_of
 
 CHANNELS = Setup("test-channels", PolicyChoice("rr"), 3, 10_000_000_000)
 

@@ -12,9 +12,9 @@ import pytest
 from built_once import build_once
 from guest_machine import run_guest, sound_trace
 from schedlab import trace as traces
+from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.machines import machine_named
 from schedlab.machines.outcome import FAILED, PANIC
-from schedlab.toolchain.build import IMAGE, KERNEL
 
 
 @pytest.mark.spike

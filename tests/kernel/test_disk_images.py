@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
-from schedlab.toolchain.build import IMAGE
+from schedlab.base.toolchain.build import IMAGE
 
 BUILD = IMAGE.parent
 BLOCK = 4096

@@ -13,7 +13,7 @@ import pytest
 
 from guest_machine import ROUND_NS, TICK_NS, run_guest, traced
 from schedlab import metrics, trace
-from schedlab.toolchain.policies import read_catalogue
+from schedlab.base.toolchain.policies import read_catalogue
 
 pytestmark = pytest.mark.spike
 

@@ -12,8 +12,8 @@ import pytest
 
 from guest_machine import ROUND_NS, TICK_NS, traced
 from schedlab import metrics, trace
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.studies import shares
-from schedlab.toolchain.policies import PolicyChoice
 
 pytestmark = pytest.mark.spike
 
@@ -27,7 +27,7 @@ SETTING = shares.Setting((PolicyChoice("lottery"),), seeds=3, tick_ns=200_000)
     ("name", "cpus"), [("basic", 1), ("grouped", 1), ("low", 2), ("starve", 2), ("switch", 3)]
 )
 def test_shares_are_ideal_as_far_as_chance_allows(tmp_path: Path, name: str, cpus: int) -> None:
-    """Each group's mean share; `./schedlab bench shares` does the same with all tests and seeds."""
+    """Each group's mean share; `./schedlab dev bench shares` does the same with all tests and seeds."""
     test = next(test for test in shares.TESTS if test.name == name)
     runs = []
     for seed in range(1, SETTING.seeds + 1):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import compiler
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from schedlab.files.whole import file_hash
+from schedlab.base.files.whole import file_hash
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.image import BENCHMARKS
 from schedlab.machines.linux.packages import Packages

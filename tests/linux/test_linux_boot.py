@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from linux_guests import need_guests
+from schedlab.base.toolchain.tools import compiler
 from schedlab.machines.linux import guest, turns
 from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
 from schedlab.machines.outcome import LIMIT
-from schedlab.toolchain.tools import compiler
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux_boot")]
 

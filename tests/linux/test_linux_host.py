@@ -18,16 +18,16 @@ import pytest
 from conftest import ROOT
 from fit_hosts import BTF, FUSE, OPS, STATE, fit_root
 from processes import wait_until
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import HOST, machine_named
 from schedlab.machines.linux import host
 from schedlab.machines.linux.host import HostLinux
 from schedlab.machines.linux.host_fitness import need_fit_host
 from schedlab.machines.linux.parts import archive
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import PolicyChoice
 from test_linux_machine import CHRT
 
 
@@ -44,8 +44,8 @@ def machine(root: Path) -> HostLinux:
 
 
 @pytest.fixture
-def run(machine: HostLinux) -> Run:
-    return Run(
+def run(machine: HostLinux) -> RunSpec:
+    return RunSpec(
         workload="mixed -n 4",
         policy=PolicyChoice("rr"),
         settings=(),
@@ -121,14 +121,14 @@ def test_that_a_kernel_lacks_an_option_is_said_where_its_configuration_is_known(
     ],
 )
 def test_the_machine_is_taken_as_it_is(
-    machine: HostLinux, run: Run, changed: dict[str, object], message: str
+    machine: HostLinux, run: RunSpec, changed: dict[str, object], message: str
 ) -> None:
     machine.check(run)
     with pytest.raises(WrongUsage, match=message):
         machine.check(replace(run, **changed))  # type: ignore[arg-type]
 
 
-def test_the_fair_class_is_of_this_machine_too(tmp_path: Path, run: Run) -> None:
+def test_the_fair_class_is_of_this_machine_too(tmp_path: Path, run: RunSpec) -> None:
     check_policies({}, Plan(tmp_path, (replace(run, policy=PolicyChoice("fair")),)))
     assert not machine_named(HOST).repeatable
 
@@ -165,7 +165,7 @@ def parts(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
 
 
 def begun(
-    machine: HostLinux, run: Run, parts: dict[str, Path], tmp_path: Path
+    machine: HostLinux, run: RunSpec, parts: dict[str, Path], tmp_path: Path
 ) -> tuple[subprocess.Popen[bytes], Path, Path]:
     """The process of a run; its folder, and that for what it needs besides."""
     folder, scratch = tmp_path / "run", tmp_path / "a 'scratch'"
@@ -178,7 +178,7 @@ def begun(
 
 
 def test_a_run_leaves_what_a_guest_does(
-    machine: HostLinux, run: Run, parts: dict[str, Path], tmp_path: Path, root: Path
+    machine: HostLinux, run: RunSpec, parts: dict[str, Path], tmp_path: Path, root: Path
 ) -> None:
     run = replace(run, workload="mixed & echo $WORKLOAD_TICK_US; exit 0")
     process, folder, scratch = begun(machine, run, parts, tmp_path)
@@ -191,7 +191,7 @@ def test_a_run_leaves_what_a_guest_does(
 
 
 def test_a_scheduler_that_stays_is_told(
-    machine: HostLinux, run: Run, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    machine: HostLinux, run: RunSpec, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host, "_RESTORE_SECONDS", 0)
     with_scheduler(root)
@@ -212,7 +212,7 @@ def at_home_in(folder: Path) -> list[str]:
 
 
 def test_a_run_that_is_asked_to_end_leaves_nothing(
-    machine: HostLinux, run: Run, parts: dict[str, Path], tmp_path: Path, root: Path
+    machine: HostLinux, run: RunSpec, parts: dict[str, Path], tmp_path: Path, root: Path
 ) -> None:
     told = tmp_path / "pid"
     work = f"mixed & sleep 1000 & echo $! >{told}.new; mv {told}.new {told}; wait"
@@ -228,7 +228,7 @@ MURDERED = """
 import subprocess, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from schedlab.host.tied import tied
+from schedlab.base.host.tied import tied
 subprocess.run([*tied("TERM"), "sh", "-c", sys.argv[2]], start_new_session=True)
 """
 

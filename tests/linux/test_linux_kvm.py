@@ -19,13 +19,13 @@ from conftest import ROOT, Command, Programs
 from linux_guests import forget_host
 from linux_stand_ins import stand_in_packages
 from processes import children_of, is_running, wait_until
-from schedlab.host.supervision import supervise
+from schedlab.base.host.supervision import supervise
+from schedlab.base.toolchain.tools import compiler
 from schedlab.machines.linux import guest, kvm
 from schedlab.machines.linux.guest import GuestJob
 from schedlab.machines.linux.machine import FreeLinux
 from schedlab.machines.linux.second_start import Choice
 from schedlab.monitor.systems.qemu_control import QemuControl
-from schedlab.toolchain.tools import compiler
 
 STAND_IN = """
 case "$*" in
@@ -225,7 +225,7 @@ def test_a_run_says_how_it_has_run_in_the_end(qemu: Callable[[str], None], tmp_p
     (tmp_path / "b").touch()
     prepared = guest.assemble(GuestJob(repeatable=False), tmp_path, tmp_path / "k", tmp_path / "b")
     console = tmp_path / "console.log"
-    status = asyncio.run(supervise(prepared.command, tmp_path, console, 60))
+    status = supervise(prepared.command, tmp_path, console, 60)
     assert status == 5
     outcome = machine.outcome(status, tmp_path, tmp_path, console)
     assert outcome.note == "free-running, emulated: not repeatable"

@@ -16,6 +16,7 @@ import pytest
 from built_once import build_once
 from conftest import ROOT, Command
 from kept_runs import keep_simulated
+from schedlab.base.toolchain.policies import FAIR, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.base import Release
@@ -25,16 +26,15 @@ from schedlab.machines.linux.guest import KVM
 from schedlab.machines.linux.machine import FreeLinux, Linux, benchmarks_in, command_of
 from schedlab.machines.linux.parts import archive
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import BUILD
 from schedlab.runs.carrying_out import summary
 from schedlab.runs.parts import check_own
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import FAIR, PolicyChoice
 from schedlab.workload.workload_files import read
 
-RUN = Run(
+RUN = RunSpec(
     workload="mixed -n 4",
     policy=PolicyChoice("wrr", "linux"),
     settings=(("quantum_us", 2000),),
@@ -175,7 +175,7 @@ def test_a_recording_under_the_fair_class_is_replayed_under_another(
 ) -> None:
     recorded = tmp_path / "recorded"
     keep_simulated(recorded, 1, policy="fair", machine="linux")
-    done = schedlab("run", "--replay", str(recorded))
+    done = schedlab("replay", str(recorded))
     assert done.returncode == 2
     assert "recorded under fair" in done.stderr
     assert "--policy" in done.stderr

@@ -18,8 +18,8 @@ import pytest
 
 from conftest import ROOT
 from debian_archive import Archive, shared_library
+from schedlab.base.files.whole import file_hash
 from schedlab.errors import MachineUnfit
-from schedlab.files.whole import file_hash
 from schedlab.machines.linux import apt, mirror, packages
 from schedlab.machines.linux.kernel import NEEDED, config_problem, named_kernel
 from schedlab.machines.linux.mirror import Source

@@ -12,10 +12,10 @@ import pytest
 
 from conftest import ROOT
 from schedlab import trace
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.machines.linux.guest import KVM, GuestJob, boot
 from schedlab.machines.linux.parts import build_linux, contents, programs
 from schedlab.paths import BUILD
-from schedlab.toolchain.policies import read_catalogue
 from schedlab.trace import AttributeKind, BlockReason, GroupField, Kind, MarkKind
 
 pytestmark = [pytest.mark.linux, pytest.mark.xdist_group("linux-policies")]
@@ -59,7 +59,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cpus=2,
         repeatable=False,
         memory_mib=1536,  # of which the trace of all policies takes the most
-        limit_s=400,
+        limit_s=900,
     )
     outcome = boot(job, tmp_path_factory.mktemp("guest"))
     assert outcome.finished, outcome.message

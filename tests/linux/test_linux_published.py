@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.linux.elf import LOADER
@@ -18,7 +19,6 @@ from schedlab.machines.linux.kernel import Kernel
 from schedlab.machines.linux.published import files_for_guest, installed, program_of
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import PolicyChoice
 from test_linux_machine import CHRT, RUN
 
 SIMPLE = PolicyChoice("scx", "simple")

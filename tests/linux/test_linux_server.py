@@ -16,8 +16,8 @@ from schedlab.machines.linux.guest import GuestJob, boot
 from schedlab.machines.linux.package import make_package
 from schedlab.machines.linux.parts import build_linux
 from schedlab.paths import BUILD
-from schedlab.shapes.model import Shape
 from schedlab.trace import Kind
+from schedlab.workload.shapes.model import Shape
 
 pytestmark = [
     pytest.mark.linux,

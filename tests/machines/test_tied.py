@@ -13,13 +13,13 @@ import pytest
 
 from conftest import Programs
 from processes import is_running, wait_until
-from schedlab.host.tied import tie, tied
+from schedlab.base.host.tied import tie, tied
 
 pytestmark = pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv is here")
 
 STARTS = """
 import os, subprocess, sys
-from schedlab.host.tied import tied
+from schedlab.base.host.tied import tied
 subprocess.Popen([*tied(), "sh", "-c", "echo $$ >pid.new; mv pid.new pid; exec sleep 60"])
 {then}
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from schedlab.commands.metric_tables import tables
 from schedlab.metrics import compute, jobs
-from schedlab.metrics.tables import tables
 from schedlab.trace import AttributeKind, Kind, MarkKind, Trace
 from trace_simulator import Record, Script, load
 

@@ -20,6 +20,7 @@ from rich.console import Console
 import naive_metrics
 from naive_metrics import Naive
 from schedlab import metrics
+from schedlab.commands.metric_tables import tables
 from schedlab.metrics import (
     NoResult,
     compute,
@@ -28,7 +29,6 @@ from schedlab.metrics import (
     jain_index,
     measure,
 )
-from schedlab.metrics.tables import duration
 from schedlab.metrics.tails import NEEDED, QUANTILES, needed, tails
 from schedlab.trace import AttributeKind, Kind, MarkKind, read, validate
 from trace_simulator import PATIENT, RANDOMS, Record, Script, load, simulate, write
@@ -227,7 +227,7 @@ def test_ideal_share_refuses(weights: list[float], wishes: list[float], cpus: in
         ideal_shares(weights, wishes, cpus)
 
 
-# --- fairness and predictability
+# --- fairness
 
 
 @PATIENT
@@ -253,27 +253,6 @@ def test_interquartile_range_by_hand() -> None:
     assert interquartile_range([1, 2, 3, 4, 5]) == 2
     assert interquartile_range([7]) == 0
     assert interquartile_range([]) is None
-
-
-def test_predictability() -> None:
-    """Of the runs' means, and of all responses together."""
-    runs = []
-    for seed in range(5):
-        script = Script(cpus=2, steps=800, marks=False)
-        runs.append(compute(load(simulate(random.Random(seed), script), script)))
-    table = metrics.predictability(runs)
-    responses = [
-        run.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls().to_list()
-        for run in runs
-    ]
-    whole = table.filter(pl.col("group").is_null()).row(0, named=True)
-    means = [sum(values) / len(values) for values in responses]
-    assert whole["runs"] == 5
-    assert whole["response_iqr_ns"] == pytest.approx(np.subtract(*np.quantile(means, [0.75, 0.25])))
-    pooled = [value for values in responses for value in values]
-    quartiles = np.quantile(pooled, [0.75, 0.25])
-    assert whole["response_pooled_iqr_ns"] == pytest.approx(quartiles[0] - quartiles[1])
-    assert metrics.predictability([])["runs"].to_list() == [0]
 
 
 # --- one small trace, done by hand
@@ -497,7 +476,7 @@ def test_trace_without_a_process() -> None:
     assert (summary["processes"], summary["idle_ns"], summary["root_pid"]) == (0, 9, None)
     assert summary["turnaround_mean_ns"] is None
     assert summary["overhead_share"] is None
-    assert "Overhead is not told of 1 CPU: " in shown(metrics.tables([("1 CPU", found)]))
+    assert "Overhead is not told of 1 CPU: " in shown(tables([("1 CPU", found)]))
 
 
 def test_all_runs_have_the_same_columns() -> None:
@@ -530,7 +509,7 @@ def test_truncated_traces_have_metrics(script: Script, source: random.Random) ->
     validate(trace)
     found = compute(trace)
     assert (found.processes["running_ns"] >= 0).all()
-    shown(metrics.tables([("cut", found)]))
+    shown(tables([("cut", found)]))
 
 
 def test_metrics_survive_being_written(tmp_path: Path) -> None:
@@ -627,14 +606,14 @@ def test_tables_have_a_column_per_run() -> None:
         (f"run {seed}", compute(load(simulate(random.Random(seed), script), script)))
         for seed in (1, 2, 3)
     ]
-    text = shown(metrics.tables(runs))
+    text = shown(tables(runs))
     for heading, found in runs:
         assert heading in text
         for group in found.groups["group"].head(3):
             assert group in text
     for word in ("turnaround", "wake-up latency", "99th percentile", "idle counted in", "–"):
         assert word in text
-    assert metrics.tables([]) == []
+    assert tables([]) == []
 
 
 def test_tables_show_the_groups_that_ran_most() -> None:
@@ -646,7 +625,7 @@ def test_tables_show_the_groups_that_ran_most() -> None:
     ]
     groups = {group for _, found in runs for group in found.groups["group"]}
     assert len(groups) > 12
-    text = shown(metrics.tables(runs))
+    text = shown(tables(runs))
     assert f"{len(groups) - 12} groups that ran less are not shown" in text
 
 
@@ -656,32 +635,13 @@ def test_tables_say_what_one_should_know() -> None:
     coarse = [record._replace(time=record.time * 1000) for record in records]
     found = compute(load(coarse[:-1], script))
     assert found.summary["clock_step_ns"].item() == 5000
-    text = shown(metrics.tables([("cut", found)]))
+    text = shown(tables([("cut", found)]))
     assert "The trace was cut off: cut." in text
     assert "steps of 5.00 µs" in text
-    whole = shown(metrics.tables([("whole", compute(load(records, script)))]))
+    whole = shown(tables([("whole", compute(load(records, script)))]))
     assert "clock" not in whole
     assert "Overhead is not told" not in whole
-
-
-@pytest.mark.parametrize(
-    ("nanoseconds", "text"),
-    [
-        (None, "–"),
-        (0, "0 ns"),
-        (999, "999 ns"),
-        (1000, "1.00 µs"),
-        (99_949, "99.9 µs"),
-        (99_950, "100 µs"),
-        (999_499, "999 µs"),
-        (999_500, "1.00 ms"),
-        (1.5e9, "1.50 s"),
-        (7.2e12, "7,200 s"),
-    ],
-)
-def test_durations_have_three_digits(nanoseconds: float | None, text: str) -> None:
-    """And the unit that fits."""
-    assert duration(nanoseconds) == text
+    assert "Waiting is not known" not in whole
 
 
 # --- tails

@@ -28,10 +28,23 @@ enum mistake {
     MISTAKE_TURN_KILL, /* between ticks */
     MISTAKE_PLACE,     /* a CPU on which the task may not run */
     MISTAKE_WAITER,    /* of which a field of the host's is written */
+    MISTAKE_CLOCK_NS,  /* kept in 32 bits, as nanoseconds */
+    MISTAKE_CLOCK_US,  /* kept in 32 bits, as microseconds */
+    MISTAKE_CLOCK_SIGNED,
+    MISTAKE_RUN_TIME,  /* kept in 32 bits, as microseconds */
+    MISTAKE_TIME,      /* what time it is decides: no mistake by itself */
+    MISTAKE_GUARDED,   /* an endless loop with LOOP_GUARD */
+    MISTAKE_FORGOTTEN, /* a task that enqueue() puts into no queue */
+    MISTAKE_OVERFLOW,  /* of a number with a sign */
+    MISTAKE_SHIFT,     /* by more bits than there are */
+    MISTAKE_QUEUED,    /* the host's count of tasks is changed */
+    MISTAKE_SLICE,     /* of no ticks */
+    MISTAKE_SET,       /* of CPUs, which is passed over */
+    MISTAKE_STARVED,   /* are tasks that wait: no turn ends */
 };
 
 static const struct tunable mistaken_tunables[] = {
-    [MISTAKEN_MISTAKE] = {"mistake", "its number in enum mistake", 0, 0, 20},
+    [MISTAKEN_MISTAKE] = {"mistake", "its number in enum mistake", 0, 0, 30},
 };
 
 struct mistaken_task {
@@ -70,7 +83,9 @@ POLICY_FUNCTION bool mistaken_overtakes(run_queue_t *queue, const task_t *waiter
 POLICY_FUNCTION void mistaken_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     mistaken_queue_t *state = STATE_OF(queue, struct mistaken_queue);
-    (void)reason;
+    if (reason == ENQUEUE_EXPIRED && task->pid % 8 == 4 &&
+        mistaken_makes(queue->scheduler, queue->now, MISTAKE_FORGOTTEN))
+        return;
     task_list_append(&state->tasks, task);
     if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_DIVISION))
         task->level = queue->now / state->zero;
@@ -79,6 +94,22 @@ POLICY_FUNCTION void mistaken_enqueue(run_queue_t *queue, task_t *task, enum enq
 POLICY_FUNCTION void mistaken_dequeue(run_queue_t *queue, task_t *task)
 {
     task_list_remove(&STATE_OF(queue, struct mistaken_queue)->tasks, task);
+}
+
+/* Numbers and counts. */
+POLICY_FUNCTION void mistaken_count(run_queue_t *queue)
+{
+    mistaken_queue_t *state = STATE_OF(queue, struct mistaken_queue);
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_OVERFLOW))
+        state->turns[1] = (uint64_t)((int64_t)queue->now * INT64_MAX);
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_SHIFT))
+        state->turns[1] = 1ull << queue->now;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_QUEUED))
+        queue->queued--;
+    bool guarded = mistaken_makes(queue->scheduler, queue->now, MISTAKE_GUARDED);
+    do {
+        state->turns[1]++;
+    } while (guarded && LOOP_GUARD);
 }
 
 /* A list that ends in itself. */
@@ -97,6 +128,7 @@ POLICY_FUNCTION task_t *mistaken_pick(run_queue_t *queue, uint32_t cpu)
 {
     mistaken_queue_t *state = STATE_OF(queue, struct mistaken_queue);
     const scheduler_t *scheduler = queue->scheduler;
+    mistaken_count(queue);
     if (mistaken_makes(scheduler, queue->now, MISTAKE_LOOP))
         mistaken_search(state);
     if (mistaken_makes(scheduler, queue->now, MISTAKE_LOST))
@@ -107,12 +139,33 @@ POLICY_FUNCTION task_t *mistaken_pick(run_queue_t *queue, uint32_t cpu)
         return (task_t *)(void SHARED_MEMORY *)state;
     if (mistaken_makes(scheduler, queue->now, MISTAKE_TURN_KILL))
         queue->turn_end = queue->now + 1;
-    task_t *task = task_list_take_first(&state->tasks);
+    bool passes_over = mistaken_makes(scheduler, queue->now, MISTAKE_SET);
+    task_t *task = task_list_take_first_on(&state->tasks, passes_over ? NO_CPU : cpu);
     if (mistaken_makes(scheduler, queue->now, MISTAKE_NULL))
         state->tasks.first->level = 1;
     if (task && mistaken_makes(scheduler, queue->now, MISTAKE_BOUNDS))
         state->turns[task->pid + 8] = cpu;
     return task;
+}
+
+/* Has the task had 3 ms since it was picked? */
+POLICY_FUNCTION bool mistaken_turn_is_over(const run_queue_t *queue, const task_t *task)
+{
+    uint64_t end = task->picked_since + 3000000;
+    switch (queue->scheduler->tunable[MISTAKEN_MISTAKE]) {
+    case MISTAKE_CLOCK_NS:
+        return (uint32_t)queue->now >= (uint32_t)end;
+    case MISTAKE_CLOCK_US:
+        return (uint32_t)(queue->now / 1000) >= (uint32_t)(end / 1000);
+    case MISTAKE_CLOCK_SIGNED:
+        return (int64_t)queue->now >= (int64_t)end;
+    case MISTAKE_RUN_TIME:
+        return (uint32_t)(task->run_time / 1000) > 3000;
+    case MISTAKE_TIME:
+        return queue->now / 11000000 % 2 == 0;
+    default:
+        return true;
+    }
 }
 
 POLICY_FUNCTION enum tick_verdict mistaken_tick(run_queue_t *queue, task_t *task)
@@ -128,7 +181,9 @@ POLICY_FUNCTION enum tick_verdict mistaken_tick(run_queue_t *queue, task_t *task
         SAY(queue, task, "has had {} ticks, which is {} too many: the end", 1ull << 40, -3);
         return TICK_KILL;
     }
-    return TICK_PREEMPT;
+    if (mistaken_makes(queue->scheduler, queue->now, MISTAKE_STARVED))
+        return TICK_CONTINUE;
+    return mistaken_turn_is_over(queue, task) ? TICK_PREEMPT : TICK_CONTINUE;
 }
 
 POLICY_FUNCTION enum tick_verdict mistaken_turn_over(run_queue_t *queue, task_t *task)
@@ -139,8 +194,8 @@ POLICY_FUNCTION enum tick_verdict mistaken_turn_over(run_queue_t *queue, task_t 
 
 POLICY_FUNCTION uint64_t mistaken_time_slice(const scheduler_t *scheduler, const task_t *task)
 {
-    (void)scheduler, (void)task;
-    return 1;
+    (void)task;
+    return !mistaken_makes(scheduler, scheduler->queue[0]->now, MISTAKE_SLICE);
 }
 
 POLICY_FUNCTION uint32_t mistaken_place(const scheduler_t *scheduler, const task_t *task,
@@ -162,6 +217,7 @@ POLICY_DEFINITION policy_mistaken = {
     .tunables = mistaken_tunables,
     .tunable_count = sizeof(mistaken_tunables) / sizeof(mistaken_tunables[0]),
     .speaks = true,
+    .rounds = 2,
     .task_bytes = sizeof(struct mistaken_task),
     .scheduler_init = mistaken_scheduler_init,
     .overtakes = mistaken_overtakes,

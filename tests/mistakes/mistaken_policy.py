@@ -7,9 +7,9 @@ import re
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.toolchain.build import build
 from schedlab.metrics import compute
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
 from schedlab.trace import Kind, read, validate
 
 SOURCE = ROOT / "tests" / "mistakes" / "mistaken.c"

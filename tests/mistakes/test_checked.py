@@ -1,33 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The checked simulator names the rule, the hook and the line of each typical mistake."""
+"""What the checked simulator says of a policy without a mistake, and when it is asked again."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from mistaken_policy import CHECKED, SOURCE, built, line_of, mistakes
+from mistaken_policy import CHECKED, SOURCE, built, mistakes
+from schedlab.base.toolchain import places
+from schedlab.base.toolchain.tools import compiler, output
 from schedlab.errors import RuleBroken
 from schedlab.machines import checked
 from schedlab.paths import ROOT
-
-FILE = "tests/mistakes/mistaken.c"
-RULES = {
-    "loop": ("pick() does not end: there is an endless loop, in mistaken_search()", None),
-    "null": ("pick(): member access within null pointer", "tasks.first->level = 1"),
-    "division": ("enqueue(): division by zero", "queue->now / state->zero"),
-    "bounds": ("pick(): index", "turns[task->pid + 8]"),
-    "lost": ("pick() returned null while", None),
-    "twice": ("pick() returned pid", None),
-    "stranger": ("pick() returned an address that is no task's", None),
-    "verdict": ("tick() returned the verdict 99, which does not exist", None),
-    "cpu": ("place() named CPU 1000, of which there are 4", None),
-    "place": ("place() named CPU 3, on which pid", None),
-    "host_field": ("tick() wrote to task->run_time of pid", "task->run_time = 0"),
-    "waiter": ("overtakes() wrote to task->tickets of pid", "changed->tickets = 99"),
-    "state": ("tick() reads or writes behind its state", "ticks)[2] = 1"),
-}
+from wrapping_policy import passes
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,42 +22,48 @@ def _built() -> None:
     built(CHECKED)
 
 
-@pytest.mark.parametrize("mistake", RULES)
-def test_a_mistake_is_told_with_its_line_and_the_last_decisions(mistake: str) -> None:
-    """Where the mistake is in a line that a sanitizer sees, that line; the hook's own line in any case."""
-    rule, code = RULES[mistake]
-    with pytest.raises(RuleBroken) as error:
-        checked.run(SOURCE, f"mistake={mistakes()[mistake]}")
-    headline, *below = str(error.value).splitlines()
-    assert headline.startswith(f"policy mistaken broke a rule: {rule}")
-    if code:
-        assert f"{FILE}:{line_of(code)}" in headline
-    assert below[0].strip().startswith("in its hook ")
-    hook = headline.partition("rule: ")[2].partition("(")[0]
-    assert below[1].strip().startswith(f"mistaken_{hook}() {FILE}:")
-    assert below[2].strip() == "its last decisions:"
-    assert len(below[3:]) == 10
-
-
 def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
     sound = checked.run(SOURCE, "mistake=0")
     kills = checked.run(SOURCE, f"mistake={mistakes()['kill']}")
-    assert (sound.setups, sound.kills) == (2, 0)
+    assert (sound.setups, sound.kills) == (18, 0)
     assert sound.decisions > 1000
+    assert sound.depends_on_time == 0
     assert kills.kills > 0
 
 
-def test_a_variable_is_refused(tmp_path: Path) -> None:
-    """By its name and line, from the symbols of what was compiled."""
-    source = tmp_path / "counted.c"
-    own, tick = "enum mistake {", "STATE_OF(task, struct mistaken_task)->ticks++;"
-    text = SOURCE.read_text().replace("policy_mistaken", "policy_counted")
-    text = text.replace(own, f"static uint64_t all_ticks;\n\n{own}").replace(tick, "all_ticks++;")
-    source.write_text(text)
-    line = text.splitlines().index("static uint64_t all_ticks;") + 1
-    told = rf"counted broke a rule: it keeps variables .* all_ticks at .*counted.c:{line}\."
-    with pytest.raises(RuleBroken, match=told):
-        checked.check(source)
+@pytest.mark.parametrize(
+    ("mistake", "value"),
+    [
+        ("clock_ns", "3 x 2^32 ns"),
+        ("clock_us", "2^32 us"),
+        ("clock_signed", "2^63 ns"),
+        ("run_time", "2^32 us"),
+    ],
+)
+def test_a_clock_or_a_run_time_that_wraps_is_found(mistake: str, value: str) -> None:
+    with pytest.raises(RuleBroken) as error:
+        checked.run(SOURCE, f"mistake={mistakes()[mistake]}")
+    assert f"while clock and run times pass {value}: after" in str(error.value)
+
+
+def test_decisions_by_what_time_it_is_are_noted() -> None:
+    """Where the clock wraps nowhere, they differ, too."""
+    passed = checked.run(SOURCE, f"mistake={mistakes()['time']}")
+    assert passed.depends_on_time == 1
+
+
+@pytest.mark.parametrize("wraps", [False, True])
+def test_starvation_by_a_virtual_time_that_wraps_is_found(wraps: bool, tmp_path: Path) -> None:
+    source = passes(tmp_path / ("wraps.c" if wraps else "goes_on.c"), wraps)
+    if wraps:
+        with pytest.raises(
+            RuleBroken, match=r"shares_by\(\) promises each task its share, but pid"
+        ):
+            checked.check(source, bound=False)
+        return
+    passed = checked.check(source, bound=False)
+    assert 0 < passed.longest_wait_ns < 150_000_000
+    assert (passed.never_served, passed.depends_on_time, passed.wraps) == (0, 0, ())
 
 
 def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
@@ -79,11 +72,15 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
     source = tmp_path / "again.c"
     source.write_text("first")
     tried: list[Path] = []
+
+    def run(source: Path, bound: bool) -> checked.Passed:
+        tried.append(source)
+        return checked.Passed(1, 1, 0, 0, 0, 1, 0, 0)
+
     monkeypatch.setattr(checked, "BUILD", tmp_path)
-    monkeypatch.setattr(checked, "build", lambda *_, **__: None)
-    monkeypatch.setattr(checked, "check_variables", lambda *_: None)
-    monkeypatch.setattr(checked, "run", tried.append)
-    (tmp_path / "checked" / "again").mkdir(parents=True)
+    for name in ("build", "check_source", "examine"):
+        monkeypatch.setattr(checked, name, lambda *_, **__: [])
+    monkeypatch.setattr(checked, "run", run)
     for _ in range(2):
         checked.check_once(source)
     assert len(tried) == 1
@@ -93,8 +90,25 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
 
 
 def test_shipped_presets_are_checked_with_the_source_that_holds_them() -> None:
-    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.base.toolchain.policies import PolicyChoice
 
     assert checked.sources_of(PolicyChoice("rr")) == [ROOT / "policies" / "rr.c"]
     sources = checked.sources_of(PolicyChoice("lottery", "thesis"))
     assert [source.stem for source in sources] == ["lottery", "study-lottery"]
+
+
+def test_an_instruction_without_a_line_has_that_of_its_neighbour(tmp_path: Path) -> None:
+    """The jump of an endless loop may be such an instruction."""
+    source, program = tmp_path / "jump.c", tmp_path / "jump.so"
+    jump = '__asm__ volatile(".globl jump\\njump: .loc 0 0\\nnop\\nnop\\n");'
+    source.write_text(
+        f"int count;\nvoid loop(void)\n{{\n    count++;\n    {jump}\n    count--;\n}}\n"
+    )
+    flags = ("-O1", "-gline-tables-only", "-gdwarf-5", "-shared", "-fPIC")
+    subprocess.run([compiler().clang, *flags, str(source), "-o", str(program)], check=True)
+    symbols = output(compiler().symbol_lister, str(program)).splitlines()
+    address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" jump"))
+    (place,) = places._symbolized(program, [address])[address]
+    assert place.line == 0
+    (place,) = places.places_of(program, [address])[address]
+    assert place.line in (4, 5, 6)

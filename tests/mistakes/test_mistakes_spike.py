@@ -11,10 +11,10 @@ import pytest
 from built_once import build_once
 from mistaken_policy import KERNEL, built, check_remark, line_of, mistakes
 from schedlab import trace as traces
+from schedlab.base.toolchain.build import IMAGE
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import FAILED, LIMIT, PANIC, Outcome, outcome_of
-from schedlab.toolchain.build import IMAGE
 
 FILE = "tests/mistakes/mistaken.c"
 RULES = {

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mistaken_policy import SOURCE, line_of
+from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.verifier import OLDEST_COMPILER, examine
 from schedlab.errors import RuleBroken
 from schedlab.paths import ROOT
-from schedlab.toolchain.tools import compiler
-from schedlab.toolchain.verifier import OLDEST_COMPILER, examine
 
 pytestmark = pytest.mark.skipif(
     compiler().version < OLDEST_COMPILER, reason=f"BPF needs clang {OLDEST_COMPILER}"

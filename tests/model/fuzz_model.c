@@ -124,9 +124,6 @@ static void ask(struct model *model, struct bytes *bytes)
     case 0:
         walk(model_history(model));
         break;
-    case 1:
-        walk(model_alive(model));
-        break;
     case 2:
         told = model_explain(model, (question / 8u) % PIDS);
         if (told)
@@ -192,7 +189,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model = model_copy(other, model);
     munmap(place, MEMORY);
     walk(model_frame(model, 2000));
-    walk(model_alive(model));
     walk(model_history(model));
     munmap(other, MEMORY);
     return 0;

@@ -2,7 +2,7 @@
 
 // usage: node play_trace.mjs MESSAGE_READER MODEL.wasm TRACE POLICY PARTS
 // Feeds a trace's records to the model as WebAssembly, in some parts; prints a frame after each, then
-// what happened, what holds, and why PID 1 waited: a line of JSON each.
+// what happened, and why PID 1 waited: a line of JSON each.
 
 import { readFileSync } from "node:fs";
 
@@ -38,6 +38,5 @@ for (let part = 1; part <= Number(parts); part++) {
     tell(model.model_frame(it, 2000));
 }
 tell(model.model_history(it));
-tell(model.model_alive(it));
 tell(model.model_explain(it, 1));
 console.error(JSON.stringify({ records: count, milliseconds: took, all: performance.now() - began }));

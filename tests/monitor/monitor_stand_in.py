@@ -24,11 +24,11 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler, StaticFileHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.monitor.files import PAGE, POLICY
 from schedlab.monitor.server import SHARED_FILES
 from schedlab.monitor.vega import vega_script
 from schedlab.report.html import TEMPLATES
-from schedlab.toolchain.policies import read_catalogue
 from schedlab.workload import palette
 
 TOKEN = "made-up"

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from kept_runs import keep_simulated
 from monitor_stand_ins import StandIn, recorded, setup
+from schedlab.analysis.explanation.waits import KINDS, QUEUED
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
-from schedlab.explanation.waits import KINDS, QUEUED
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor import blamed, tape, trace_file
 from schedlab.monitor.commands import perform
@@ -33,7 +33,7 @@ PARTS = 20
 
 
 def played() -> tuple[Header, Records]:
-    return recorded("mixed", 4, "mlfq", queues=True)
+    return recorded("study4-mixed", 4, "mlfq", queues=True)
 
 
 def end() -> int:

@@ -15,6 +15,8 @@ import pytest
 from conftest import Command
 from monitor_stand_ins import until
 from schedlab import paths, trace
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.tools import find_browser
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Refused, Setup
@@ -24,8 +26,6 @@ from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.runs import results
 from schedlab.runs.branches import past
-from schedlab.toolchain.policies import PolicyChoice
-from schedlab.toolchain.tools import find_browser
 from schedlab.trace import Kind
 from test_monitor_past import Table, state, watched
 

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from kept_runs import MANIFEST
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import monitor as cli_monitor
 from schedlab.commands import top as cli_top
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.monitor import conduct
 from schedlab.monitor.session import Session
-from schedlab.toolchain.policies import PolicyChoice
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         (["--policy", "fair"], "Linux kernel's own class"),
         (["--policy", "rr", "--set", "slices=1"], "slices"),
         (["--policy", "rr", "--set", "slice=1", "--set", "slice=2"], "more than once"),
-        (["--policy", "rr,mlfq,lottery,stride,wrr"], "at most 4"),
+        (["--policy", "rr,mlfq,lottery,stride,wrr"], "more than 4 policies"),
         (["--workload", "nothing"], "no workload is called 'nothing'"),
         (["--workload", "no/such/file.json"], "there is no such file"),
         (["--machine", "linux", "--cpus", "17"], "only 1 to 16"),

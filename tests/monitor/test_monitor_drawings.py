@@ -21,11 +21,11 @@ from conftest import ROOT
 from monitor_stand_in import WAY
 from page_waits import until
 from perfetto_stand_in import stand_in_for_perfetto
+from schedlab.base.toolchain.policies import read_catalogue
+from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.monitor.files import PAGE, POLICY
 from schedlab.monitor.vega import vega_script
 from schedlab.report.html import SHARED, TEMPLATES
-from schedlab.toolchain.policies import read_catalogue
-from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

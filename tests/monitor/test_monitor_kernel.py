@@ -20,6 +20,7 @@ import pytest
 
 from processes import is_running, is_stopped
 from schedlab import trace
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE, TYPED
@@ -30,7 +31,6 @@ from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.kernel import KernelSystem
 from schedlab.monitor.systems.live_disk import LiveDisk
 from schedlab.runs.parts import supply
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import HEADER, MAGIC, RECORD, VERSION, AttributeKind, Kind
 from schedlab.workload.loading import TOOLS
 from schedlab.workload.palette import palette
@@ -450,11 +450,11 @@ def test_what_cannot_be_started(tmp_path: Path, changes: dict[str, Any], why: st
 
 def test_a_workload_of_the_user_that_is_wrong(tmp_path: Path) -> None:
     file = tmp_path / "mine.json"
-    file.write_text('{"tasks": {"a": {"runn": 5}}}')
+    file.write_text('{"tasks": {"a": {"run": "fast"}}}')
     folder = tmp_path / "system"
     folder.mkdir()
     live = Live(Setup("qemu", PolicyChoice("rr"), files=(file,)), folder)
-    with pytest.raises(WrongUsage, match=r"mine\.json:1.*runn"):
+    with pytest.raises(WrongUsage, match=r"mine\.json:1.*run.*fast"):
         live.do(live.system.begin())
     live.end()
 
@@ -540,7 +540,7 @@ def test_a_machine_that_must_be_ended_by_force(
     stand_in: Callable[..., Live], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(KernelSystem, "end_patience_s", 0.2)
-    monkeypatch.setattr("schedlab.host.supervision._GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("schedlab.base.host.supervision._GRACE_SECONDS", 0.2)
     live = stand_in("0", "deaf")
     live.do(live.system.begin())
     live.do(live.system.end())

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.toolchain.policies import read_catalogue
+from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.errors import WrongUsage
-from schedlab.host.interpreter import module_command
 from schedlab.monitor.lesson import FOLDER, read_lesson, ready
 from schedlab.paths import ROOT
-from schedlab.toolchain.policies import read_catalogue
-from schedlab.toolchain.tools import BROWSERS, find_browser
 from schedlab.workload.palette import palette
 
 if TYPE_CHECKING:

@@ -22,9 +22,11 @@ from fit_hosts import fit_root
 from linux_guests import need_guests
 from processes import is_running
 from schedlab import trace
+from schedlab.base.files.trusted_path import Untrusted
+from schedlab.base.host.tied import tied
+from schedlab.base.toolchain.build import build
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
-from schedlab.files.trusted_path import Untrusted
-from schedlab.host.tied import tied
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.guest import Prepared
 from schedlab.machines.linux.parts import build_linux
@@ -34,8 +36,6 @@ from schedlab.monitor.systems.linux import LinuxGuestSystem, LinuxHostSystem
 from schedlab.monitor.systems.linux_family import Family
 from schedlab.monitor.systems.linux_server import ControlFiles, Places, _check_process, find_server
 from schedlab.paths import BUILD
-from schedlab.toolchain.build import build
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.trace.writer import header_bytes
 

@@ -17,14 +17,14 @@ import pytest
 
 from page_waits import PATIENCE_S, until
 from schedlab import paths
+from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.monitor.making import read_choices, software_of
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Life, Refused, Setup, Status, System
 from schedlab.runs.parts import supply
-from schedlab.toolchain.build import machine_module
-from schedlab.toolchain.policies import PolicyChoice
-from schedlab.toolchain.tools import BROWSERS, find_browser
 from test_monitor_page import panel, wait_for_frames
 
 if TYPE_CHECKING:

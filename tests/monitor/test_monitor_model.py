@@ -36,7 +36,7 @@ from schedlab.trace import (
     read,
 )
 from schedlab.trace.follow import Records
-from schedlab.trace.format import RECORD
+from schedlab.trace.format import RECORD, is_kind
 from schedlab.trace.writer import TraceWriter
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
@@ -350,18 +350,20 @@ def test_simulated_runs_are_measured_as_by_the_house(
 
 @pytest.mark.parametrize("policy", ["rr", "rr:table-scan", "lottery", "mlfq", "wrr"])
 def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, policy: str) -> None:
-    """All but of who was forked just now: only QUEUED says where to."""
+    """But for who was forked and has not run or woken: only QUEUED says where to."""
     trace = simulated(tmp_path, policy, 3)
     records = records_of(trace)
     told, derived = (Model(trace.header, policy, "equal") for _ in range(2))
     compared = 0
+    placed: set[int] = set()
     for part in np.array_split(records, 60):
+        says = is_kind(part["kind"], Kind.SWITCH, Kind.WAKEUP, Kind.MIGRATE)
+        placed.update(part["process"][says].tolist())
         told.feed(part)
         derived.feed(part[part["kind"] != Kind.QUEUED])
-        queues, guessed = told.alive().queues, derived.alive().queues
-        unsure = {each.pid for each in derived.alive().processes if not each.sure}
-        for queue, guess in zip(queues, guessed, strict=True):
-            assert set(queue) - unsure == set(guess) - unsure
+        for cpu, guessed in zip(told.frame()["cpus"], derived.frame()["cpus"], strict=True):
+            queue = {pid for pid, *_ in cpu["queue"]} & placed
+            assert queue == {pid for pid, *_ in guessed["queue"]} & placed
             compared += len(queue)
     assert compared > 50
 
@@ -542,7 +544,7 @@ def test_what_sched_status_says_is_shown_until_the_trace_says_more() -> None:
 
 
 def test_who_lives_and_what_holds_is_told() -> None:
-    """As a recording that begins here needs it."""
+    """Of names, groups, threads, queues and attributes."""
     writer = TraceWriter(2, 1_000_000, 1_000_000_000)
     writer.add(0, 0, Kind.FORK, 0, 1)
     writer.add_text(5, 0, Kind.POLICY, "lottery:thesis", process=2)
@@ -558,22 +560,21 @@ def test_who_lives_and_what_holds_is_told() -> None:
     writer.add(26, 1, Kind.SWITCH, 0, 2, ProcessState.BLOCKED)
     records = [
         Record(time, number, process, kind, cpu, first, second)
-        for number, (time, process, kind, cpu, first, second) in enumerate(
-            filter(None, writer.records)
-        )
+        for number, (time, process, kind, cpu, first, second) in enumerate(writer.in_order())
     ]
     model = Model(Header(2, 1_000_000, 1_000_000_000, 1), "rr", "equal")
     for record in records:
         model.feed(array_of([record]))
-    held = model.alive()
-    assert (held.policy, held.shares_by, dict(held.tunables)) == ("lottery:thesis", 2, {"slice": 3})
-    assert (held.running, held.queues) == ((1, 0), ((3,), ()))
-    one, two, three = held.processes
-    assert (one.name, one.group, one.state, one.cpu) == (
-        "a name of some length", "team", ProcessState.RUNNING, 0,
-    )  # fmt: skip
-    assert (two.thread_of, two.state, two.reason) == (1, ProcessState.BLOCKED, BlockReason.DISK)
-    assert (three.parent, three.group, three.attributes) == (1, "team", {AttributeKind.TICKETS: 5})
+    frame = model.frame()
+    assert frame["policy"] == "lottery:thesis"
+    assert [(cpu["running"], [pid for pid, *_ in cpu["queue"]]) for cpu in frame["cpus"]] == [
+        (1, [3]), (0, []),
+    ]  # fmt: skip
+    told = frame["processes"]
+    assert told["name"][0] == "a name of some length"
+    assert list(told["group"]) == ["team"] * 3
+    assert told["state"].tolist() == [1, 2, 0]  # running, blocked, runnable: model/inside.h
+    assert (told["reason"][1], told["parent"][2], told["tickets"][2]) == (BlockReason.DISK, 1, 5)
     marks = {mark["kind"]: mark["text"] for mark in model.history()["marks"]}
     assert (marks["policy"], marks["tunable"]) == ("lottery:thesis", "slice = 3")
 

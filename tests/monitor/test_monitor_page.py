@@ -16,8 +16,8 @@ from contrast import CONTRAST_SCRIPT
 from hostile_names import NAMES
 from monitor_stand_in import ABILITIES, MadeUpSystem, StandIn
 from page_waits import PATIENCE_S, until
+from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.monitor.files import PAGE
-from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -284,8 +284,8 @@ def test_side_by_side_the_verdict_comes_first(browser: Browser) -> None:
         b.metrics = lambda: {**better(), "wakeup_median_ns": 0.0}  # type: ignore[method-assign]
         figure = page.locator(".verdict-figure").first
         figure.get_by_text("Wake-up, median").wait_for()
-        assert figure.locator(".good").inner_text() == "0"
-        assert "against 0 b lottery" in figure.inner_text()
+        assert figure.locator(".good").inner_text() == "0 ns"
+        assert "against 0 ns b lottery" in figure.inner_text()
         table = page.locator(".verdict-table")
         assert table.locator("thead tr").nth(1).locator("th").all_inner_texts()[:2] == ["a", "b"]
         for each in (a, b):

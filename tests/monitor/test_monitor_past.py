@@ -17,6 +17,9 @@ from kept_runs import keep_simulated
 from live_page import LivePage, another_page, live_page
 from monitor_stand_ins import until
 from schedlab import paths
+from schedlab.base.toolchain.build import machine_module
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.tools import find_browser
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.making import make_ready, make_system, read_choices
 from schedlab.monitor.page_socket import Socket
@@ -24,9 +27,6 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup, StepKind
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.watched import Watched
-from schedlab.toolchain.build import machine_module
-from schedlab.toolchain.policies import PolicyChoice
-from schedlab.toolchain.tools import find_browser
 from trace_simulator import Script, simulate, write
 
 pytestmark = [

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from kept_runs import keep_simulated
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, StepKind
 from schedlab.monitor.systems import recorded
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
 from schedlab.runs import results
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace import AttributeKind, Kind
 from schedlab.trace.format import HEADER, RECORD
 from trace_simulator import Record, Script, simulate, write

@@ -22,14 +22,15 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from monitor_stand_ins import SECOND, StandIn, choices, recorded, setup, until
 from schedlab import paths
-from schedlab.errors import WrongUsage
+from schedlab.base.toolchain.build import build_lock, machine_module
+from schedlab.base.toolchain.tools import makes_web_assembly
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.monitor import worker
 from schedlab.monitor.files import MODULE
 from schedlab.monitor.page_socket import Socket
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Setup
-from schedlab.toolchain.build import build_lock, machine_module
-from schedlab.toolchain.tools import makes_web_assembly
 from schedlab.trace.format import RECORD, Kind
 
 
@@ -358,8 +359,6 @@ def test_one_click_makes_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             await until(lambda: watched.now_ns > reached + SECOND // 20)
             answer = await client.ask("report")
             assert answer["ok"], answer["error"]
-            said = [each["text"] for each in client.messages if each["type"] == "progress"]
-            assert any("pages" in text for text in said)
             code, _, body = await fetched(server, answer["result"])
             assert code == 200
             assert b"recorded live" in body or b"schedlab report" in body
@@ -367,6 +366,14 @@ def test_one_click_makes_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             assert len((await fetched(server, perfetto["result"]))[2]) > 1000
 
     asyncio.run(click())
+
+
+def test_what_a_report_says_is_told(tmp_path: Path) -> None:
+    """Its lines on standard error, as they come: a page shows them as progress."""
+    told: list[str] = []
+    with pytest.raises(SchedlabError, match="holds no run"):
+        asyncio.run(worker.report([tmp_path], tmp_path / "report", told.append))
+    assert any("holds no run" in line for line in told)
 
 
 def test_a_port_that_is_taken_is_wrong_usage() -> None:

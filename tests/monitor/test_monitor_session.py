@@ -17,6 +17,8 @@ import pytest
 
 from monitor_stand_ins import SECOND, StandIn, Watching, choices, recorded, setup, until
 from schedlab import metrics, paths, trace
+from schedlab.base.host import disk
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.commands import perform
 from schedlab.monitor.picture import Picture
@@ -25,7 +27,6 @@ from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Refused, Setup
 from schedlab.runs import results
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import Kind
 
 Do = Callable[..., Awaitable[Any]]
@@ -635,3 +636,17 @@ class Titles:
 
     def changed(self) -> None:
         self.told.append(self.session.hello()["systems"][0]["title"])
+
+
+@in_loop
+async def test_a_disk_that_fills_up_ends_systems_and_keeps_recordings(
+    monkeypatch: pytest.MonkeyPatch, runs: Path
+) -> None:
+    async with bench(setup(), setup()) as table:
+        await table.do("record", on=True, system="a")
+        monkeypatch.setattr(disk, "_free_bytes", lambda _: 0)
+        await until(lambda: all(each.failure for each in table.session.systems.values()))
+        await until(lambda: all(each.ended for each in table.made))
+        assert "Free some space" in table.session.systems["b"].failure
+        (kept,) = table.session.kept
+        assert (kept / results.MANIFEST).exists()

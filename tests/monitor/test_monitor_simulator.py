@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from schedlab import trace
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.metrics.lives import descendants, lives
 from schedlab.monitor.model import Model
 from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, Setup, StepKind
 from schedlab.monitor.systems import simulated, simulator
 from schedlab.monitor.systems.simulator import SimulatorSystem
-from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace import Kind
 from schedlab.trace.follow import POLL_RECORDS
 from schedlab.trace.format import RECORD, AttributeKind

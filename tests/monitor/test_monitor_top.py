@@ -19,18 +19,19 @@ from textual.strip import Strip
 from textual.widgets import Input, Static, TabbedContent
 
 from hostile_names import NAMES, UNSAFE, hostile_run
-from schedlab.host.interpreter import module_command
+from schedlab.base.display import numbers
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Life, Setup
 from schedlab.monitor.systems.recorded import recorded_setup
-from schedlab.monitor.terminal import pictures, words
+from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.app import MonitorApp
 from schedlab.monitor.terminal.dialogs import Ask
 from schedlab.monitor.terminal.kept import Kept
 from schedlab.monitor.terminal.process_table import COLUMNS, ProcessTable
 from schedlab.runs.parts import supply
-from schedlab.toolchain.policies import PolicyChoice
 
 Story = Callable[[MonitorApp, Pilot[None]], Awaitable[None]]
 PATIENCE_S = 30
@@ -257,7 +258,7 @@ def test_waits_are_explained() -> None:
         assert app.blamed["pid"] == app.explanation["pid"]
         longest = app.blamed["longest"][0]
         assert sum(part["duration_ns"] for part in longest["parts"]) == longest["duration_ns"]
-        apart = f"{longest['kind']} at {words.moment(longest['begin_ns'])}"
+        apart = f"{longest['kind']} at {numbers.moment(longest['begin_ns'])}"
         await until(pilot, lambda: apart in picture(app, "waits-picture"))
         assert longest["parts"][0]["words"] in picture(app, "waits-picture")
 
@@ -271,13 +272,6 @@ def test_a_failed_system_is_shown() -> None:
         assert app.session.systems["a"].life is Life.FAILED
 
     play(story, "rr")
-
-
-@pytest.mark.parametrize(
-    ("ns", "text"), [(None, "–"), (0, "0"), (999, "999 ns"), (12_345, "12.3 µs"), (2e9, "2.00 s")]
-)
-def test_durations(ns: float | None, text: str) -> None:
-    assert words.duration(ns) == text
 
 
 def test_the_time_line_says_who_ran() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from processes import wait_until
 from schedlab import paths
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import KERNEL_PARTS
@@ -23,7 +24,6 @@ from schedlab.monitor.system import Setup
 from schedlab.monitor.systems.kernel import boot_arguments
 from schedlab.monitor.systems.live_disk import DISK
 from schedlab.runs.parts import supply
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import AttributeKind
 from schedlab.workload.loading import TOOLS
 from test_monitor_kernel import Live

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.outputs import OutputError, figures
+from schedlab.base.outputs import OutputError, figures
 
 OUTPUTS = Path(__file__).parent
 

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from conftest import ROOT
-from schedlab.demo import __main__ as demo
-from schedlab.demo.__main__ import PAGE
-from schedlab.demo.installation import _FIRST_RUN, Installation
+from schedlab.monitor.demo import __main__ as demo
+from schedlab.monitor.demo.__main__ import PAGE
+from schedlab.monitor.demo.installation import _FIRST_RUN, Installation
 
 COMMAND = [str(ROOT / "schedlab"), "demo"]
 
@@ -152,7 +152,10 @@ def test_how_an_installation_ended_is_told(
 
 
 def test_its_first_run_is_one_that_the_command_line_knows(tmp_path: Path) -> None:
-    from schedlab.commands.run import request_of
+    from schedlab.commands.request_options import request_from
+    from schedlab.commands.run import run
 
-    asked = request_of([*_FIRST_RUN[1:], "--out", str(tmp_path / "run")])
+    words = [*_FIRST_RUN[1:], "--out", str(tmp_path / "run")]
+    context = run.make_context("run", words)
+    asked = request_from(context.params)
     assert (asked.workload, asked.machine, asked.cpus) == ("cpu-bound -n 1", "spike", (1,))

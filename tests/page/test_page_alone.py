@@ -16,12 +16,11 @@ from playwright.sync_api import Browser, Page
 from conftest import ROOT
 from kept_runs import keep_simulated
 from page_waits import PATIENCE_S
-from schedlab.page.build import make_policy, page_of
+from schedlab.base.toolchain import kept
+from schedlab.base.toolchain.build import MODULE, SIMULATOR, build
+from schedlab.base.toolchain.tools import makes_web_assembly
+from schedlab.monitor.standalone.build import make_policy, page_of
 from schedlab.report.charts import theme
-from schedlab.toolchain import kept
-from schedlab.toolchain.build import MODULE, SIMULATOR, build
-from schedlab.toolchain.policies import built_listing
-from schedlab.toolchain.tools import makes_web_assembly
 
 SLOW = "&cpus=2&seed=1&workload=two-hogs&workload=interactive&pace=0.01"
 MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
@@ -83,19 +82,35 @@ def step(page: Page, button: str, until: str) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["", "<<<<<<< one", "[]", "{}"])
+def test_a_catalogue_that_cannot_be_read_serves_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "catalogue.json"
+    file.write_text(text)
+    monkeypatch.setattr(kept, "CATALOGUE", file)
+    for each in (kept._serves, kept._catalogue):
+        each.cache_clear()
+    try:
+        assert kept.kept_listing() is None
+        assert kept.committed_policies() == ()
+    finally:
+        for each in (kept._serves, kept._catalogue):
+            each.cache_clear()
+
+
 def test_what_is_kept_compiled_serves_while_the_sources_are_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     module = kept.kept_module()
     assert module and module[:4] == b"\0asm"
-    assert kept.kept_listing() == built_listing()
     monkeypatch.setattr(kept, "sources_hash", lambda: "another")
-    kept._kept.cache_clear()
+    kept._serves.cache_clear()
     try:
         assert kept.kept_module() is None
         assert kept.kept_listing() is None
     finally:
-        kept._kept.cache_clear()
+        kept._serves.cache_clear()
 
 
 def test_each_source_counts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from schedlab.page.modules import bundled
+from schedlab.monitor.standalone.modules import bundled
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from conftest import ROOT
-from schedlab.page.modules import bundled
+from schedlab.base.toolchain.build import SIMULATOR, build
+from schedlab.base.toolchain.policies import kinds_of_policies
+from schedlab.base.toolchain.tools import makes_web_assembly
+from schedlab.monitor.standalone.modules import bundled
 from schedlab.paths import BUILD
-from schedlab.toolchain.build import SIMULATOR, build
-from schedlab.toolchain.policies import kinds_of_policies
-from schedlab.toolchain.tools import makes_web_assembly
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 

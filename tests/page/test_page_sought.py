@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from schedlab.benchmarks.live_model import Scene, simulate
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, machine_module
+from schedlab.base.toolchain.tools import makes_web_assembly
 from schedlab.monitor.model import Model
-from schedlab.page.modules import bundled
-from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, machine_module
-from schedlab.toolchain.tools import makes_web_assembly
+from schedlab.monitor.standalone.modules import bundled
 from schedlab.trace import read_records
 from schedlab.trace.format import HEADER, RECORD
+from schedlab_tools.benchmarks.live_model import Scene, simulate
 
 HAPPENED = ("timeline", "marks", "decisions")
 SCENE = Scene("rr-60", 60, 4, "rr", 60_000_000, 0)

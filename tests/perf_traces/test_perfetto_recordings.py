@@ -16,10 +16,10 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
 from perf_recordings import TICK_NS, unpacked
 from schedlab import metrics, trace
 from schedlab.errors import WrongUsage
-from schedlab.perf_traces.convert import Imported, convert
-from schedlab.perf_traces.events import Loss, Switch, Wakeup
-from schedlab.perf_traces.perfetto import read_perfetto
-from schedlab.perf_traces.text import parse
+from schedlab.recordings.convert import Imported, convert
+from schedlab.recordings.events import Event, Loss, Switch, Wakeup, Woken
+from schedlab.recordings.perfetto import read_perfetto
+from schedlab.recordings.text import parse
 from schedlab.trace import Kind, Trace
 
 _STATES = {"R": 0, "S": 1, "D": 2, "I": 0x80, "R+": 0x100, "X": 0x10, "Z": 0x20}
@@ -148,12 +148,15 @@ def test_losses_wakeups_and_interrupts(tmp_path: Path) -> None:
         said = getattr(event, what)
         said.pid, said.comm, said.target_cpu = 7, "x", 2
     path = tmp_path / "trace"
+    ended: list[Event] = [Woken(6, 1, 7)]
     for time in (5, 6):
         path.write_bytes(found.SerializeToString())
         assert read_perfetto(path)[0].events == [
             Wakeup(time, 1, 7, "x", 2, True),
             Loss(time, 1, 1),
+            *ended,
         ]
+        ended = []
         del bundle.event[0]
 
 

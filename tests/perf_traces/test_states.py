@@ -9,8 +9,8 @@ import pytest
 
 from perf_recordings import imported
 from schedlab import trace
-from schedlab.perf_traces.events import Fork, Switch
-from schedlab.perf_traces.text import parse
+from schedlab.recordings.events import Fork, Switch
+from schedlab.recordings.text import parse
 from schedlab.trace import Kind
 
 RAW = (

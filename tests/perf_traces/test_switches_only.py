@@ -11,11 +11,12 @@ import pytest
 from conftest import Command
 from perf_recordings import TICK_NS, imported, unpacked
 from schedlab import metrics, trace
-from schedlab.explanation import Asked, explain
+from schedlab.analysis.explanation import Asked, explain
+from schedlab.analysis.tables import TraceTables
+from schedlab.commands.metric_tables import tables
 from schedlab.metrics.untold import UNTOLD
-from schedlab.perf_traces.convert import Imported, convert
+from schedlab.recordings.convert import Imported, convert
 from schedlab.runs.recording import recording
-from schedlab.tables import TraceTables
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_what_cannot_be_known_is_empty_and_says_why(both: tuple[Imported, Import
         assert table["running_ns"].null_count() == 0
     assert part.manifest["recording"]["mended"] <= whole.manifest["recording"]["mended"]
     assert "not since when who ran next had waited" in part.notes[0]
-    (table, *_) = metrics.tables([("fair", part.metrics)])
+    (table, *_) = tables([("fair", part.metrics)])
     assert "nothing in the trace tells when processes became runnable" in str(table.caption)
     kept = metrics.load(part.folder / "metrics")
     assert kept.summary.equals(part.metrics.summary)

@@ -13,6 +13,7 @@
  */
 #define MODEL_TICK_NS 1000000ull
 
+#include "../../policies/support/rounds.h"
 #include "../host/policy_harness.h"
 #include "../host/random.h"
 
@@ -278,6 +279,114 @@ static void work_is_conserved(uint64_t seed)
     }
 }
 
+/* ---- tasks that may not run on every CPU, the last CPU among them ---- */
+
+#define BOUND_CPUS  3
+#define BOUND_TASKS 8
+
+static const struct cpu_set bound_sets[] = {{{1}}, {{2}}, {{3}}};
+
+static struct {
+    uint64_t since;
+    uint64_t run_time;
+} waits[BOUND_TASKS];
+
+/* Returns how long the task may wait, by the rounds that its policy states. */
+static uint64_t patience(const struct model *model, const struct model_task *task)
+{
+    uint64_t round = 0;
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *other = model->tasks[i];
+        bool competes = other->place == MODEL_QUEUED || other->place == MODEL_RUNNING;
+        uint64_t part =
+            competes ? round_part(model->policy, &model->scheduler, &task->task, &other->task) : 0;
+        round = part < NO_LIMIT - round ? round + part : NO_LIMIT;
+    }
+    return longest_wait(model->policy, &model->scheduler, round);
+}
+
+/* No task waits for longer than its policy says. */
+static void check_waits(struct model *model)
+{
+    for (uint32_t i = 0; i < model->task_count; i++) {
+        const struct model_task *task = model->tasks[i];
+        const struct run_queue *queue = model_queue(model, task->task.cpu);
+        if (task->place != MODEL_QUEUED || task->task.run_time != waits[i].run_time ||
+            queue->held > 0) {
+            waits[i].since = model->now;
+            waits[i].run_time = task->task.run_time;
+        }
+        if (model->now > waits[i].since)
+            check(model->now - waits[i].since <= patience(model, task));
+    }
+}
+
+/* The last CPU, which no task may use, asks every queue that it can. */
+static void ask_in_vain(struct model *model)
+{
+    const uint32_t cpu = model->scheduler.cpus - 1;
+    for (uint32_t i = 0; i < model->scheduler.queues; i++) {
+        if (model->scheduler.queues == 1 && model->queues[0].queued > 0)
+            check(!model_pick(model, model_queue(model, 0), cpu));
+        else if (i != cpu && model->queues[i].queued > 0)
+            check(!model_move(model, i, cpu));
+    }
+}
+
+static void bound_step(struct model *model, bool hogs)
+{
+    uint32_t cpu = (uint32_t)random_below(model->scheduler.cpus);
+    struct model_task *blocked = any_task(model, MODEL_BLOCKED);
+    uint64_t act = random_below(hogs ? 10 : 20);
+    if (act < 10)
+        model_tick(model);
+    else if (act < 13 && model->cpus[cpu].current)
+        model_sleep(model, cpu, 1 + random_below(20));
+    else if (act < 14 && model->cpus[cpu].current)
+        model_yield(model, cpu);
+    else if (act < 16 && blocked)
+        model_wake(model, blocked);
+    else
+        model_advance(model, random_below(MODEL_TICK_NS));
+}
+
+/* Returns what was picked, as a hash. */
+static uint64_t run_bound(const char *policy, uint64_t seed, bool silent)
+{
+    struct model *model = model_new(policy, BOUND_CPUS, seed);
+    bool hogs = seed % 2;
+    random_state = seed * 0x9e3779b97f4a7c15ull | 1;
+    memset(waits, 0, sizeof(waits));
+    model->silent = silent;
+    for (int i = 0; i < BOUND_TASKS; i++) {
+        model->set = &bound_sets[random_below(3)];
+        model_fork(model, NULL);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        bound_step(model, hogs);
+        if (!silent)
+            ask_in_vain(model);
+        check_waits(model);
+    }
+    uint64_t hash = model->pick_hash;
+    model_free(model);
+    return hash;
+}
+
+/* What a CPU asks in vain changes nothing. */
+static void sets_of_cpus_are_kept(uint64_t seeds, uint64_t first)
+{
+    char text[128];
+    for (uint32_t number = 0; nth_choice(number, text, sizeof(text)); number++) {
+        for (uint64_t seed = first; seed < first + 2 * seeds; seed++) {
+            snprintf(current_case, sizeof(current_case), "bound tasks, %s, seed %llu", text,
+                     (unsigned long long)seed);
+            uint64_t hash = run_bound(text, seed, false);
+            check(run_bound(text, seed, true) == hash);
+        }
+    }
+}
+
 int main(int argument_count, char **arguments)
 {
     uint64_t seeds = argument_count > 1 ? strtoull(arguments[1], NULL, 10) : 3;
@@ -287,6 +396,7 @@ int main(int argument_count, char **arguments)
     programs_run(seeds, first);
     switches_lose_nobody(seeds * 4, first);
     work_is_conserved(first);
+    sets_of_cpus_are_kept(seeds, first);
     current_case[0] = '\0';
     printf("%u sources, %u presets and defaults: the laws hold\n", policy_sources_count, choices());
     return 0;

@@ -6,8 +6,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
+from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import ROOT
-from schedlab.toolchain.tools import compiler
 
 POLICIES = [
     *sorted((ROOT / "policies").glob("*.c")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `./schedlab bench` says: what enqueue and pick cost grows with the number of tasks no faster than promised, and
+"""What `./schedlab dev bench` says: the cost of enqueue and pick grows with the number of tasks as promised, and
 the kernel's operations meet their aims."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from committed_policies import policies_in_progress
 from conftest import Command
 from schedlab.paths import ROOT
 
@@ -33,7 +34,7 @@ Costs = dict[tuple[str, int], int]
 @pytest.fixture(scope="module")
 def benchmark(schedlab: Command) -> dict[str, Any]:
     """What the command says, and its status: once, since the policies take 20 CPU seconds."""
-    done = schedlab("bench", "--json", timeout=600)
+    done = schedlab("dev", "bench", "--json", timeout=600)
     said: dict[str, Any] = json.loads(done.stdout)
     return {**said, "status": done.returncode}
 
@@ -78,7 +79,10 @@ TASKS = (8, 64, 512, 4096)
 
 def test_the_page_has_what_a_decision_costs(costs: Costs) -> None:
     """SCHEDLAB_GOLDEN=write has it written anew, with its picture."""
-    policies = dict.fromkeys(policy for policy, _ in costs)
+    # The page has the built-in policies and their presets.
+    policies = dict.fromkeys(
+        policy for policy, _ in costs if policy.partition(":")[0] not in policies_in_progress()
+    )
     found = {policy: [costs[policy, tasks] for tasks in TASKS] for policy in policies}
     if os.environ.get("SCHEDLAB_GOLDEN") == "write":
         write(found)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
+from schedlab.base.toolchain.bpf_object import CALL_DEPTH, STACK_BYTES, read_object
+from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import ROOT
-from schedlab.toolchain.bpf_object import CALL_DEPTH, STACK_BYTES, read_object
-from schedlab.toolchain.tools import compiler
 
 HOST = ["-std=c17", "-O2", "-fno-pie", "-ffreestanding", "-mgeneral-regs-only"]
 KERNEL = [

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from schedlab import metrics
-from schedlab.queueing import means, per_job
+from schedlab.analysis.queueing import means, per_job
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.sweep.theory import theory
-from schedlab.toolchain.policies import known_policies
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 from simulator_command import simulate

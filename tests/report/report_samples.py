@@ -125,7 +125,7 @@ def small_runs() -> Path:
     atexit.register(shutil.rmtree, folder)
     everybody = ("--policy", "rr,lottery:thesis", "--cpus", "1,2", "--runs", "2")
     run_kept(folder / "mixed", "--workload", "mixed -n 6 -g 10", *everybody)
-    run_kept(folder / "hopeless", "--workload", "/no-such-program", "--cpus", "1")
+    run_kept(folder / "hopeless", "--workload", "/no-such-program", "--cpus", "1", status=1)
     return folder
 
 
@@ -140,9 +140,10 @@ def report_of_small_runs() -> tuple[Path, subprocess.CompletedProcess[str]]:
     )
 
 
-def run_kept(out: Path, *arguments: str) -> None:
-    """`./schedlab run`."""
-    command("run", "--out", str(out), *arguments)
+def run_kept(out: Path, *arguments: str, status: int = 0) -> None:
+    """`./schedlab run`, which must end with this status."""
+    done = command("run", "--out", str(out), *arguments)
+    assert done.returncode == status, done.stderr
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

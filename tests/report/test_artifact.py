@@ -16,14 +16,14 @@ import pytest
 
 from conftest import Command
 from kept_runs import keep_run
+from schedlab.base.files.archive import write_archive
+from schedlab.base.toolchain import versions
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.files.archive import write_archive
 from schedlab.report import artifact, proof
 from schedlab.report.artifact import Figure, chosen, write_artifact
 from schedlab.report.command import report
 from schedlab.runs import collection
-from schedlab.runs.looks import note_looks
-from schedlab.toolchain import versions
+from schedlab.runs.results import note_looks
 
 pytestmark = pytest.mark.xdist_group("artifact")
 FILE = {"tasks": {"a": {"loop": 8, "run": 900, "sleep": {"from": "1ms", "to": "3ms"}}}}
@@ -56,7 +56,7 @@ def made(runs: Path, schedlab: Command) -> Path:
     file = runs / "all.zip"
     done = schedlab("report", str(runs), "--out", str(runs / "report"), "--artifact", str(file))
     assert done.returncode == 0, done.stderr
-    assert f"prove it by ./schedlab run --again {file}" in done.stdout
+    assert f"prove it by ./schedlab verify {file}" in done.stdout
     return file
 
 
@@ -89,7 +89,7 @@ def test_it_holds_what_the_figures_are_made_of(made: Path, runs: Path) -> None:
         assert packed.read("runs/1/workload.json").decode() == json.dumps(FILE)
         readme = packed.read("README.md").decode()
     assert {"README.md", "schedlab.bib", "artifact.json", f"figures/{NAME}.csv"} <= names
-    assert "./schedlab run --again all.zip" in readme
+    assert "./schedlab verify all.zip" in readme
     assert f"git checkout {listing['commit']}" in readme
     assert "1 of the runs cannot be carried out again" in readme
     assert len(listing["runs"]) == 6
@@ -109,7 +109,7 @@ def test_it_is_proved_elsewhere_byte_for_byte(
     made: Path, schedlab: Command, tmp_path: Path
 ) -> None:
     file = Path(shutil.copy(made, tmp_path))
-    done = schedlab("run", "--again", str(file), "--out", str(tmp_path / "out"))
+    done = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
     count = len(listing_of(made)["figures"])
     assert done.stdout.splitlines()[:2] == [
@@ -135,7 +135,7 @@ def test_what_did_not_come_out_the_same_is_told_and_why(
     file = changed(made, tmp_path / "a.zip", f"figures/{NAME}.csv", data)
     file = changed(file, tmp_path / "b.zip", "artifact.json", json.dumps(listing).encode())
     out = tmp_path / "out"
-    done = schedlab("run", "--again", str(file), "--out", str(out), "--json")
+    done = schedlab("verify", str(file), "--out", str(out), "--json")
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert [each["folder"] for each in told["runs"] if not each["same"]] == ["runs/1"]
@@ -182,12 +182,12 @@ def test_a_command_refuses_it_with_one_line_and_status_2(
 ) -> None:
     with zipfile.ZipFile(tmp_path / "climbs.zip", "w") as packed:
         packed.writestr("../climbed", "x")
-    done = schedlab("run", "--again", str(tmp_path / "climbs.zip"))
+    done = schedlab("verify", str(tmp_path / "climbs.zip"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
     assert {each.name for each in tmp_path.iterdir()} == {"climbs.zip"}
     manifest = json.dumps({**json.loads(read(made, "runs/1/manifest.json")), "policy": "none-such"})
     file = changed(made, tmp_path / "policy.zip", "runs/1/manifest.json", manifest.encode())
-    done = schedlab("run", "--again", str(file), "--out", str(tmp_path / "out"))
+    done = schedlab("verify", str(file), "--out", str(tmp_path / "out"))
     assert done.returncode == 2
     assert "none-such" in done.stderr
     assert not (tmp_path / "out").exists()

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import altair as alt
 import numpy as np
 import polars as pl
 import pytest
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules, schedule
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.metrics import compute, state_intervals
 from schedlab.report import charts
 from schedlab.report.charts import theme
@@ -28,7 +30,6 @@ from schedlab.report.charts.processes import people_of
 from schedlab.report.charts.shares import running_until
 from schedlab.report.model import Chart
 from schedlab.report.specifications import VEGA_LITE, for_page, for_paper
-from schedlab.toolchain.policies import known_policies
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from trace_simulator import PATIENT, Record, Script, load, simulate
 
@@ -87,7 +88,7 @@ def processes() -> pl.DataFrame:
 
 
 def delays() -> pl.DataFrame:
-    """What waiting went by with: as schedlab.explanation.delays."""
+    """What waiting went by with: as schedlab.analysis.explanation.delays."""
     source = random.Random(6)
     return pl.DataFrame(
         [
@@ -195,6 +196,13 @@ def parts_of(specification: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 # --- all of them
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_chart_keeps_to_the_schema_of_vega_lite(name: str) -> None:
+    chart = made(name)
+    with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=None):
+        assert chart.chart.to_dict(validate=True) == chart.plain
 
 
 @pytest.mark.parametrize("name", MAKERS)

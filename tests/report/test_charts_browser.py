@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 import pytest
 
+from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.report.charts.parts import FADED
 from schedlab.report.html import charts_script
 from schedlab.report.specifications import for_page
-from schedlab.toolchain.tools import BROWSERS, find_browser
 from test_charts import MAKERS, made
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from report_samples import line_chart
-from schedlab.comparison.measures import BY_NAME
-from schedlab.comparison.statistics import estimate
+from schedlab.analysis.comparison.measures import BY_NAME
+from schedlab.analysis.comparison.statistics import estimate
 from schedlab.report import build
 from schedlab.report.comparison_charts import chooser, trade_off
 from schedlab.report.comparison_stills import each_own, means_of_own

@@ -10,7 +10,7 @@ import pytest
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.comparison.measures import BY_NAME
+from schedlab.analysis.comparison.measures import BY_NAME
 from schedlab.report.findings import (
     FINDINGS,
     contests,

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report_samples import sample_report, table
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.report import build, charts, drawing, latex
 from schedlab.report.model import Cell, Table
 from schedlab.report.specifications import for_paper
-from schedlab.toolchain.policies import known_policies
 from test_charts import runs
 
 POINTS_PER_MM, PIXELS_PER_MM = 72 / 25.4, 96 / 25.4

@@ -9,17 +9,25 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from hostile_names import NAMES, UNSAFE, call, hostile_run
+from kept_runs import keep_figures
 from report_samples import REAL_RUNS, home
-from schedlab.commands.cli import main
-from schedlab.display import terminal
-from schedlab.display.names import (
+from schedlab.analysis.comparison.compare import compare
+from schedlab.analysis.gate.comment import markdown as gate_comment
+from schedlab.analysis.gate.verdict import judge
+from schedlab.base.display import markdown, terminal
+from schedlab.base.display.names import (
     SLUG_MAX,
     all_visible,
     json_in_script,
@@ -31,9 +39,11 @@ from schedlab.display.names import (
     visible_line,
     write_csv,
 )
+from schedlab.base.toolchain.kept import PAGE
+from schedlab.base.toolchain.tools import find_browser
+from schedlab.commands.cli import main
+from schedlab.runs.collection import read
 from schedlab.runs.parts import supply
-from schedlab.toolchain.kept import PAGE
-from schedlab.toolchain.tools import find_browser
 from test_report_browser import opened
 from warm_starts import warm_starts
 
@@ -69,6 +79,60 @@ def test_json_means_the_same_and_has_nothing_to_obey(name: str) -> None:
         assert not UNSAFE.search(made)
         assert json.loads(made) == {name: [name]}
     assert not set("<>&") & set(json_in_script([name]))
+
+
+MARK = "\u00a7"
+"""Begins and ends a name, so that a part of it is known wherever it comes."""
+
+
+def in_markdown(text: str) -> Iterator[Token]:
+    """Returns all of a Markdown text's parts, as GitHub reads it."""
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    for token in parser.parse(text):
+        yield from token.children or [token]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_markdown_shows_the_text(name: str) -> None:
+    marked = f"{MARK}{name}{MARK}"
+    lines = [f"- {make(marked)}" for make in (markdown.literal, markdown.code)]
+    cell = f"| {markdown.code_cell(marked)} | {markdown.literal(marked)} |"
+    table = ["| a | b |", "|---|---|", cell]
+    text = "\n".join([*lines, "", markdown.listing(marked, "text"), "", *table, "", "end"])
+    assert not UNSAFE.search(text)
+    kinds = Counter(token.type for token in in_markdown(text))
+    assert kinds["td_open"] == kinds["list_item_open"] == kinds["code_inline"] == 2
+    assert kinds["fence"] == 1
+    assert not kinds.keys() & {"html_inline", "html_block", "link_open", "image", "heading_open"}
+    assert not {"em_open", "strong_open", "hardbreak"} & kinds.keys()
+    shown = [token for token in in_markdown(text) if MARK in token.content]
+    assert all(token.content.count(MARK) == 2 for token in shown if token.type != "text")
+
+
+def test_a_gates_comment_has_names_as_code(tmp_path: Path) -> None:
+    """No mention and no address in them is a link, either: GitHub looks for none in code."""
+    texts = (f"{MARK}{''.join(NAMES)}{MARK}", f"{MARK}{''.join(reversed(NAMES))}{MARK}")
+    for side, text, seed in product(("before", "after"), texts, range(1, 7)):
+        fails = side == "after" and text == texts[1]
+        keep_figures(
+            tmp_path / side / str(texts.index(text)),
+            seed=seed,
+            status="failed" if fails else "success",
+            manifest={"workload": text, "message": text, "host": f"{side}{text}"},
+            told=[(text, 1)],
+            turnaround_mean_ns=1e6 * seed * (2 if side == "after" else 1),
+        )
+    before, after = (read([tmp_path / side]) for side in ("before", "after"))
+    comment = gate_comment(judge(compare(before, after), {texts[0]: {"8": 1}}, {}))
+    assert not UNSAFE.search(comment)
+    parts = [*in_markdown(comment)]
+    assert {token.type for token in parts if MARK in token.content} == {"fence", "code_inline"}
+    assert [token.type for token in parts].count("heading_open") == 1
+    html = "".join(token.content for token in parts if token.type.startswith("html"))
+    assert "".join(html.split()) == "<details><summary>Figures</summary></details>"
+    rows = [token.type for token in parts].count("tr_open")
+    assert [token.type for token in parts].count("td_open") == 5 * (rows - 1) > 0
+    assert comment.count("\n- ") == [token.type for token in parts].count("list_item_open") >= 8
 
 
 def test_a_spreadsheet_computes_nothing(tmp_path: Path) -> None:
@@ -247,7 +311,7 @@ def test_a_page_of_what_if_can_be_read(hostile: Path, tmp_path: Path) -> None:
     supply(["simulator"])
     run, place = sorted(hostile.iterdir())[3], tmp_path / "out"
     done = warm_starts.run(
-        ("run", "--what-if", str(run), "--policy", "mlfq", "--out", str(place)),
+        ("replay", "--what-if", str(run), "--policy", "mlfq", "--out", str(place)),
         None,
         {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
         300,
@@ -265,7 +329,7 @@ def test_a_recording_is_a_workload_and_is_replayed(hostile: Path, tmp_path: Path
         # A process of its own: a browser's library may have a loop running in this one.
         out = str(tmp_path / f"again{len(words)}")
         done = warm_starts.run(
-            ("run", "--replay", str(run), "--out", out, *words),
+            ("replay", str(run), "--out", out, *words),
             None,
             {"PATH": "/usr/local/bin:/usr/bin:/bin"} | home(),
             300,

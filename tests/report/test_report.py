@@ -29,17 +29,18 @@ from report_samples import (
     small_runs,
     table,
 )
-from schedlab.comparison.measures import POSITIVE
-from schedlab.comparison.printed import in_column
-from schedlab.comparison.statistics import estimate
+from schedlab.analysis.comparison.printed import in_column
+from schedlab.analysis.comparison.statistics import estimate
+from schedlab.base.display import markdown
+from schedlab.base.display.numbers import counted
+from schedlab.base.files.placing import LIST
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import LIST
+from schedlab.metrics.registry import POSITIVE
 from schedlab.report import build, files, html, markup, specifications
-from schedlab.report.command import progress_lines
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
 from schedlab.report.output import MARK, report_folder
 from schedlab.report.tones import used_tones
-from schedlab.report.wording import counted, cpus, listed, ranges, time_unit
+from schedlab.report.wording import cpus, listed, ranges, time_unit
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection
 
@@ -72,7 +73,7 @@ def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
 ) -> None:
     names = {path.name for path in written.iterdir()}
     assert names == {
-        *("index.html", "second.html", *html.STYLES, "report.js", "made.js", "vega.js"),
+        *("index.html", "second.html", *html.STYLES, "report.js", "vega.js"),
         *("traces.js", html.HAND_OVER),
         *("report.json", "report.md", "files"),
     }
@@ -88,6 +89,21 @@ def test_a_report_is_a_folder_of_pages_with_files_behind_each_table_and_chart(
     assert pl.read_csv(written / "files" / "shares.csv").equals(table().data)
     assert "<svg" in (written / "files" / "line.svg").read_text()
     assert (written / "files" / "line.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_are_drawn_when_they_are_wanted(tmp_path: Path) -> None:
+    """Without them, a page says in words what a browser without scripts cannot draw."""
+    build.write(sample_report(), tmp_path, ("html",))
+    assert {path.suffix for path in (tmp_path / "files").iterdir()} == {".csv", ".parquet"}
+    page = (tmp_path / "second.html").read_text()
+    noscript = re.search("<noscript>.*?</noscript>", page)
+    assert noscript and "Falls." in noscript[0] and "--pictures" in noscript[0]
+    assert "files/line.svg" not in page
+    build.write(sample_report(), tmp_path, ("html",), pictures=True)
+    assert (tmp_path / "files" / "line.png").is_file()
+    assert (
+        '<noscript><img src="files/line.svg" alt="Falls.' in (tmp_path / "second.html").read_text()
+    )
 
 
 def test_every_address_leads_to_something(written: Path) -> None:
@@ -280,7 +296,7 @@ def document_of(block: Table) -> str:
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1))
 def test_any_text_is_shown_as_it_is(text: str) -> None:
     line = " ".join(text.split())
-    for made in (markup.literal(text), markup.code(text)):
+    for made in (markdown.literal(text), markdown.code(text)):
         parsed = Parsed(markup.to_html(f"x {made} x"))
         assert parsed.text == " ".join(f"x {line} x".split())
         assert {name for name, _ in parsed.elements} <= {"p", "code"}
@@ -289,14 +305,14 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
 @given(st.text(st.sampled_from("-+*=#>1.) \n\t~`|x:_&;"), min_size=1, max_size=12))
 def test_any_text_begins_a_line_as_it_is(text: str) -> None:
     for before in ("", "A line before.\n", "A paragraph before.\n\n"):
-        parsed = Parsed(markup.to_html(before + markup.literal(text)))
+        parsed = Parsed(markup.to_html(before + markdown.literal(text)))
         assert parsed.text == " ".join(f"{before} {text}".split())
         assert {name for name, _ in parsed.elements} <= {"p"}
 
 
 @given(st.text(st.sampled_from("`~<b>\\ \n&|*"), max_size=30))
 def test_a_listing_is_shown_as_it_is(text: str) -> None:
-    for made in (markup.listing(text), markup.without_html(markup.listing(text))):
+    for made in (markdown.listing(text), markup.without_html(markdown.listing(text))):
         parsed = Parsed(markup.to_html(made))
         assert "".join(parsed.texts).strip() == text.strip()
         assert {name for name, _ in parsed.elements} <= {"pre", "code"}
@@ -348,8 +364,8 @@ def test_numbers_are_worded() -> None:
         "1 CPU",
         "1–2 CPUs",
     ]
-    assert [time_unit([]).name, time_unit([None]).name] == ["µs", "µs"]
-    assert [time_unit([None, 5]).name, time_unit([2e6, 3e9]).name] == ["µs", "s"]
+    assert [time_unit([]).unit, time_unit([None]).unit] == ["µs", "µs"]
+    assert [time_unit([None, 5]).unit, time_unit([2e6, 3e9]).unit] == ["µs", "s"]
 
 
 # --- the folder
@@ -535,20 +551,6 @@ def test_a_process_that_only_draws_imports_little() -> None:
     )
     done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
-
-
-def test_where_there_is_no_terminal_progress_is_told_in_lines(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    tell = progress_lines()
-    for done in range(41):
-        tell("pictures", done, 40)
-    for done in range(4):
-        tell("pages", done, 3)
-    tell("nothing to do", 0, 0)
-    lines = [line.split("  ")[0] for line in capsys.readouterr().err.splitlines()]
-    pictures = [f"[{done}/40] pictures" for done in range(4, 41, 4)]
-    assert lines == [*pictures, *(f"[{done}/3] pages" for done in (1, 2, 3))]
 
 
 def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,10 +20,10 @@ from contrast import CONTRAST_SCRIPT
 from page_waits import until
 from perfetto_stand_in import stand_in_for_perfetto
 from report_samples import REAL_RUNS, report_of_small_runs, sample_report, small_runs
+from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.report import build, layout
 from schedlab.report.model import Chart, Report, Table
 from schedlab.runs import collection as runs
-from schedlab.toolchain.tools import BROWSERS, find_browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -50,7 +49,7 @@ GRAPHIC_CONTRAST = 3.0
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sample")
-    build.write(sample_report(), folder, ("html",))
+    build.write(sample_report(), folder, ("html",), pictures=True)
     return folder
 
 
@@ -361,26 +360,3 @@ def title_with_json(window: Page) -> str:
 
 class QuietFiles(SimpleHTTPRequestHandler):
     def log_message(self, *_: Any) -> None: ...
-
-
-# --- a report that grows
-
-
-@pytest.mark.parametrize("used", [False, True])
-def test_a_page_of_a_report_that_grows_shows_the_newer_one(
-    browser: Browser, tmp_path: Path, used: bool
-) -> None:
-    """By itself; or, if a reader has begun to use it, when it is asked to."""
-    build.write(
-        replace(sample_report(), missing="**Not complete yet:** 1 of 2 runs"), tmp_path, ("html",)
-    )
-    with opened(browser, tmp_path / "index.html") as page:
-        notice = page.locator(".growing")
-        assert "Not complete yet: 1 of 2 runs" in notice.inner_text()
-        if used:
-            page.mouse.click(5, 5)
-        build.write(sample_report(), tmp_path, ("html",))
-        if used:
-            notice.get_by_role("button", name="show it").click(timeout=20_000)
-        notice.wait_for(state="detached", timeout=20_000)
-        assert page.title()

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from report_samples import REAL_RUNS, small_runs
+from schedlab.base.display.numbers import duration
 from schedlab.metrics import wakeup_latencies
-from schedlab.metrics.tables import duration
 from schedlab.report.charts.processes import people_of
 from schedlab.report.drawing import svg
 from schedlab.report.explained import explanations

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from schedlab.errors import WrongUsage
-from schedlab.report import html, playing
-from schedlab.report.model import Page, Recording, Report
-from schedlab.report.numbering import Numbering
+from schedlab.report import playing
+from schedlab.report.model import Recording, Report
 
 
 def test_a_page_that_is_not_there_is_said_with_its_cure(
@@ -36,11 +35,3 @@ def test_a_damaged_trace_is_no_trace_for_perfetto(
     )
     playing.write(report, tmp_path)
     assert [path.name for path in (tmp_path / playing.FOLDER).iterdir()] == ["run-1.html"]
-
-
-def test_a_report_that_grows_leads_to_no_trace_that_is_not_there() -> None:
-    page = Page("runs", "All runs", "", ())
-    for missing, leads_to in (("", "play/run-1.gz"), ("more runs", playing.PERFETTO)):
-        report = Report("a report", (page,), missing=missing)
-        writer = html._PageWriter(report, page, Numbering(report))
-        assert f'href="{leads_to}"' in writer.line("[Perfetto](play/run-1.gz)")

@@ -6,20 +6,20 @@ from __future__ import annotations
 import polars as pl
 
 from schedlab.report.model import Cell, Column, Page, Section, Table, Text
-from schedlab.report.splitting import divided
+from schedlab.report.splitting import FIGURES_MAX, divided
 
-TALL, SHORT = 300, 5
-"""Rows of 30 pixels."""
+LARGE, SMALL = FIGURES_MAX, 1
+"""Tables."""
 
 
-def table(name: str, rows: int, is_list: bool = False) -> Table:
-    row = (Cell("rr"), Cell("1.0 [0.9, 1.1]"))
+def table(name: str) -> Table:
     columns = (Column("policy"), Column("mean"))
-    return Table(name, name, columns, (row,) * rows, pl.DataFrame({"x": [1]}), is_list=is_list)
+    return Table(name, name, columns, ((Cell("rr"), Cell("1.0")),), pl.DataFrame({"x": [1]}))
 
 
-def section(name: str, rows: int, *below: Section) -> Section:
-    return Section(name.title(), (Text("Words."), table(name, rows)), below)
+def section(name: str, count: int, *below: Section) -> Section:
+    tables = (table(f"{name}-{number}") for number in range(count))
+    return Section(name.title(), (Text("Words."), *tables), below)
 
 
 def names(page: Page) -> list[str]:
@@ -27,39 +27,40 @@ def names(page: Page) -> list[str]:
 
 
 def test_a_page_that_is_not_long_stays_as_it_is() -> None:
-    page = Page("p", "Page", "Lead.", tuple(section(f"s{n}", SHORT) for n in range(9)))
+    page = Page("p", "Page", "Lead.", tuple(section(f"s{n}", SMALL) for n in range(FIGURES_MAX)))
     assert divided(page) == [page]
 
 
-def test_the_tallest_sections_have_pages_to_which_the_index_leads() -> None:
+def test_the_largest_sections_have_pages_to_which_the_index_leads() -> None:
     own = (
-        section("first", TALL),
-        section("tall", TALL),
-        section("low", SHORT),
-        section("big", TALL),
+        section("first", LARGE - 1),
+        section("large", LARGE),
+        section("low", SMALL),
+        section("big", LARGE),
     )
-    index, tall, big = divided(Page("p", "Page", "Lead.", own))
-    assert [names(each) for each in (index, tall, big)] == [["first", "low"], ["tall"], ["big"]]
-    assert [each.title for each in index.sections] == ["First", "Tall", "Low", "Big"]
+    page = Page("p", "Page", "Lead.", own)
+    index, large, big = divided(page)
+    assert len(names(index)) == LARGE
+    assert sorted(names(index) + names(large) + names(big)) == sorted(names(page))
+    assert [each.title for each in index.sections] == ["First", "Large", "Low", "Big"]
     (text,) = index.sections[1].blocks
     assert isinstance(text, Text)
-    assert text.markdown == "[Tall](#p-tall), on a page of its own: 1 table."
-    assert (tall.name, tall.above) == ("p-tall", "p")
-    assert tall.lead == "A part of [Page](#p): 1 table."
+    assert text.markdown.startswith("[Large](#p-large)")
+    assert f"{LARGE} tables" in text.markdown
+    assert (large.name, large.above) == ("p-large", "p")
+    assert "[Page](#p)" in large.lead
 
 
 def test_a_part_that_is_long_itself_is_divided_again() -> None:
-    below = tuple(section(f"b{n}", TALL) for n in range(4))
+    below = tuple(section(f"b{n}", LARGE) for n in range(4))
     pages = divided(
-        Page("p", "Page", "Lead.", (section("first", SHORT), section("all", 0, *below)))
+        Page("p", "Page", "Lead.", (section("first", SMALL), section("all", 0, *below)))
     )
     assert {each.above for each in pages} == {"", "p"}
-    assert sorted(name for each in pages for name in names(each)) == sorted(
-        ["first", "all", "b0", "b1", "b2", "b3"]
-    )
+    assert sum(len(names(each)) for each in pages) == 4 * LARGE + SMALL
     assert len({each.name for each in pages}) == len(pages) > 3
 
 
-def test_a_list_counts_as_tall_as_it_is_shown() -> None:
-    page = Page("p", "Page", "", (Section("One", (table("l", 5000, is_list=True),)),))
+def test_a_page_of_one_large_section_stays_as_it_is() -> None:
+    page = Page("p", "Page", "", (section("one", 3 * LARGE),))
     assert divided(page) == [page]

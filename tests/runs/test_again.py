@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedlab.commands.run import request_of
+from schedlab.commands import run as run_command
+from schedlab.commands.request_options import request_from
 from schedlab.runs.again import commands
 from schedlab.workload.delays import delays_text
 
@@ -32,7 +33,8 @@ def read_back(command: str) -> list[dict[str, Any]]:
     """The manifests of the runs that this command asks for, as far as options say it."""
     program, name, *words = shlex.split(command)
     assert (program, name) == ("./schedlab", "run")
-    options = vars(request_of(words))
+    context = run_command.run.make_context("run", words)
+    options = vars(request_from(context.params))
     return [
         {
             "workload": options["workload"],
@@ -68,12 +70,16 @@ RUNS = st.fixed_dictionaries(
     optional={
         "with": st.just({"tasks.cpu.run": "5 ms", "tasks.cpu.instance": "3"}),
         "delays": st.just("fork=380us"),
-        "costs": st.just("none,fork=20000"),
     },
 )
 
 
-@given(st.lists(RUNS, max_size=12))
+SIMULATED = RUNS.map(
+    lambda run: {**run, "machine": "sim", "memory_mib": 0, "costs": "none,fork=20000"}
+)
+
+
+@given(st.lists(RUNS | SIMULATED, max_size=12))
 def test_they_ask_for_each_run_once_and_for_no_other(runs: list[dict[str, Any]]) -> None:
     asked = [each for command in commands(runs) for each in read_back(command)]
     assert len(asked) == len({str(sorted(each.items(), key=str)) for each in asked})

@@ -12,12 +12,12 @@ import pytest
 
 from conftest import ROOT, Command
 from kept_runs import keep_figures
+from schedlab.base.toolchain.measuring import SOURCES
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection, results
 from schedlab.sweep import best, columns, command, dataset, options, ranking
 from schedlab.sweep.make import MEASURING
 from schedlab.sweep.objectives import parse
-from schedlab.toolchain.measuring import SOURCES
 from sweeps import WORKLOAD
 
 EDITED = WORKLOAD.replace('"4ticks"', '"40ticks"')

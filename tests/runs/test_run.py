@@ -18,22 +18,22 @@ import pytest
 from rich.console import Console
 
 from conftest import Programs
+from schedlab.base.files.placing import LIST
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.files.placing import LIST
 from schedlab.machines import Boot, kernel_machine, machine_named
 from schedlab.machines.outcome import Outcome, outcome_of
 from schedlab.machines.qemu import find_qemu
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import INSTRUCTION_SET, SPIKE_VARIABLE, spike_problem
 from schedlab.runs import carrying_out as running
-from schedlab.runs import progress
+from schedlab.runs import progress, worker
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations, guest_seconds
 from schedlab.runs.results import find_run, new_folder
-from schedlab.toolchain.policies import PolicyChoice
 from script_machine import ScriptMachine
 
-BASE = Run(
+BASE = RunSpec(
     workload="mixed",
     policy=PolicyChoice("rr"),
     settings=(),
@@ -56,14 +56,14 @@ def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[runnin
     durations = Durations(plan.folder.parent / "durations.json")
     with (
         running.software({"kernel": kernel, "disk": kernel}, {"commit": "abc"}) as base,
-        Board(plan, slots, durations) as board,
+        Board(plan.runs, slots, durations) as board,
     ):
         return running.carry_out(plan, machine, base, slots, board)
 
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "evaluate", lambda folder, outcome: (None, outcome))
+    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, kept: (None, outcome))
 
 
 def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
 import test_run as t
-t.running.evaluate = lambda folder, outcome: (None, outcome)
+t.worker.evaluate = lambda folder, outcome, *, kept: (None, outcome)
 out = Path({out!r})
 script = 'test $1 = 1 && exit 0; (trap "" TERM INT; echo $$ >>{pids}; sleep 300 & sleep 300)'
 try:
@@ -277,13 +277,13 @@ def test_times_of_earlier_runs_are_remembered(tmp_path: Path) -> None:
 
 def test_the_board_estimates_what_is_left(tmp_path: Path) -> None:
     durations = Durations(tmp_path / "durations.json")
-    board = Board(plan_in(tmp_path, 1, 2, 3, 4), 2, durations)
+    board = Board(plan_in(tmp_path, 1, 2, 3, 4).runs, 2, durations)
     assert board.left() is None
-    for run in board.plan.runs:
+    for run in board.runs:
         durations.learn(run, 10.0)
     assert board.left() == pytest.approx(20.0)
-    board.started(board.plan.runs[0], tmp_path / "none")
-    board.ended(board.plan.runs[0], Outcome("panic"))
+    board.started(board.runs[0], tmp_path / "none")
+    board.ended(board.runs[0], Outcome("panic"), 1.0)
     assert board.left() == pytest.approx(15.0)
 
 
@@ -292,8 +292,8 @@ def test_a_run_under_way_is_one_line_of_a_narrow_terminal(
 ) -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
     monkeypatch.setattr(progress, "messages", lambda: console)
-    board = Board(plan_in(tmp_path, 1, 2), 1, Durations(tmp_path / "durations.json"))
-    for run in board.plan.runs:
+    board = Board(plan_in(tmp_path, 1, 2).runs, 2, Durations(tmp_path / "durations.json"))
+    for run in board.runs:
         named = replace(
             run, label="a workload whose name is longer than there is room beside its bar"
         )
@@ -309,11 +309,11 @@ def test_lines_in_a_file_tell_what_is_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     durations = Durations(tmp_path / "durations.json")
-    board = Board(plan_in(tmp_path, 1, 2), 1, durations)
-    for run in board.plan.runs:
+    board = Board(plan_in(tmp_path, 1, 2).runs, 1, durations)
+    for run in board.runs:
         durations.learn(run, 10.0)
         board.started(run, tmp_path / "none")
-        board.ended(run, Outcome("panic"))
+        board.ended(run, Outcome("panic"), 1.0)
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith(": panic, about 10 s left")
     assert second.endswith(": panic")
@@ -322,9 +322,9 @@ def test_lines_in_a_file_tell_what_is_left(
 def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None:
     """All were learned at 100 s; now they take three times as long. What this start has learned needs no correction."""
     durations = Durations(tmp_path / "durations.json")
-    board = Board(plan_in(tmp_path, 1, 2, 3, 4, 5), 1, durations)
-    first, second, third, *others = board.plan.runs
-    for run in board.plan.runs:
+    board = Board(plan_in(tmp_path, 1, 2, 3, 4, 5).runs, 1, durations)
+    first, second, third, *others = board.runs
+    for run in board.runs:
         durations.learn(run, 100.0)
     for run in (first, second):
         board.learn(run, 300.0)
@@ -337,13 +337,15 @@ def test_a_busier_host_than_before_is_taken_into_account(tmp_path: Path) -> None
 
 
 def test_the_guests_clock_is_read_from_what_there_is_of_the_trace(tmp_path: Path) -> None:
-    trace = tmp_path / "trace.bin"
-    assert guest_seconds(trace) == 0
-    trace.write_bytes(bytes(64))
-    assert guest_seconds(trace) == 0
-    record = (1_500_000_000).to_bytes(8, "little") + bytes(24)
-    trace.write_bytes(bytes(64) + bytes(32) + record + b"half a record")
-    assert guest_seconds(trace) == 1.5
+    place = tmp_path / "rr-1cpu-seed1"
+    assert guest_seconds(place) == 0
+    with new_folder(place) as folder:
+        trace = folder / "trace.bin"
+        trace.write_bytes(bytes(64))
+        assert guest_seconds(place) == 0
+        record = (1_500_000_000).to_bytes(8, "little") + bytes(24)
+        trace.write_bytes(bytes(64) + bytes(32) + record + b"half a record")
+        assert guest_seconds(place) == 1.5
 
 
 GOOD_SPIKE = """

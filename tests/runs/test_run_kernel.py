@@ -17,14 +17,14 @@ import pytest
 
 from built_once import build_once
 from conftest import Command
-from schedlab.host.interpreter import module_command
-from schedlab.machines.run import Run
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import Spike
 from schedlab.runs.carrying_out import carry_out, software
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.progress import Board, Durations
-from schedlab.toolchain.build import IMAGE, KERNEL
-from schedlab.toolchain.policies import PolicyChoice
 
 SMALL = "mixed -n 1 -i 1000000"
 
@@ -263,9 +263,9 @@ def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
     (base,) = product(tmp_path / "o", SMALL_RUN, (PolicyChoice("rr"),), (2,), 1).runs
     with (
         software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,
-        Board(Plan(tmp_path / "o", (base,)), 1, Durations(tmp_path / "durations")) as board,
+        Board((base,), 1, Durations(tmp_path / "durations")) as board,
     ):
-        (each,) = carry_out(board.plan, Panicking(), copies, 1, board)
+        (each,) = carry_out(Plan(tmp_path / "o", (base,)), Panicking(), copies, 1, board)
     assert each.outcome.status == "panic"
     assert "panic: CPU" in each.outcome.message
     assert "injected" in each.outcome.message
@@ -275,8 +275,8 @@ def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
 class Panicking(Spike):
     """Its kernel is told to panic."""
 
-    def arguments(self, run: Run) -> str:
+    def arguments(self, run: RunSpec) -> str:
         return f"inject=panic inject_at=20ms {super().arguments(run)}"
 
 
-SMALL_RUN = Run("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)
+SMALL_RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)

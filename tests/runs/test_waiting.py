@@ -1,36 +1,51 @@
 # SPDX-License-Identifier: MIT
-"""Runs in a line for the host's CPUs."""
+"""Tasks that wait for free CPUs of the host."""
 
 from __future__ import annotations
 
-from schedlab.runs.waiting import Waiting
+from dataclasses import replace
+
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.machines.spec import RunSpec
+from schedlab.runs.executor import Waiting
+from schedlab.runs.worker import Task
+
+RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**9, 64)
 
 
-def begun(waiting: Waiting[str]) -> list[str]:
-    return [item for item, _ in waiting.begin()]
+def waiting_of(**cpus: int) -> Waiting:
+    tasks = [Task(name, replace(RUN, cpus=count)) for name, count in cpus.items()]
+    return Waiting(tasks, lambda task: task.run.cpus)
+
+
+def begun(waiting: Waiting, free: int) -> list[str]:
+    keys = []
+    while cpus := waiting.next_cpus(free):
+        keys.append(waiting.take(cpus).key)
+        free -= cpus
+    return keys
 
 
 def test_the_first_come_first_as_far_as_cpus_go() -> None:
-    waiting = Waiting([(name, 1) for name in "abcde"], 2)
-    assert begun(waiting) == ["a", "b"]
-    assert begun(waiting) == []
-    waiting.give_back(1)
-    assert begun(waiting) == ["c"]
-    waiting.give_back(2)
-    assert begun(waiting) == ["d", "e"]
+    waiting = waiting_of(a=1, b=1, c=1, d=1, e=1)
+    assert begun(waiting, 2) == ["a", "b"]
+    assert begun(waiting, 0) == []
+    assert begun(waiting, 1) == ["c"]
+    assert begun(waiting, 2) == ["d", "e"]
     assert not waiting
 
 
 def test_one_that_needs_less_overtakes() -> None:
-    waiting = Waiting([("a", 3), ("b", 4), ("c", 1), ("d", 2)], 4)
-    assert begun(waiting) == ["a", "c"]
-    waiting.give_back(1)
-    assert begun(waiting) == []
-    waiting.give_back(3)
-    assert begun(waiting) == ["b"]
-    waiting.give_back(4)
-    assert begun(waiting) == ["d"]
+    waiting = waiting_of(a=3, b=4, c=1, d=2)
+    assert begun(waiting, 4) == ["a", "c"]
+    assert begun(waiting, 1) == []
+    assert begun(waiting, 4) == ["b"]
+    assert begun(waiting, 4) == ["d"]
 
 
-def test_no_items_are_an_empty_line() -> None:
-    assert not Waiting([], 2)
+def test_what_is_put_back_comes_first() -> None:
+    waiting = waiting_of(a=1, b=2, c=1)
+    first = waiting.take(1)
+    waiting.put_back([first], 1)
+    assert len(waiting) == 3
+    assert begun(waiting, 4) == ["a", "b", "c"]

@@ -266,24 +266,41 @@ static uint64_t left(uint32_t cpu)
     return work_left(cpu) < call_left(cpu) ? work_left(cpu) : call_left(cpu);
 }
 
-/* To the next tick, or to what a CPU does before it: the next act, or a call of the policy. */
+/* Does the CPU's task act now, before its turn ends at the same time? */
+static bool acts_first(uint32_t cpu)
+{
+    uint64_t turn_end = model->cpus[cpu].turn_end;
+    return turn_end && turn_end <= model->now && work_left(cpu) == 0;
+}
+
+/* A CPU does what it does now, before the next tick: the next act, or a call of the policy. */
+static void happen(uint32_t cpu)
+{
+    if (call_left(cpu) > 0 || acts_first(cpu)) {
+        act(cpu);
+        return;
+    }
+    model_policy_times(model, cpu);
+    model_settle(model);
+}
+
+/* To the next tick, or to what a CPU does before it. */
 static void go_on(void)
 {
     uint64_t to_tick = MODEL_TICK_NS - model->now % MODEL_TICK_NS;
     uint32_t first = 0;
     for (uint32_t cpu = 1; cpu < model->scheduler.cpus; cpu++)
         first = left(cpu) < left(first) ? cpu : first;
-    if (left(first) >= to_tick) {
-        work(to_tick);
-        model_tick_all(model);
-    } else if (call_left(first) <= work_left(first)) {
-        work(call_left(first));
-        model_policy_times(model, first);
-        model_settle(model);
-    } else {
-        work(work_left(first));
-        act(first);
+    bool before = left(first) < to_tick;
+    work(before ? left(first) : to_tick);
+    for (uint32_t cpu = 0; cpu < model->scheduler.cpus && !before; cpu++) {
+        before = acts_first(cpu);
+        first = before ? cpu : first;
     }
+    if (before)
+        happen(first);
+    else
+        model_tick_all(model);
 }
 
 /* init forks the first role, which waits for the start, and blocks for good. */
@@ -328,6 +345,7 @@ int main(int argument_count, char **arguments)
                    : random_scenario(&made, strtoull(arguments[1], NULL, 10));
     check(scenario->role_count <= ROLES_MAX);
     model = model_new("rr", (uint32_t)atoi(arguments[3]), strtoull(arguments[4], NULL, 10));
+    model->acts_first = acts_first;
     begin_trace(arguments[5]);
     play(arguments[2]);
     end_trace();

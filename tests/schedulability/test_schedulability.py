@@ -3,34 +3,36 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from built_once import build_once
 from schedlab import metrics
-from schedlab.benchmarks.deadlines import horizon, our_ends, random_set, simulated
-from schedlab.commands.cli import cli
-from schedlab.schedulability.earliest_deadline import (
+from schedlab.analysis.schedulability.earliest_deadline import (
     Overload,
     busy_period,
     demand,
     fits_several,
     overload,
 )
-from schedlab.schedulability.fixed_priority import (
+from schedlab.analysis.schedulability.fixed_priority import (
     deadline_monotonic,
     response_times,
     utilisation_bound,
 )
-from schedlab.schedulability.task_set import Reserved, task_set, utilisation, uunifast
-from schedlab.schedulability.verdict import judge
+from schedlab.analysis.schedulability.task_set import Reserved, task_set, utilisation, uunifast
+from schedlab.analysis.schedulability.verdict import judge
+from schedlab.commands.cli import cli
 from schedlab.workload import workload_files
+from schedlab_tools.benchmarks.deadlines import horizon, our_ends, random_set, simulated
 
 ADMITS_ALL = ("--policy", "edf", "--set", "limit=1000")
 
@@ -179,6 +181,100 @@ def test_analyse_prints_bounds_beside_what_was_measured() -> None:
     by_policy = {run["policy"]: run["tasks"] for run in told["runs"]}
     assert [task["misses"] for task in by_policy["edf"]] == [0, 0]
     assert all(task["jobs"] >= 50 for task in by_policy["rr"])
+
+
+BURNS_AND_WELLINGS = ((80, 40), (40, 10), (20, 5))
+"""Period and runtime (ms) of each task: they need the whole CPU."""
+SILBERSCHATZ = ((50, 25), (80, 35))
+ALONE = ((50, 20),)
+NO_AGING = ("--policy", "priority", "--set", "aging_interval=0")
+ALL_OF_A_CPU = ("--set", "edf.limit=100")
+
+
+def analysed(folder: Path, tasks: tuple[tuple[int, int], ...], *options: str) -> dict[str, Any]:
+    """Returns what `analyse` says of tasks that compute for all of their runtime, for 2 s. The shorter the
+    period, the higher the priority."""
+    periods = sorted(period for period, _ in tasks)
+    members = {
+        f"task{period}": {
+            "priority": 1 + periods.index(period),
+            "dl-runtime": f"{runtime}ms",
+            "dl-period": f"{period}ms",
+            "taskgroup": f"/group{period}",
+            "run": f"{runtime}ms",
+            "timer": {"ref": "unique", "period": f"{period}ms", "mode": "absolute"},
+        }
+        for period, runtime in tasks
+    }
+    groups = {
+        f"/group{period}": {"quota": f"{runtime}ms", "period": f"{period}ms"}
+        for period, runtime in tasks
+    }
+    path = folder / "w.json"
+    path.write_text(json.dumps({"global": {"duration": 2}, "groups": groups, "tasks": members}))
+    done = CliRunner().invoke(cli, ["analyse", str(path), "--json", *options])
+    assert done.exit_code == 0, done.output
+    analysis: dict[str, Any] = json.loads(done.stdout)
+    return analysis
+
+
+def longest_ms(analysis: dict[str, Any]) -> list[float]:
+    """The longest response of each task under the one policy, in milliseconds."""
+    return [round(task["job_response_max_ns"] / 1e6, 3) for task in analysis["runs"][0]["tasks"]]
+
+
+def misses(analysis: dict[str, Any]) -> list[int]:
+    return [task["misses"] for task in analysis["runs"][0]["tasks"]]
+
+
+def test_fixed_priorities_respond_as_burns_and_wellings_compute(tmp_path: Path) -> None:
+    """The first task is done just when all three release jobs anew."""
+    analysis = analysed(tmp_path, BURNS_AND_WELLINGS, *NO_AGING)
+    assert longest_ms(analysis) == [80, 15, 5]
+    assert analysis["responses"] == [80_000_000, 15_000_000, 5_000_000]
+    assert misses(analysis) == [0, 0, 0]
+
+
+def test_the_earliest_deadline_first_uses_a_whole_cpu(tmp_path: Path) -> None:
+    analysis = analysed(tmp_path, BURNS_AND_WELLINGS, "--policy", "edf", *ALL_OF_A_CPU)
+    assert analysis["meets"] is True
+    assert misses(analysis) == [0, 0, 0]
+
+
+def test_rates_miss_and_deadlines_meet_what_silberschatz_draws(tmp_path: Path) -> None:
+    rates = analysed(tmp_path, SILBERSCHATZ, *NO_AGING)
+    assert rates["responses"] == [25_000_000, None]
+    assert longest_ms(rates) == [25, 85]
+    assert misses(rates)[1] > 0
+    deadlines = analysed(tmp_path, SILBERSCHATZ, "--policy", "edf")
+    assert deadlines["meets"] is True
+    assert longest_ms(deadlines) == [35, 65]
+    assert misses(deadlines) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "costs"),
+    [
+        *itertools.product(("edf", "edf:global", "hsfq", "eevdf"), ("none", "textbook")),
+        ("hsfq:ticks", "textbook"),
+    ],
+)
+def test_work_that_ends_with_its_budget_has_ended(tmp_path: Path, policy: str, costs: str) -> None:
+    """The response is the work, not the wait for the next period."""
+    analysis = analysed(tmp_path, ALONE, "--policy", policy, "--costs", costs)
+    assert longest_ms(analysis) == [20]
+    assert analysis["runs"][0]["tasks"][0]["jobs"] == 40
+
+
+def test_the_theory_is_printed_even_if_the_run_fails() -> None:
+    words = ["analyse", "deadlines", "--limit", "100ms"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 1
+    assert "Earliest deadline first meets all deadlines" in done.stdout
+    done = CliRunner().invoke(cli, [*words, "--json"])
+    assert done.exit_code == 1
+    analysis = json.loads(done.stdout)
+    assert analysis["responses"] == [5_000_000, None]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pytest
 import schedlab
 from built_once import build_once
 from conftest import ROOT
+from schedlab.courses.scoring import candidate, measuring
+from schedlab.courses.scoring.sets import read_set
+from schedlab.courses.submissions import apart, sandbox
 from schedlab.errors import WrongUsage
-from schedlab.scoring import candidate, measuring
-from schedlab.scoring.sets import read_set
-from schedlab.submissions import apart, sandbox
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -104,7 +104,7 @@ def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_that_is_not_there_is_wrong_usage() -> None:
-    with pytest.raises(WrongUsage, match=r"nowhere\.c: No such file"):
+    with pytest.raises(WrongUsage, match=r"nowhere\.c: it cannot be read: No such file"):
         schedlab.score("nowhere.c", trusted=TRUSTED)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from built_once import build_once
 from conftest import ROOT
-from schedlab.submissions import apart, sandbox
+from schedlab.courses.submissions import apart, sandbox
 
 pytestmark = pytest.mark.xdist_group("grading")
 

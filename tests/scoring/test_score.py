@@ -14,15 +14,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import score as command
-from schedlab.errors import WrongUsage
-from schedlab.machines import machine_named
-from schedlab.machines.run import Run
-from schedlab.runs.perform import perform
-from schedlab.runs.plan import Plan
-from schedlab.scoring import measuring
-from schedlab.scoring.card import Card, Measured, card, gaps
-from schedlab.scoring.sets import (
+from schedlab.courses.scoring import measuring
+from schedlab.courses.scoring.card import Card, Measured, card, gaps
+from schedlab.courses.scoring.sets import (
     LATEST,
     Drawn,
     Level,
@@ -32,8 +28,12 @@ from schedlab.scoring.sets import (
     set_names,
     sized,
 )
-from schedlab.submissions.trial import PROCESSES_MAX
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.courses.submissions.trial import PROCESSES_MAX
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.spec import RunSpec
+from schedlab.runs.perform import perform
+from schedlab.runs.plan import Plan
 
 SET = read_set()
 QUICK = SET.levels["quick"]
@@ -114,8 +114,8 @@ def test_the_latest_set_has_work_for_64_cpus_and_room_for_it() -> None:
 
 
 def test_a_set_that_is_not_there_is_refused() -> None:
-    with pytest.raises(WrongUsage, match="--set: no set is called '3'; there are: 1, 2"):
-        command.score.main(["rr", "--set", "3"], standalone_mode=False)
+    with pytest.raises(WrongUsage, match="--workload-set: no set is called '3'; there are: 1, 2"):
+        command.score.main(["rr", "--workload-set", "3"], standalone_mode=False)
 
 
 def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
@@ -209,7 +209,7 @@ def test_what_was_measured_is_kept(
     monkeypatch.setattr(measuring, "cache_folder", lambda: tmp_path / "cache")
     ran: list[str] = []
 
-    def carry_out(runs: Sequence[Run], folder: Path) -> Path:
+    def carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
         ran.extend(f"{run.policy} {run.label}" for run in runs)
         perform(Plan(folder, tuple(runs), unchecked=True), "sim", with_metrics=True)
         return folder

@@ -9,7 +9,7 @@ import pytest
 
 from schedlab.errors import WrongUsage
 from schedlab.machines.linux.topology import topology_options
-from schedlab.shapes.model import Shape
+from schedlab.workload.shapes.model import Shape
 
 SERVER = Shape(
     (0, 0, 1, 1, 2, 2, 3, 3),

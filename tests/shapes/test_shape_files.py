@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from conftest import Command
+from schedlab.base.files.json_lines import parse
 from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import parse
 from schedlab.runs.results import read_manifest
-from schedlab.shapes.model import Model, Shape
-from schedlab.shapes.reading import choose, read, ready, shape_of
-from schedlab.shapes.writing import file_text
+from schedlab.workload.shapes.model import Model, Shape
+from schedlab.workload.shapes.reading import choose, read, ready, shape_of
+from schedlab.workload.shapes.writing import file_text
 
 SHAPE: dict[str, Any] = {
     "format": 1,
@@ -137,7 +137,7 @@ def test_a_run_remembers_its_shape_and_is_carried_out_again(
     assert manifest["shape"].startswith("mine.json (")
     assert "--shape core/2,threads600.455,cold0.5000.50000,demand" in manifest["boot_arguments"]
     shape.unlink()
-    again = schedlab("run", "--again", str(tmp_path / "runs"), "--out", str(tmp_path / "again"))
+    again = schedlab("verify", str(tmp_path / "runs"), "--out", str(tmp_path / "again"))
     assert again.returncode == 0, again.stdout + again.stderr
     kept = read_manifest(tmp_path / "again" / "rr-2cpu-seed1")
     assert kept["shape"] == manifest["shape"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.base.files.json_lines import parse
 from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import parse
-from schedlab.shapes.of_sys import GUESSED, OFFLINE, shape_of_sys
-from schedlab.shapes.reading import shape_of
-from schedlab.shapes.writing import file_text
+from schedlab.workload.shapes.of_sys import GUESSED, OFFLINE, shape_of_sys
+from schedlab.workload.shapes.reading import shape_of
+from schedlab.workload.shapes.writing import file_text
 
 
 def copy_of_sys(folder: Path, files: dict[str, str]) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from schedlab.toolchain import build
+from schedlab.base.toolchain import build
 
 
 @cache

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from guest_machine import sound_trace
 from schedlab import trace
+from schedlab.base.toolchain.build import build
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
-from schedlab.toolchain.policies import read_catalogue
 from trace_story import Story
 
 GOLDEN = ROOT / "tests" / "golden"

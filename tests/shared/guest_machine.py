@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from built_once import build_once
 from schedlab import trace
+from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.toolchain.build import IMAGE, KERNEL
 
 TICK_NS = 1_000_000
 """The tick of traced()."""
@@ -42,8 +43,11 @@ def run_guest(
     typed: str = "",
     instead: tuple[str, str] | None = None,
     host_seconds: float = 300,
+    options: Sequence[str] = (),
 ) -> Guest:
     """Boots, runs `command` from init, and gives what came of it. Raises TimeoutExpired.
+
+    `options`: further options of the machine's program.
 
     Without a command init runs the shell, which reads what is `typed`. Of the words that start
     the machine, the second part of `instead` stands where the first one did.
@@ -53,7 +57,8 @@ def run_guest(
     words += [f"trace={TRACE_FILE}"] if traced else []
     words += [f'run="{command}"'] if command else []
     boot = Boot(KERNEL, image, cpus, memory_mib, " ".join(words), traced=traced)
-    start = kernel_machine(machine).command(boot)
+    program, *start = kernel_machine(machine).command(boot)
+    start = [program, *options, *start]
     done = subprocess.run(
         [word.replace(*instead) if instead else word for word in start],
         cwd=folder,

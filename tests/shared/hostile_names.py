@@ -47,6 +47,8 @@ NAMES = (
     "| a | b |\n|---|",
     "`code` ``` ~~~",
     "*a* _b_ **c** # d",
+    "line\n```\n# heading\n- @team https://elsewhere.example\n<img src=x onerror=attack()>",
+    "bar\\|<img src=x>`|``` www.elsewhere.example #1 a@b.example",
     "=1+1",
     '=HYPERLINK("http://elsewhere.example")',
     "+1+cmd|' /C calc'!A0",

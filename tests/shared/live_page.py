@@ -13,10 +13,10 @@ from typing import Any
 from playwright.async_api import Page, async_playwright
 
 from page_waits import PATIENCE_S
+from schedlab.base.toolchain.tools import find_browser
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
-from schedlab.toolchain.tools import find_browser
 
 _WORKER = """address => {
     const worker = new Worker("/session/live_worker.js", { type: "module" });

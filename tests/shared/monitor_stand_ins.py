@@ -15,6 +15,7 @@ import numpy as np
 
 from conftest import ROOT
 from page_waits import PATIENCE_S
+from schedlab.base.toolchain.policies import Catalogue, Policy, PolicyChoice, Preset, Tunable
 from schedlab.monitor.making import Choices
 from schedlab.monitor.screen import Screen
 from schedlab.monitor.session import Session
@@ -29,7 +30,6 @@ from schedlab.monitor.system import (
     StepKind,
     TunableNow,
 )
-from schedlab.toolchain.policies import Catalogue, Policy, PolicyChoice, Preset, Tunable
 from schedlab.trace.format import HEADER, RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
 from schedlab.workload import workload_files
@@ -58,7 +58,7 @@ def choices() -> Choices:
 
 @cache
 def recorded(
-    workload: str = "mixed", cpus: int = 2, policy: str = "rr", queues: bool = False
+    workload: str = "study4-mixed", cpus: int = 2, policy: str = "rr", queues: bool = False
 ) -> tuple[Header, Records]:
     """A whole trace in the order of its records."""
     file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")

@@ -102,7 +102,7 @@ class Naive:
         self.why: dict[int, str] = {}
         self.attributes_used: set[int] = set()
         self.policy = ""
-        self.shares_by = 0
+        self.shares_by: int | None = None
         self.told: list[tuple[Life, int, str | None, int]] = []
         for row, record in enumerate(records):
             self.take(row, record)
@@ -338,6 +338,14 @@ class Naive:
                 "running_ns": spent["running"],
                 "waiting_ns": spent["runnable"],
                 "blocked_ns": spent["blocked"],
+                "longest_wait_ns": max(
+                    (
+                        span.inside(self.begin, self.end)
+                        for span in life.spans
+                        if span.state == "runnable"
+                    ),
+                    default=0,
+                ),
                 **{column: life.counts.get(column, 0) for column in COUNTED.values()},
                 **latency_columns(self.latencies(life)),
                 **self.job_columns([life]),
@@ -357,15 +365,19 @@ class Naive:
             goes_on = row["exit_ns"] is None
             wanted = row["running_ns"] + (row["waiting_ns"] * part if goes_on else 0)
             demands.append(wanted / max(self.elapsed, 1))
-        ideal = fill(weights, demands, self.cpus)
+        asked = fill(weights, demands, self.cpus)
+        knows_equal = self.shares_by == 0
+        ideal = fill([1] * len(rows), demands, self.cpus) if knows_equal else asked
         all_running = sum(row["running_ns"] for row in rows)
-        for row, weight, demand, allotted in zip(rows, weights, demands, ideal, strict=True):
+        for row, weight, demand, allotted, due in zip(
+            rows, weights, demands, ideal, asked, strict=True
+        ):
             row["weight"] = weight
             row["demand_cpus"] = demand
             row["share"] = row["running_ns"] / all_running if all_running else None
             row["ideal_share"] = allotted / sum(ideal) if sum(ideal) else None
             both = row["share"] is not None and row["ideal_share"] is not None
-            row["share_error_points"] = 100 * (row["share"] - row["ideal_share"]) if both else None
+            row["share_error_points"] = 100 * (row["share"] - due / sum(asked)) if both else None
 
     def weight(self, life: Life) -> int:
         """What its share is in proportion to."""
@@ -458,6 +470,7 @@ class Naive:
             result[f"{stem}_max_ns"] = max(values, default=None)
         for column in ("running_ns", "blocked_ns", *COUNTED.values()):
             result[column] = sum(row[column] for row in rows)
+        result["longest_wait_ns"] = max((row["longest_wait_ns"] for row in rows), default=None)
         waits = [wait for row in rows for wait in self.latencies(row["life"])]
         jobs = self.job_columns([row["life"] for row in rows])
         return {**result, **latency_columns(waits), **jobs}
@@ -527,6 +540,11 @@ class Naive:
         forks = [row["fork_ns"] for row in workload]
         all_ended = bool(ends) and None not in ends + forks
         result["completion_ns"] = max(0, max(ends) - min(forks)) if all_ended else None
+        longest = result["longest_wait_ns"]
+        result["longest_wait_of"] = None
+        for row in reversed(workload):
+            if longest and row["longest_wait_ns"] == longest:
+                result["longest_wait_of"] = f"{row['group']} ({row['pid']})"
         for role in ("root", "other"):
             result[f"{role}_running_ns"] = sum(
                 row["running_ns"] for row in rows if row["role"] == role
@@ -542,9 +560,10 @@ class Naive:
         )
         result["fairness_share"] = jain(
             [
-                row["share"] / row["ideal_share"]
+                row["share"] / wish
                 for row in workload
-                if row["ideal_share"] and row["share"] is not None
+                if row["share_error_points"] is not None
+                if (wish := row["share"] - row["share_error_points"] / 100) > 1e-12
             ]
         )
         cycles = self.elapsed * self.cycles_per_second / 1e9

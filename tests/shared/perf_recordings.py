@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from schedlab.paths import ROOT
-from schedlab.perf_traces import reader
-from schedlab.perf_traces.convert import Imported, convert
+from schedlab.recordings import reader
+from schedlab.recordings.convert import Imported, convert
 
 RECORDINGS = ROOT / "tests" / "recordings"
 TICK_NS = 4_000_000

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import ROOT
-from schedlab.toolchain.tools import compiler
 
 FLAGS = (
     *("-std=c17", "-O1", "-g1", "-Wall", "-Wextra", "-Werror", "-fstrict-flex-arrays=3"),

@@ -7,8 +7,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.toolchain.build import build
 from schedlab.paths import BUILD
-from schedlab.toolchain.build import build
 
 
 @cache

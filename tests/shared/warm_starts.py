@@ -162,7 +162,7 @@ def become(request: Mapping[str, Any], outputs: Sequence[int]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the suite, which ends this one
-    sys.path[:0] = [str(ROOT / "python"), str(ROOT / "sim" / "python")]
+    sys.path[:0] = [str(ROOT / "python"), str(ROOT / "sim" / "python"), str(ROOT / "tools")]
     from start import leave_the_callers_settings
 
     leave_the_callers_settings()

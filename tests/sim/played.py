@@ -8,7 +8,7 @@ from pathlib import Path
 from built_once import build_once
 from guest_machine import TICK_NS, Guest, run_guest, sound_trace
 from schedlab import trace
-from schedlab.toolchain.build import IMAGE
+from schedlab.base.toolchain.build import IMAGE
 from schedlab.workload.loading import COMMAND, TOOLS, make_disk
 from simulator_command import built, simulate
 

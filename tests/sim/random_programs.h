@@ -93,9 +93,12 @@ RANDOM_FUNCTION struct workload_step draw_step(struct source *source, uint32_t p
         break;
     case STEP_ARRIVE:
         step.value = draw_time(source);
-        step.detail = program + 1 == RANDOM_PROGRAMS || draw(source, 2);
-        step.target = step.detail ? draw(source, RANDOM_CHANNELS)
-                                  : program + 1 + draw(source, RANDOM_PROGRAMS - program - 1);
+        step.detail = (uint8_t)draw(source, ARRIVE_LAST + 1);
+        if (step.detail == ARRIVE_CHILD && program + 1 == RANDOM_PROGRAMS)
+            step.detail = ARRIVE_THING;
+        step.target = step.detail == ARRIVE_CHILD
+                          ? program + 1 + draw(source, RANDOM_PROGRAMS - program - 1)
+                          : draw(source, RANDOM_CHANNELS);
         break;
     case STEP_WAIT:
         step.detail = (uint8_t)draw(source, 2);

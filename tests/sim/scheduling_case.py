@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from schedlab import trace
+from schedlab.base.toolchain.policies import Catalogue, read_catalogue
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.policies import Catalogue, read_catalogue
 from schedlab_simulator import (
     ActRefused,
     Attribute,

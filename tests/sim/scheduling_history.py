@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import NamedTuple
 
-from schedlab.toolchain.policies import Catalogue
+from schedlab.base.toolchain.policies import Catalogue
 from schedlab.trace import AttributeKind, Kind, PreemptReason, Trace
 from trace_story import Record
 
@@ -150,7 +150,12 @@ class Regime:
         return self.policy.partition(":")[0]
 
     def picks(self) -> list[Picked]:
-        return [each for each in self.events if isinstance(each, Picked)]
+        """The picks of the policy: init is urgent, so no policy orders it."""
+        return [
+            replace(each, waiting=tuple(other for other in each.waiting if other.pid != INIT))
+            for each in self.events
+            if isinstance(each, Picked) and each.pid != INIT
+        ]
 
     def runs(self) -> Iterator[Run]:
         """From each pick in the regime to the next of its CPU."""
@@ -165,6 +170,7 @@ class Regime:
             yield Run(cpu, pid, begin, self.end, None)
 
 
+INIT = 1
 _LEAVES = {Kind.BLOCK: Why.BLOCKED, Kind.YIELD: Why.YIELDED, Kind.EXIT: Why.ENDED}
 
 

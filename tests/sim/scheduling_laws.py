@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from schedlab.metrics.shares import NICE_FIRST, NICE_WEIGHTS
 from schedlab.trace import AttributeKind, Kind, Trace
-from scheduling_history import AttributeSet, History, Picked, Queued, Regime, Stopped, Why
+from scheduling_history import INIT, AttributeSet, History, Picked, Queued, Regime, Stopped, Why
 from trace_levels import Values, longest_inversion, pieces_of
 
 Law = Callable[[Regime], Iterator[str]]
@@ -330,7 +330,7 @@ def levels_follow_use(regime: Regime) -> Iterator[str]:
 
 
 def level_breaches(levels: Levels, pick: Picked) -> Iterator[str]:
-    if pick.chosen is None:
+    if pick.chosen is None or pick.pid == INIT:
         return
     level = levels.of[pick.pid].level
     if pick.remark != level:

@@ -48,7 +48,11 @@ CHOICES: dict[str, tuple[Choice, ...]] = {
     "wrr": (Choice("wrr", {"quantum_us": (1000, 300, 2500, 1700)}),),
     "wrr:linux": (Choice("wrr:linux", {"quantum_us": (1000, 2500)}),),
     "priority": (
-        Choice("priority", {"aging_interval": (0,), "slice": (1, 3), "overtake": (0, 1)}),
+        Choice(
+            "priority",
+            {"aging_interval": (0,), "slice": (1, 3), "overtake": (0, 1)}
+            | {"preempted_last": (0, 1)},
+        ),
         Choice("priority", {"aging_interval": (1, 2, 5), "aging_step": (1, 2), "slice": (1, 2)}),
     ),
     "priority:proposed": (
@@ -168,7 +172,7 @@ DECISIVE = {
     "hybrid": Attribute.PRIORITY,
     "wrr": Attribute.WEIGHT,
     "cfs": Attribute.WEIGHT,
-    "cfs:nice": Attribute.PRIORITY,
+    "cfs:nice": Attribute.NICE,
     "eevdf": Attribute.NICE,
     "hsfq": Attribute.NICE,
     "lottery:linux": Attribute.WEIGHT,

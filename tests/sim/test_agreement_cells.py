@@ -9,12 +9,12 @@ import pytest
 
 from kept_runs import MS, keep_run
 from schedlab import trace
-from schedlab.agreement import known, variants
-from schedlab.agreement.cells import Cell, Key, cells
-from schedlab.agreement.known import Judged, Known, Reason, judged
-from schedlab.agreement.plan import draws, setting
-from schedlab.agreement.text import row, summary
-from schedlab.agreement.variants import Range
+from schedlab.analysis.agreement import known, variants
+from schedlab.analysis.agreement.cells import Cell, Key, cells
+from schedlab.analysis.agreement.known import Judged, Known, Reason, judged
+from schedlab.analysis.agreement.plan import draws, setting
+from schedlab.analysis.agreement.text import row, summary
+from schedlab.analysis.agreement.variants import Range
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report import layout
 from schedlab.report.agreement import page

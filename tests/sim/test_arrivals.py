@@ -12,9 +12,9 @@ import pytest
 
 from played import play
 from schedlab import metrics, trace
+from schedlab.analysis.queueing import per_job
 from schedlab.errors import WrongUsage
 from schedlab.metrics.model import Metrics
-from schedlab.queueing import per_job
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import text_of

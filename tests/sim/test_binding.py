@@ -10,6 +10,7 @@ import os
 import pickle
 import re
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,8 +20,8 @@ import numpy as np
 import pytest
 
 from schedlab import trace
+from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import ROOT
-from schedlab.toolchain.tools import compiler
 from schedlab_simulator import (
     ActRefused,
     Attribute,
@@ -52,6 +53,8 @@ program root
 program worker
   run 30ms
 """
+
+SLEEPING = f"{TWO}  sleep 2ticks\n"
 
 IDLE = """
 channel door 0
@@ -432,13 +435,15 @@ def test_save_and_restore(tmp_path: Path) -> None:
     [
         ({"policy": "fifo"}, "policy fifo: no such policy"),
         ({"cpus": 1025}, "1025 CPUs: there may be 1 to 1024"),
-        ({"cpus": -1}, "cpus, processes, tick_ns, seed, added_steps: can't convert negative"),
-        ({"cpus": 2**40}, "cpus, processes, tick_ns, seed, added_steps: "),
-        ({"cpus": "two"}, "cpus, processes, tick_ns, seed, added_steps: "),
+        (
+            {"cpus": -1},
+            "cpus, processes, tick_ns, seed, added_steps, policy_clock: can't convert negative",
+        ),
+        ({"cpus": 2**40}, "cpus, processes, tick_ns, seed, added_steps, policy_clock: "),
+        ({"cpus": "two"}, "cpus, processes, tick_ns, seed, added_steps, policy_clock: "),
         ({"tunables": {"slice": 0}}, "tunable slice=0 of policy rr"),
         ({"tunables": "pace=1"}, "tunable pace=1 of policy rr"),
         ({"costs": "free"}, "cost free: expected kernel, none or textbook"),
-        ({"tick_ns": 5}, "a tick of 5 ns: it may be 1 us"),
         ({"trace": "/nowhere/trace.bin"}, "the trace /nowhere/trace.bin cannot be created"),
     ],
 )
@@ -462,6 +467,66 @@ def test_refused_workloads(tmp_path: Path) -> None:
         Simulator(Workload({"a": np.full(1, 77, step_type())}))
     with pytest.raises(SetupRefused, match="the workload has no program"):
         Simulator(Workload({}))
+
+
+@pytest.mark.parametrize("tick_ns", [0, 5, -1, 2**63, 2**64, "1ms"])
+def test_a_tick_is_checked_wherever_it_is_given(tick_ns: int) -> None:
+    with pytest.raises(WorkloadRefused, match="tick"):
+        Workload.read(SLEEPING, tick_ns)
+    with pytest.raises(WorkloadRefused, match="tick"):
+        Simulator(SLEEPING, tick_ns=tick_ns)
+    with pytest.raises(SetupRefused, match="tick"):
+        Simulator(Workload.read(SLEEPING), tick_ns=tick_ns)
+    with machine(added_steps=10) as simulator, pytest.raises(WorkloadRefused, match="tick"):
+        simulator.add_workload(SLEEPING, tick_ns)
+
+
+EXTREME = """
+from schedlab_simulator import Simulator, SimulatorError, Workload
+
+def machine():
+    made = Simulator(TWO, cpus=2, processes=64, added_steps=4)
+    made.run(1_000_000)
+    machines.append(made)
+    return made
+
+CALLS = [
+    *(lambda number, name=name: Simulator(TWO, **{name: number})
+      for name in ("cpus", "seed", "processes", "added_steps", "tick_ns")),
+    lambda number: Workload.read(TWO, number),
+    lambda number: machine().run(number),
+    lambda number: machine().sample([number]),
+    lambda number: machine().advance(number, 0.01),
+    *(lambda number, name=name: getattr(machine(), name)(number)
+      for name in ("kill", "wake", "fork", "give")),
+    lambda number: machine().give(0, number),
+    lambda number: machine().migrate(1, number),
+    lambda number: machine().migrate(number, 0),
+    *(lambda number, kind=kind: machine().set_attribute(1, kind, number) for kind in range(11)),
+    lambda number: machine().set_attribute(1, number, 1),
+    lambda number: machine().set_tunable("slice", number),
+    lambda number: machine().command("sched_status", str(number)),
+]
+machines = []
+for place, call in enumerate(CALLS):
+    for number in (-(2**63), -1, 0, 1, 2**31, 2**32 - 1, 2**32, 2**61, 2**63, 2**64 - 1, 2**64):
+        print(place, number, flush=True)
+        try:
+            call(number)
+        except (SimulatorError, OverflowError):
+            pass
+        while machines:
+            with machines.pop() as made:
+                made.audit()
+print("all")
+"""
+
+
+def test_no_number_ends_the_program() -> None:
+    """C would end it by a signal. Each machine is audited afterwards."""
+    script = [sys.executable, "-c", f"TWO = {SLEEPING!r}{EXTREME}"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "all", f"{done.stdout.splitlines()[-1]}: {done.stderr}"
 
 
 def test_refused_acts() -> None:

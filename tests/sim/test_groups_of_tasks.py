@@ -10,7 +10,7 @@ import pytest
 
 from played import play, simulated
 from schedlab.metrics import compute, state_intervals
-from schedlab.replay import charges, workload_of
+from schedlab.runs.replay import charges, workload_of
 from schedlab.trace import AttributeKind, GroupField, Kind, Trace
 
 MS = 1_000_000

@@ -13,9 +13,9 @@ import pytest
 
 from conftest import ROOT, Command
 from schedlab import trace
+from schedlab.base.files.placing import LIST
+from schedlab.base.files.whole import file_hash
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import LIST
-from schedlab.files.whole import file_hash
 from schedlab.machines.outcome import outcome_of
 from schedlab.workload import workload_files
 from schedlab.workload.loading import make_disk
@@ -326,7 +326,7 @@ def test_wrong_usage_names_the_cure(
     schedlab: Command, tmp_path: Path, options: tuple[str, ...], words: list[str]
 ) -> None:
     out = tmp_path / "out"
-    file = str(FILES / "mixed.json")
+    file = str(FILES / "study4-mixed.json")
     done = schedlab(
         "run", "--out", str(out), *(file if word == "FILE" else word for word in options)
     )

@@ -5,18 +5,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import polars as pl
 import pytest
 
 from schedlab.metrics import Metrics
 from schedlab.metrics.stored import schemas
-from schedlab.replay.nearness import error, figures, nearness
+from schedlab.runs.replay.nearness import error, figures, nearness
 
 
 @cache
 def _nothing() -> Metrics:
-    return Metrics(**{name: pl.DataFrame(schema=schema) for name, schema in schemas().items()})
+    tables: dict[str, Any] = {
+        name: pl.DataFrame(schema=schema) for name, schema in schemas().items()
+    }
+    return Metrics(**tables)
 
 
 def measured(*processes: tuple[str, str, int | None, int | None]) -> Metrics:

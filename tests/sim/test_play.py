@@ -660,7 +660,7 @@ def test_on_linux_all_end_with_the_one_that_was_started(
         (lambda good: b"", "it is empty"),
         (lambda good: b"text", "it is no workload file"),
         (lambda good: b"X" + good[1:], "it is no workload file"),
-        (lambda good: good[:8] + b"\2" + good[9:], "it is of another version"),
+        (lambda good: good[:8] + bytes([good[8] + 1]) + good[9:], "it is of another version"),
         (lambda good: good[:-1], "its size is wrong"),
         (lambda good: good + b"\0", "its size is wrong"),
         (lambda good: good[:80] + b"\1" + good[81:], "its checksum is wrong"),

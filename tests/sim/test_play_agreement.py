@@ -21,9 +21,9 @@ from chessboard import chessboard
 from conftest import ROOT
 from guest_machine import TICK_NS
 from played import play, simulated
-from random_workload_files import random_workload
 from schedlab import metrics, trace
 from schedlab.workload import workload_files
+from schedlab.workload.random_workloads import random_workload
 from schedlab.workload.text import text_of
 
 pytestmark = pytest.mark.spike

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import ROOT
-from schedlab.toolchain.tools import compiler
 from schedlab_simulator import declarations
 from schedlab_simulator.library import opened
 from scheduling_case import LawBroken

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from golden_stories import policies_and_presets
 from random_workloads import workloads
 from schedlab import trace
-from schedlab.replay import Replayed, charges, workload_of
-from schedlab.replay.text import with_loops
-from schedlab.toolchain.policies import known_policies
-from schedlab.trace import BlockReason, Kind, MarkKind
+from schedlab.base.toolchain.policies import known_policies
+from schedlab.paths import ROOT
+from schedlab.runs.replay import Replayed, charges, workload_of
+from schedlab.runs.replay.text import with_loops
+from schedlab.trace import BlockReason, Kind, MarkKind, PreemptReason
 from simulator_command import simulate
 
 INIT = 1
@@ -91,6 +92,34 @@ def may_hide_waits(events: trace.Trace) -> bool:
     return False
 
 
+def has_timed_turns(policy: str) -> bool:
+    """True if a policy or one of its presets may end a turn between ticks."""
+    (source,) = (ROOT / "policies").rglob(f"{policy.partition(':')[0]}.c")
+    return ".turn_over" in source.read_text()
+
+
+def lost_its_work(events: trace.Trace) -> bool:
+    """True if a process had work left when its turn ended, and none when it was back: it computed until
+    a time that went by while it waited. A trace has no more of it than of work that ends with the turn.
+    """
+    over: set[int] = set()
+    back: dict[int, int] = {}
+    acts = (Kind.BLOCK, Kind.YIELD, Kind.FORK, Kind.EXIT, Kind.MARK, Kind.WAKEUP, Kind.ATTRIBUTE)
+    columns = ("time_ns", "cpu", "kind", "process", "first")
+    running: dict[int, int] = {}
+    for time, cpu, kind, process, first in events.events.select(columns).iter_rows():
+        if kind == Kind.PREEMPT and first == PreemptReason.SLICE:
+            over.add(process)
+        elif kind == Kind.SWITCH:
+            running[cpu] = process
+            if process in over:
+                over.remove(process)
+                back[process] = time
+        elif kind in acts and back.pop(running.get(cpu, 0), None) == time:
+            return True
+    return False
+
+
 def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool = False) -> None:
     """The replay of a recording, under the same policy, is the recording."""
     options = ("--policy", policy, "--cpus", str(cpus), "--seed", str(seed))
@@ -99,6 +128,9 @@ def check_same(text: str, policy: str, cpus: int, seed: int, keep_switches: bool
         first = recorded(folder, text, "recorded", *options)
         by_slots = any(map(goes_by_slots, in_force(policy, text)))
         if first is None or (by_slots and may_hide_waits(first)):
+            return
+        by_the_clock = "run until" in text and any(map(has_timed_turns, in_force(policy, text)))
+        if by_the_clock and lost_its_work(first):
             return
         replayed = workload_of(first, charges("none"), keep_switches)
         again = recorded(folder, replayed.text, "replayed", *options)
@@ -224,6 +256,45 @@ def test_the_same_policy_makes_the_same_decisions(
     """Record for record: which process ran where from when to when, and why it stopped. All kinds of steps;
     lottery too, which draws the same numbers."""
     check_same(text, policy, cpus, seed)
+
+
+def test_it_matters_not_in_how_many_parts_work_is_written() -> None:
+    """Nor to a policy that looks at what a process has had, which began at time 0, before it acts."""
+    text = """
+program root
+  mark begin
+  fork parts
+  fork other
+  run 1ns
+  fork other
+  run 1ns
+  mark end
+program parts
+  run 1ns
+  run 1ns
+program other
+  run 1ns
+"""
+    check_same(text, "eevdf:paper", 2, 1)
+
+
+def test_work_by_the_clock_that_a_turn_cut_short_ends_with_that_turn(tmp_path: Path) -> None:
+    """The first child has 0.5 ms to go when its turn ends, and nothing when it is back."""
+    text = """
+program root
+  mark begin
+  loop 3
+    fork one
+  end
+  wait
+  mark end
+program one
+  run until 3500us
+"""
+    first = recorded(tmp_path, text, "recorded", "--policy", "hsfq:unlimited", "--cpus", "2")
+    assert first is not None
+    assert lost_its_work(first)
+    assert program(workload_of(first, charges("none")), "one") == ["run 3000000ns", "exit 0"]
 
 
 SWITCHED_TO_SLOTS = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --replay` and `./schedlab trace --as-workload`."""
+"""`./schedlab replay` and `./schedlab trace --as-workload`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from conftest import Command
+from schedlab.base.files.whole import file_hash
 from schedlab.errors import WrongUsage
-from schedlab.files.whole import file_hash
-from schedlab.replay import charges
 from schedlab.runs import collection
 from schedlab.runs.recording import recording
+from schedlab.runs.replay import charges
 from schedlab.workload.costs import BUILT_IN, COSTS
 from simulator_command import built, simulate
 
@@ -30,8 +30,8 @@ TASKS = {
 }
 
 
-def run(schedlab: Command, *words: str) -> list[dict[str, Any]]:
-    done = schedlab("run", "--json", *words)
+def run(schedlab: Command, command: str, *words: str) -> list[dict[str, Any]]:
+    done = schedlab(command, "--json", *words)
     assert done.returncode == 0, done.stderr
     runs: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
     return runs
@@ -45,14 +45,14 @@ def recorded(schedlab: Command, tmp_path_factory: pytest.TempPathFactory) -> Pat
     workload.write_text(json.dumps(TASKS))
     words = ("--machine", "sim", "--workload", str(workload), "--policy", "rr", "--cpus", "2")
     more = ("--set", "slice=3", "--seed", "9", "--tick", "2ms", "--costs", "none,tick=1000")
-    (only,) = run(schedlab, *words, *more, "--limit", "9s", "--out", str(place / "recorded"))
+    (only,) = run(schedlab, "run", *words, *more, "--limit", "9s", "--out", str(place / "recorded"))
     return Path(only["folder"])
 
 
 def test_what_is_not_said_is_as_it_was_recorded(
     schedlab: Command, tmp_path: Path, recorded: Path
 ) -> None:
-    (only,) = run(schedlab, "--replay", str(recorded), "--out", str(tmp_path / "out"))
+    (only,) = run(schedlab, "replay", str(recorded), "--out", str(tmp_path / "out"))
     there = json.loads((recorded / "manifest.json").read_text())
     here = only["manifest"]
     same = ("machine", "policy", "tunables", "cpus", "seed", "tick_ns", "limit_ns", "costs")
@@ -79,7 +79,7 @@ def test_under_other_policies_beside_the_recording(
 ) -> None:
     """Tunables go with the policy; compare and report take recording and replays together."""
     out = tmp_path / "out"
-    words = ("--replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
+    words = ("replay", str(recorded / "trace.bin"), "--machine", "sim", "--out", str(out))
     runs = run(schedlab, *words, "--policy", "mlfq,lottery", "--cpus", "1-2", "--runs", "2")
     assert len(runs) == 8
     assert {each["manifest"]["policy"] for each in runs} == {"mlfq", "lottery"}
@@ -97,19 +97,18 @@ def test_under_other_policies_beside_the_recording(
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--workload", "mixed"], "--replay and --workload"),
-        (["--with", "tasks.cpu.instance=4"], "--replay and --with"),
-        (["--machine", "spike"], "only --machine sim replays"),
-        (["--machine", "qemu"], "only --machine sim replays"),
+        (["--workload", "mixed"], "--workload"),
+        (["--with", "tasks.cpu.instance=4"], "--with"),
+        (["--machine", "spike"], "only sim replays"),
+        (["--machine", "qemu"], "only sim replays"),
         (["--memory", "64"], "--memory"),
-        (["study-1"], "study-1 and --replay"),
-        (["--quick"], "--quick and --replay"),
+        (["study-1"], "'study-1' does not exist"),
     ],
 )
 def test_what_makes_no_sense_together(
     schedlab: Command, tmp_path: Path, recorded: Path, words: list[str], expected: str
 ) -> None:
-    done = schedlab("run", *words, "--replay", str(recorded), "--out", str(tmp_path / "out"))
+    done = schedlab("replay", *words, str(recorded), "--out", str(tmp_path / "out"))
     assert done.returncode == 2
     assert expected in done.stderr
     assert not (tmp_path / "out").exists()
@@ -118,12 +117,12 @@ def test_what_makes_no_sense_together(
 def test_what_is_no_recording(schedlab: Command, tmp_path: Path) -> None:
     for name, content in (("text", b"What if? " * 20), ("short", b"SCHEDLAB")):
         (tmp_path / name).write_bytes(content)
-        done = schedlab("run", "--replay", str(tmp_path / name))
+        done = schedlab("replay", str(tmp_path / name))
         assert done.returncode == 2
         assert str(tmp_path / name) in done.stderr
     (tmp_path / "empty").mkdir()
-    assert schedlab("run", "--replay", str(tmp_path / "empty")).returncode == 2
-    assert schedlab("run", "--replay", str(tmp_path / "nothing")).returncode == 2
+    assert schedlab("replay", str(tmp_path / "empty")).returncode == 2
+    assert schedlab("replay", str(tmp_path / "nothing")).returncode == 2
 
 
 def test_a_trace_alone_says_how_it_was_made(tmp_path: Path) -> None:
@@ -188,9 +187,7 @@ def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_pat
     workload = ("--machine", "sim", "--workload", str(file), "--policy", "rr", "--cpus", "2")
     done = schedlab("run", *workload, "--runs", "3", "--out", str(recorded))
     assert done.returncode == 0, done.stderr
-    done = schedlab(
-        *("run", "--replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json")
-    )
+    done = schedlab(*("replay", str(recorded), "--policy", "rr,mlfq", "--out", str(out), "--json"))
     assert done.returncode == 0, done.stderr
     found = collection.read([out])
     (one, other) = found.repeated.values()
@@ -200,9 +197,9 @@ def test_recordings_of_several_seeds_are_one_workload(schedlab: Command, tmp_pat
         file_hash(recorded / f"rr-2cpu-seed{seed}" / "trace.bin") for seed in (1, 2, 3)
     }
     for option in (("--seed", "2"), ("--runs", "2"), ("--decide",)):
-        refused = schedlab("run", "--replay", str(recorded), "--policy", "rr,mlfq", *option)
+        refused = schedlab("replay", str(recorded), "--policy", "rr,mlfq", *option)
         assert refused.returncode == 2
         assert f"leave out {option[0]}" in " ".join(refused.stderr.split())
-    mixed = schedlab("run", "--replay", str(out), "--policy", "rr")
+    mixed = schedlab("replay", str(out), "--policy", "rr")
     assert mixed.returncode == 2
     assert "differ in more than their seeds" in mixed.stderr

@@ -16,7 +16,7 @@ from chessboard import chessboard
 from guest_machine import TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
 from schedlab.metrics import lives
-from schedlab.replay import charges, workload_of
+from schedlab.runs.replay import charges, workload_of
 from schedlab.trace import BlockReason, Kind
 from simulator_command import simulate
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from schedlab import trace
-from schedlab.shapes.model import CAPACITY_FULL, Model, Shape, in_order
-from schedlab.shapes.reading import choose, ready
 from schedlab.trace import Kind
+from schedlab.workload.shapes.model import CAPACITY_FULL, Model, Shape, in_order
+from schedlab.workload.shapes.reading import choose, ready
 from schedlab_simulator import SetupRefused, Simulator, Status
 from simulator_command import built, simulate
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from schedlab import metrics, trace
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.studies import published
 from schedlab.studies.costs import costs_of
 from schedlab.studies.experiment import on_their_costs
@@ -16,7 +16,7 @@ from schedlab.workload.delays import delayed_costs
 from simulator_command import simulate
 
 
-def simulated(folder: Path, run: Run) -> float:
+def simulated(folder: Path, run: RunSpec) -> float:
     """Ticks until all have ended."""
     path = folder / "trace.bin"
     costs = delayed_costs(run.costs.text, run.delays)
@@ -26,7 +26,7 @@ def simulated(folder: Path, run: Run) -> float:
     return float(metrics.compute(trace.read(path)).summary["completion_ns"][0]) / run.tick_ns
 
 
-def timing_runs(folder: Path) -> dict[tuple[str, str, str], Run]:
+def timing_runs(folder: Path) -> dict[tuple[str, str, str], RunSpec]:
     """Those of tables 1 and 2 on the study's costs, by table, row and column."""
     places = {"timing": "table 1", "priority": "table 2"}
     tests = {

@@ -37,7 +37,7 @@ def test_each_experiment_has_a_file_or_a_reason_why_not() -> None:
 
 
 def test_each_file_of_the_studies_is_somebodys() -> None:
-    others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix", "deadlines"}
+    others = {"cpu-bound", "io-bound", "ladder", "sleepers", "nice-mix", "deadlines", "mixed"}
     there = {path.stem for path in (ROOT / FOLDER).glob("*.json")}
     assert {each.name for each in FILES.values() if "/" not in each.name} | others == there
 
@@ -84,7 +84,7 @@ SHORT = [
     ("prioritytest mixed", "priority-mixed", ()),
     ("timingtests cpu-heavy", "timing-cpu-heavy", ()),
     ("study3 inversion -t 500", "study3-inversion", ("tasks.hog.run=5ticks",)),
-    ("study4 mixed -c 3 -i 20", "mixed", ("tasks.cpu.instance=3", "tasks.cpu.run=20ticks")),
+    ("study4 mixed -c 3 -i 20", "study4-mixed", ("tasks.cpu.instance=3", "tasks.cpu.run=20ticks")),
     ("study4 sleeper -i 10", "sleeper", ("tasks.cpu.run=10ticks",)),
     ("sleepers -n 6", "sleepers", ("tasks.sleeper.instance=6",)),
 ]

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from schedlab import metrics
+from schedlab.workload.text import text_of
+from schedlab.workload.workload_files import read
 from simulator_command import simulate
 
 TICK_NS = 1_000_000
@@ -65,3 +67,28 @@ def test_whole_tick_bursts_end_as_textbooks_have_them(tmp_path: Path) -> None:
             jobs = [(when, random.randrange(1, 7)) for when in times]
             found = ends(tmp_path, jobs, slice_ticks, "textbook")
             assert found == textbook(jobs, slice_ticks), (jobs, slice_ticks)
+
+
+@pytest.mark.parametrize(
+    ("preempted_last", "expected"),
+    [(0, {"C": 5, "A": 17, "B": 18}), (1, {"C": 5, "B": 16, "A": 18})],
+)
+def test_a_preempted_task_keeps_or_loses_its_place(
+    tmp_path: Path, preempted_last: int, expected: dict[str, int]
+) -> None:
+    """C takes the CPU from A at 3 ms. By the rest of its turn A has 2 ms then, or B has its whole turn of 5 ms."""
+    file = tmp_path / "workload.json"
+    file.write_text(
+        """{"tasks": {"A": {"priority": 2, "loop": 1, "run": "10ms"},
+                      "B": {"priority": 2, "loop": 1, "run": "6ms"},
+                      "C": {"priority": 1, "delay": "3ms", "loop": 1, "run": "2ms"}}}"""
+    )
+    trace = tmp_path / "trace.bin"
+    options = ("--policy", "priority", "--set", f"slice=5,preempted_last={preempted_last}")
+    text = text_of(read(file), 1, TICK_NS, 1)
+    done = simulate(tmp_path, text, *options, "--costs", "textbook", "--trace", str(trace))
+    assert done.returncode == 0, done.stderr
+    found = metrics.measure(trace)
+    begin = found.summary["begin_ns"].item()
+    rows = found.processes.filter(pl.col("role") == "workload").select("group", "exit_ns").rows()
+    assert {name: (end - begin) // TICK_NS for name, end in rows} == expected

@@ -53,7 +53,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_is_for_all_pythons_of_this_platform(wheel: Path) -> None:
     platform = sysconfig.get_platform().replace("-", "_")
-    assert wheel.name == f"schedlab_simulator-0.1.0-py3-none-{platform}.whl"
+    assert wheel.name == f"schedlab_simulator-0.2.0-py3-none-{platform}.whl"
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (tags,) = (archive.read(name) for name in names if name.endswith("/WHEEL"))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Long use of the kernel, for `./schedlab soak`. Round after round, workers fork, kill, switch the
- * policy, change files and fill the disk, by a seed. After each round all that they made must be
- * gone; a line of figures says what is left. A failed check ends the machine with status 1.
+ * Long use of the kernel, for `./schedlab dev soak`. Round after round, workers fork, kill, switch
+ * the policy, change files and fill the disk, by a seed. After each round all that they made must
+ * be gone; a line of figures says what is left. A failed check ends the machine with status 1.
  */
 
 #include "policies/policy.h"

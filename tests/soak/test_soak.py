@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab soak`: what grows is found, what fails is told, and nothing is left running."""
+"""`./schedlab dev soak`: what grows is found, what fails is told, and nothing is left running."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ import pytest
 from conftest import Command
 from guest_machine import run_guest
 from processes import is_running, wait_until
+from schedlab.base.toolchain.build import build
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.paths import BUILD
-from schedlab.soak import conduct as conducting
-from schedlab.soak.conduct import Soak, conduct
-from schedlab.soak.findings import Row, keep, rows
-from schedlab.soak.loads import Load, Part
-from schedlab.soak.sampling import Told
-from schedlab.soak.trend import BATCHES, WARM_UP, trend
-from schedlab.toolchain.build import build
-from schedlab.toolchain.policies import read_catalogue
+from schedlab_tools.soak import conduct as conducting
+from schedlab_tools.soak.conduct import Soak, conduct
+from schedlab_tools.soak.findings import Row, keep, rows
+from schedlab_tools.soak.loads import Load, Part
+from schedlab_tools.soak.sampling import Told
+from schedlab_tools.soak.trend import BATCHES, WARM_UP, trend
 
 SECONDS = 4.0
 
@@ -230,7 +230,7 @@ def test_what_is_left_behind_is_told_and_ended(tmp_path: Path) -> None:
 
 
 def test_an_unknown_load_is_refused(schedlab: Command, tmp_path: Path) -> None:
-    done = schedlab("soak", "none", "--out", str(tmp_path / "out"))
+    done = schedlab("dev", "soak", "none", "--out", str(tmp_path / "out"))
     assert done.returncode == 2
     assert "soak none: there is no such load; there are page, sweep, serve, storm" in done.stderr
     assert not (tmp_path / "out").exists()
@@ -238,7 +238,7 @@ def test_an_unknown_load_is_refused(schedlab: Command, tmp_path: Path) -> None:
 
 def test_a_folder_with_something_in_it_is_refused(schedlab: Command, tmp_path: Path) -> None:
     (tmp_path / "thesis").write_text("mine")
-    done = schedlab("soak", "storm", "--out", str(tmp_path))
+    done = schedlab("dev", "soak", "storm", "--out", str(tmp_path))
     assert done.returncode == 2
     assert "it is not empty" in done.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["thesis"]
@@ -247,13 +247,13 @@ def test_a_folder_with_something_in_it_is_refused(schedlab: Command, tmp_path: P
 SOAK = """
 import sys
 from schedlab.commands.cli import main
-from schedlab.soak import conduct, loads
+from schedlab_tools.soak import conduct, loads
 
 script, out = sys.argv[1:]
 conduct.SHORTEST_PERIOD_S = 0.05
 part = loads.Part("part", (sys.executable, "-c", script))
 loads.LOADS = {"load": loads.Load("load", "a stand-in", lambda _seconds, _folder: [part])}
-sys.argv = ["schedlab", "soak", "--hours", "0.02", "--out", out]
+sys.argv = ["schedlab", "dev", "soak", "--hours", "0.02", "--out", out]
 main()
 """
 TELLS = """

@@ -15,12 +15,12 @@ import pytest
 
 from built_once import build_once
 from schedlab import trace
+from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.machines import Boot
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import REFUSED, outcome_of
 from schedlab.machines.spike import BRANCH_COMMANDS, BRANCH_STATUS, branching, driven
 from schedlab.machines.spike_driver import driver
-from schedlab.toolchain.build import IMAGE, KERNEL
 from schedlab.trace import AttributeKind, Kind, Trace
 
 pytestmark = pytest.mark.spike

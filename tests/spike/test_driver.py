@@ -15,6 +15,8 @@ import pytest
 from built_once import build_once
 from conftest import ROOT, Programs
 from schedlab import trace
+from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot, spike
 from schedlab.machines.folder import TRACE_FILE
@@ -32,8 +34,6 @@ from schedlab.machines.spike import (
 )
 from schedlab.machines.spike_driver import driver
 from schedlab.machines.spike_install import PROGRAM, installed_spike
-from schedlab.toolchain.build import IMAGE, KERNEL
-from schedlab.toolchain.tools import compiler
 
 SETUPS = [
     (1, "rr", "cpu-bound -n 10", ""),

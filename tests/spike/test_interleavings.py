@@ -13,6 +13,7 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from guest_machine import sound_trace
+from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE
@@ -24,7 +25,6 @@ from schedlab.machines.spike import (
 )
 from schedlab.machines.spike_driver import driver
 from schedlab.metrics import measure
-from schedlab.toolchain.build import IMAGE, KERNEL
 
 pytestmark = pytest.mark.spike
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from built_once import build_once
+from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, driven
 from schedlab.machines.spike_driver import driver
-from schedlab.toolchain.build import IMAGE, KERNEL
 
 WORDS = f"policy=mlfq tick=1ms trace={TRACE_FILE}"
 PROMPT = b"$ "

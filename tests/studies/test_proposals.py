@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from kept_runs import keep_figures
+from schedlab.base.toolchain.policies import parse_setting, read_catalogue
 from schedlab.errors import FileRefused
 from schedlab.report.model import Table
 from schedlab.report.proposals import Outcome, page
@@ -18,7 +19,6 @@ from schedlab.runs.collection import read
 from schedlab.studies import proposals
 from schedlab.studies.pack import Study
 from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
-from schedlab.toolchain.policies import parse_setting, read_catalogue
 
 Test.__test__ = False  # type: ignore[attr-defined]
 

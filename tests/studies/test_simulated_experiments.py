@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.agreement.plan import chosen
+from schedlab.analysis.agreement.plan import chosen
 from schedlab.commands.study import Request, only_simulated
 from schedlab.errors import FileRefused, WrongUsage
-from schedlab.report.studies.course import Course
+from schedlab.report.studies.study_6 import Course
 from schedlab.studies.pack import Study
 from schedlab.studies.simulated import _of
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from kept_runs import keep_run
 from page_contents import cells_of, tables_of, texts_of
+from schedlab.base.toolchain.policies import parse_setting
 from schedlab.report.build import page_maker
 from schedlab.report.model import Page
 from schedlab.runs.collection import read
 from schedlab.studies.proposals import proposals
-from schedlab.toolchain.policies import parse_setting
 
 TICK_NS = 1_000_000
 

@@ -216,7 +216,7 @@ def test_without_linux_the_page_says_how_to_get_it(tmp_path: Path) -> None:
     keep_run(tmp_path, "s5-cpubench", "wrr:linux")
     page = page_of(tmp_path)
     assert not asked(tmp_path).on_linux()
-    assert "./schedlab run study-5" in texts_of(page)
+    assert "./schedlab reproduce study-5" in texts_of(page)
     assert [name for name in tables_of(page) if "linux" in name] == []
 
 

@@ -19,32 +19,32 @@ from click.testing import CliRunner
 
 from conftest import Command
 from kept_runs import MANIFEST
+from schedlab.base.files.placing import write_list
+from schedlab.base.toolchain.build import PARTS
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.commands import run as cli_run
 from schedlab.commands import study as study_run
+from schedlab.commands.cli import cli
 from schedlab.commands.deciding import Budget
 from schedlab.commands.study import Request, at_hand, reproduce
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.files.placing import write_list
 from schedlab.machines.base import Release
 from schedlab.machines.linux.machine import Linux
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.report.output import MARK
-from schedlab.runs import carrying_out as running
-from schedlab.runs import collection, perform, results
-from schedlab.runs.asked import Request as WorkloadRequest
+from schedlab.runs import collection, perform, results, worker
 from schedlab.runs.collection import Collection
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Durations
+from schedlab.runs.request import Request as WorkloadRequest
 from schedlab.studies import experiments, planning
 from schedlab.studies.experiment import Depth, Experiment, Part, Share
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import SYSBENCH
 from schedlab.studies.planning import plan
-from schedlab.toolchain.build import PARTS
-from schedlab.toolchain.policies import read_catalogue
 from script_machine import ScriptMachine
 
 # --- what is run
@@ -82,7 +82,7 @@ def test_each_policy_is_asked_for_its_own_settings_only(tmp_path: Path) -> None:
 
 
 @cache
-def planned(depth: Depth) -> dict[tuple[str, str], list[Run]]:
+def planned(depth: Depth) -> dict[tuple[str, str], list[RunSpec]]:
     """All runs of a depth, by label and policy: to plan them takes long enough to do it once."""
     found = defaultdict(list)
     for run in plan(Path("/nowhere"), depth).runs:
@@ -91,7 +91,7 @@ def planned(depth: Depth) -> dict[tuple[str, str], list[Run]]:
 
 
 def test_pages_and_help_tell_how_many_runs_there_are() -> None:
-    """README.md, docs/studies.md, docs/reports.md and `./schedlab run --help`."""
+    """README.md, docs/studies.md and `./schedlab run --help`."""
     counts = {}
     for depth in ("quick", "full"):
         plans = study_run.plans_of(("spike",), Request((), depth), Path("/nowhere"))
@@ -99,15 +99,14 @@ def test_pages_and_help_tell_how_many_runs_there_are() -> None:
     boots = sum(
         len(plan(Path("/nowhere"), "full", machine=m).runs) for m in ("linux", "linux-free")
     )
-    readme, page, reports = (
-        ROOT / name for name in ("README.md", "docs/studies.md", "docs/reports.md")
-    )
-    assert f" of {counts['quick']} runs), a first report" in reports.read_text()
+    readme, page = (ROOT / name for name in ("README.md", "docs/studies.md"))
     assert f"{counts['quick']} runs, and one report" in readme.read_text()
     assert f"{counts['full']} runs, and {boots} boots of Linux" in readme.read_text()
     assert f"Now they are {counts['quick']} and {counts['full']}" in page.read_text()
     assert f"the {boots} boots of study 5" in page.read_text()
-    assert f"boots Linux {boots} times" in (ROOT / "python/schedlab/commands/run.py").read_text()
+    assert (
+        f"boots Linux {boots} times" in (ROOT / "python/schedlab/commands/reproduce.py").read_text()
+    )
 
 
 def cells(depth: Depth, label: str, policy: str) -> dict[int, int]:
@@ -273,14 +272,14 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     started.touch()
     script = f'echo "$1" >>"{started}"; echo >trace.bin; test ! -e "{tmp_path}/fail-$1"'
     monkeypatch.setattr(perform, "machine_named", lambda name: ScriptMachine(script))
-    monkeypatch.setattr(running, "evaluate", lambda folder, outcome: (None, outcome))
+    monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, kept: (None, outcome))
     monkeypatch.setattr(perform, "Board", board_without_memory(tmp_path))
     return started
 
 
 def board_without_memory(folder: Path) -> Callable[..., Board]:
-    return lambda plan, slots, whole: Board(
-        plan, slots, Durations(folder / "durations.json"), whole
+    return lambda runs, slots, whole: Board(
+        runs, slots, Durations(folder / "durations.json"), whole
     )
 
 
@@ -406,7 +405,7 @@ def test_an_interruption_says_how_to_go_on(
     tmp_path: Path, tiny: list[tuple[Collection, Path]], machine: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """The first on two CPUs is interrupted, after the first on one."""
+    """The first run on two CPUs is interrupted."""
     script = f'echo >trace.bin; test "$1" = 1 || {{ kill -INT {os.getpid()}; sleep 60; }}'
     monkeypatch.setattr(perform, "machine_named", lambda name: ScriptMachine(script))
     monkeypatch.setattr(perform, "host_processors", lambda: 1)
@@ -417,10 +416,11 @@ def test_an_interruption_says_how_to_go_on(
     assert ended.value.code == 128 + signal.SIGINT
     assert tiny == []
     told = capsys.readouterr().err
-    assert "interrupted; 1 of 6 runs are finished" in told
-    command = f"./schedlab run study-1 study-4 --quick --seed 7 --memory 64 --out '{out}'"
+    finished = len(list(out.glob("*/manifest.json")))
+    assert 1 <= finished < 6
+    assert f"interrupted; {finished} of 6 runs are finished" in told
+    command = f"./schedlab reproduce study-1 study-4 --quick --seed 7 --memory 64 --out '{out}'"
     assert command in told
-    assert len(list(out.glob("*/manifest.json"))) == 1
 
 
 def test_a_report_that_is_interrupted_can_be_gone_on_with(
@@ -441,11 +441,11 @@ def test_a_report_that_is_interrupted_can_be_gone_on_with(
 def test_few_lines_for_many_runs_but_one_for_each_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    many = Plan(tmp_path, plan(tmp_path, "quick").runs[:200])
+    many = plan(tmp_path, "quick").runs[:200]
     board = Board(many, 2, Durations(tmp_path / "durations.json"))
-    for number, run in enumerate(many.runs):
+    for number, run in enumerate(many):
         board.started(run, tmp_path / "none")
-        board.ended(run, Outcome("panic" if number == 3 else "success"))
+        board.ended(run, Outcome("panic" if number == 3 else "success"), 1.0)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 21
     assert ": panic, about " in lines[0]
@@ -462,38 +462,40 @@ def called(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
     """What the command would do: `study` or `workload`, and with what."""
     calls: dict[str, dict[str, Any]] = {}
 
-    def run_studies(what: tuple[str, ...], depth: str, **options: Any) -> None:
-        calls["study"] = {"what": what, "depth": depth, **options}
+    def reproduce(request: Request, out: Path | None) -> None:
+        calls["study"] = vars(request)
+        raise SystemExit(0)
 
-    def run_workload(request: WorkloadRequest, as_json: bool, budget: Budget | None) -> None:
+    def run_workload(
+        request: WorkloadRequest, as_json: bool, budget: Budget | None, dry_run: bool
+    ) -> None:
         calls["workload"] = vars(request)
 
-    monkeypatch.setattr(cli_run, "run_studies", run_studies)
+    monkeypatch.setattr(study_run, "reproduce", reproduce)
     monkeypatch.setattr(cli_run, "run_workload", run_workload)
     return calls
 
 
 @pytest.mark.parametrize(
-    ("arguments", "what", "depth"),
+    ("arguments", "studies", "depth"),
     [
-        ("", (), "quick"),
-        ("study", ("study",), "quick"),
-        ("study --quick", ("study",), "quick"),
-        ("study --full --seed 3", ("study",), "full"),
-        ("--full", (), "full"),
-        ("study-1 study-4", ("study-1", "study-4"), "quick"),
-        ("--json --tick 10ms", (), "quick"),
+        ("run", (), "quick"),
+        ("run study", (), "quick"),
+        ("reproduce --quick", (), "quick"),
+        ("reproduce --full --seed 3", (), "full"),
+        ("reproduce study-4 study-1", (1, 4), "quick"),
+        ("run --json --tick 10ms", (), "quick"),
     ],
 )
 def test_without_what_is_run_the_studies_are(
-    called: dict[str, dict[str, Any]], arguments: str, what: tuple[str, ...], depth: str
+    called: dict[str, dict[str, Any]], arguments: str, studies: tuple[int, ...], depth: str
 ) -> None:
-    done = CliRunner().invoke(cli_run.run, arguments.split())
+    done = CliRunner().invoke(cli, arguments.split())
     assert done.exit_code == 0, done.output
     assert list(called) == ["study"]
-    assert (called["study"]["what"], called["study"]["depth"]) == (what, depth)
+    assert (called["study"]["studies"], called["study"]["depth"]) == (studies, depth)
     assert called["study"]["seed"] == (3 if "--seed" in arguments else 1)
-    assert called["study"]["tick"] == (10_000_000 if "--tick" in arguments else 1_000_000)
+    assert called["study"]["tick_ns"] == (10_000_000 if "--tick" in arguments else 1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -510,14 +512,13 @@ def test_an_option_of_a_workload_means_a_workload(
 
 
 MIXED = [
-    ("study --cpus 2", "Leave out --cpus; or leave out study"),
-    ("study-3 --workload mixed --runs 2", "Leave out --workload and --runs; or leave out study-3"),
-    ("--full --policy rr", "Leave out --policy; or leave out --full"),
-    ("study --quick --full", "choose one of them"),
+    ("--cpus 2", "No such option '--cpus'"),
+    ("study-3 --workload mixed --runs 2", "No such option '--workload'"),
+    ("--quick --full", "choose one of them"),
     ("study-7", "'study-7' is not one of"),
-    ("study surplus", "'surplus' is not one of"),
-    ("study --tick 100001ns", "steps of 10 ns"),
-    (f"study --seed {2**63 - 1}", "several seeds"),
+    ("surplus", "'surplus' is not one of"),
+    ("--tick 100001ns", "steps of 10 ns"),
+    (f"--seed {2**63 - 1}", "several seeds"),
 ]
 
 
@@ -525,7 +526,7 @@ MIXED = [
 def test_what_does_not_go_together_is_refused(
     schedlab: Command, tmp_path: Path, arguments: str, message: str
 ) -> None:
-    done = schedlab("run", *arguments.split(), "--out", str(tmp_path / "out"))
+    done = schedlab("reproduce", *arguments.split(), "--out", str(tmp_path / "out"))
     assert done.returncode == 2, done.stderr
     assert message in " ".join(done.stderr.split())
     assert done.stdout == ""
@@ -539,12 +540,12 @@ def test_the_last_line_says_where_the_report_is(
     if failing:
         (tmp_path / "fail-1").touch()
     out = tmp_path / "out"
-    done = CliRunner().invoke(cli_run.run, ["study-4", "--out", str(out)])
+    done = CliRunner().invoke(cli, ["reproduce", "study-4", "--out", str(out)])
     assert done.exit_code == (1 if failing else 0), done.output
     lines = done.stdout.splitlines()
     assert lines[-2:] == ["- Turnaround: rr is best.", f"Report: {out}/report/index.html"]
     assert ("./schedlab monitor" in done.stderr) == (not failing)
-    done = CliRunner().invoke(cli_run.run, ["study-4", "--json", "--out", str(out)])
+    done = CliRunner().invoke(cli, ["reproduce", "study-4", "--json", "--out", str(out)])
     content = json.loads(done.stdout)
     assert content["report"] == f"{out}/report/index.html"
     assert content["folder"] == str(out)
@@ -622,7 +623,7 @@ def test_the_default_has_study_5s_own_tables_on_linux_if_the_guest_is_there(
     monkeypatch.setattr(Linux, "release", lambda self: release)
     monkeypatch.setattr(study_run, "kept", lambda: None)
     assert at_hand(QUICK) == ["spike"]
-    assert "`./schedlab run study-5` does that" in capsys.readouterr().err
+    assert "`./schedlab reproduce study-5` does that" in capsys.readouterr().err
     monkeypatch.setattr(study_run, "kept", lambda: "packages")
     assert at_hand(QUICK) == ["spike", "linux"]
     assert {run.label for run in study_run.plan_on("linux", QUICK, tmp_path).runs} == {SYSBENCH}
@@ -631,13 +632,15 @@ def test_the_default_has_study_5s_own_tables_on_linux_if_the_guest_is_there(
 
 
 def test_a_study_that_is_not_on_linux_is_refused_there(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="study-1 and --machine linux: nothing of it is run there"):
+    with pytest.raises(WrongUsage, match="nothing of it is run there; study-5 is"):
         reproduce(Request((1,), "quick", machine="linux"), tmp_path / "out")
 
 
 def test_the_command_that_goes_on_is_what_was_asked_for() -> None:
     asked = Request((5,), "quick", machine="linux", tick_ns=4_000_000)
-    assert asked.command(Path("/x")) == "./schedlab run study-5 --quick --machine linux --out /x"
+    assert (
+        asked.command(Path("/x")) == "./schedlab reproduce study-5 --quick --machine linux --out /x"
+    )
     assert asked.folder_name == "study-5-linux-quick"
     both = Request((5,), "full").command(Path("/x"))
-    assert both == "./schedlab run study-5 --full --out /x"
+    assert both == "./schedlab reproduce study-5 --full --out /x"

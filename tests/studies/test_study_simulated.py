@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from schedlab.commands import run as cli_run
 from schedlab.commands import study as study_run
+from schedlab.commands.cli import cli
 from schedlab.commands.study import Request, reproduce
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.report.model import Page, Section, Text
 from schedlab.report.studies import simulated
 from schedlab.runs.collection import Collection, Kept
@@ -22,13 +22,13 @@ from schedlab.studies.files import FILES, WITHOUT, Described
 from schedlab.studies.planning import plan
 
 
-def who(run: Run) -> tuple[object, ...]:
+def who(run: RunSpec) -> tuple[object, ...]:
     """All but the machine and what it is told."""
     setup = (run.label, run.policy, run.settings, run.cpus, run.delays)
     return (run.name, *setup, run.seed, run.tick_ns)
 
 
-def described(run: Run) -> str:
+def described(run: RunSpec) -> str:
     """The experiment that its file is of."""
     return experiments.EXPERIMENTS[run.label].repeats or run.label
 
@@ -76,21 +76,21 @@ def test_a_study_is_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
 def test_the_command_that_goes_on_names_the_machine() -> None:
     request = Request((4,), "quick", memory_mib=0, machine="sim")
     command = request.command(Path("/x"))
-    assert command == "./schedlab run study-4 --quick --machine sim --out /x"
+    assert command == "./schedlab reproduce study-4 --quick --machine sim --out /x"
     assert request.folder_name == "study-4-sim-quick"
     assert Request((4,), "quick").folder_name == "study-4-quick"
 
 
 def test_a_study_is_refused_where_runs_differ(tmp_path: Path) -> None:
-    given = ["study-4", "--machine", "qemu", "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(cli_run.run, given)
-    assert "study-4 and --machine qemu: its runs are not repeatable" in str(result.exception)
+    given = ["reproduce", "study-4", "--machine", "qemu", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(cli, given)
+    assert "--machine qemu: its runs are not repeatable" in str(result.exception)
 
 
 def test_a_study_takes_no_other_option_of_a_workload() -> None:
-    given = ["study-4", "--machine", "sim", "--with", "tasks.cpu.instance=3"]
-    result = CliRunner().invoke(cli_run.run, given)
-    assert "study-4 and --with: a study says itself what is run" in str(result.exception)
+    given = ["reproduce", "study-4", "--machine", "sim", "--with", "tasks.cpu.instance=3"]
+    result = CliRunner().invoke(cli, given)
+    assert "No such option '--with'" in result.output
 
 
 # --- what pages say

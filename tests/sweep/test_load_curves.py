@@ -125,7 +125,7 @@ def test_curves_are_drawn(schedlab: Command, tmp_path: Path) -> None:
         "tasks.job.instance=300",
         "--load",
         "0.3,0.6",
-        "--workers",
+        "--jobs",
         "1",
     )
     done = schedlab(*words, "--policy", "rr,mlfq", "--seeds", "1,2", "--out", str(out))
@@ -169,7 +169,7 @@ def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> Non
         "policies: rr\nseeds: 1..2\nshapes: [fast-and-slow, even.json]\n"
     )
     (tmp_path / "even.json").write_text('{"format": 1, "cpus": 8}')
-    words = ("sweep", str(sweep), "--load", "0.3", "--workers", "1")
+    words = ("sweep", str(sweep), "--load", "0.3", "--jobs", "1")
     done = schedlab(*words, "--out", str(tmp_path / "curves"))
     assert done.returncode == 0, done.stderr
     both = list(scenes(tmp_path / "curves", None, jobs_kept(tmp_path / "curves")))
@@ -188,10 +188,10 @@ def test_a_file_of_a_sweep_is_run_at_loads(schedlab: Command, tmp_path: Path) ->
 
 
 def test_curves_need_a_workload_with_arrivals(schedlab: Command) -> None:
-    done = schedlab("sweep", "--group", "job", "--workload", "workloads/files/mixed.json")
+    done = schedlab("sweep", "--group", "job", "--workload", "workloads/files/study4-mixed.json")
     assert done.returncode == 2
     assert "Add --load 0.1-0.95" in done.stderr
-    words = ("--workload", "workloads/files/mixed.json", "--load", "0.5", "--policy", "rr")
+    words = ("--workload", "workloads/files/study4-mixed.json", "--load", "0.5", "--policy", "rr")
     done = schedlab("sweep", *words)
     assert done.returncode == 2
     assert "expected no load, or a task with gaps between its arrivals" in done.stderr

@@ -14,13 +14,14 @@ import pytest
 from click.testing import CliRunner
 
 from hostile_names import NAMES, UNSAFE, call
+from schedlab.base.display.names import visible
 from schedlab.commands.cli import cli
-from schedlab.display.names import visible
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.runs.parts import supply
+from schedlab.runs.worker import Result
 from schedlab.sweep import dataset
-from schedlab.sweep.one_run import Result, Rows
+from schedlab.sweep.rows import Rows
 
 
 def _hostile_sweep(folder: Path, workloads: Sequence[str], policies: Sequence[str]) -> None:
@@ -96,7 +97,7 @@ def test_a_sweep_of_hostile_files_is_run_listed_and_reported(tmp_path: Path) -> 
     listed = call("sweep", sweep, "--dry-run").stdout
     assert len(listed.splitlines()) == 7
     call("sweep", sweep, "--dry-run", "--json")
-    more = ("--best", "turnaround", "--keep-traces", "--workers", "1")
+    more = ("--best", "turnaround", "--keep-traces", "--jobs", "1")
     said = call("sweep", sweep, "--out", out, *more)
     assert visible(f"Kept in {out}") in said.output
     call("compare", out, out)

@@ -15,13 +15,15 @@ import pytest
 from scipy import stats
 
 from conftest import Command
-from schedlab.comparison.statistics import holm
+from schedlab.analysis.comparison.best import Place
+from schedlab.analysis.comparison.statistics import holm
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
+from schedlab.runs.worker import Result
 from schedlab.sweep import best, dataset, ranking
 from schedlab.sweep.effects import Effects, effects
 from schedlab.sweep.objectives import parse
-from schedlab.sweep.one_run import Result, Rows
+from schedlab.sweep.rows import Rows
 
 MAKE: dict[str, Any] = {"measuring": {}, "machines": {}}
 MS = 1_000_000.0
@@ -66,7 +68,7 @@ def turnarounds(values: Mapping[str, list[float]], column: str = "turnaround_mea
     }
 
 
-def ranked(folder: Path, metric: str = "turnaround") -> list[ranking.Place]:
+def ranked(folder: Path, metric: str = "turnaround") -> list[Place[ranking.Choice]]:
     objective = parse(metric)
     (values,) = ranking.read_values(folder, [objective])
     return ranking.ranked(values, objective)

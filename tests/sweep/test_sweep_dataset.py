@@ -13,11 +13,14 @@ import polars as pl
 import pytest
 
 from kept_runs import keep_simulated
-from schedlab.errors import WrongUsage
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import steady, tails
+from schedlab.runs.worker import Result
 from schedlab.sweep import columns, dataset
-from schedlab.sweep.one_run import Result, Rows
+from schedlab.sweep.load_curves import jobs_kept
+from schedlab.sweep.origin import MADE_OF
+from schedlab.sweep.rows import Rows
 
 MAKE = {
     "measuring": {"schedlab": "1", "sources_sha256": "ab"},
@@ -234,3 +237,14 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"format": 2, "dimensions": []}')
     with pytest.raises(WrongUsage, match=r"of format 2; schedlab .* reads format 1"):
         dataset.read_manifest(tmp_path)
+
+
+def test_a_manifest_does_not_choose_which_files_are_read(tmp_path: Path) -> None:
+    place = tmp_path / "swept"
+    filled(place, (result("a"),))
+    manifest = json.loads((place / "manifest.json").read_text())
+    for name in ("../../private", str(tmp_path / "private")):
+        changed = {**manifest, MADE_OF: {"x": {"workload": "w", "workload_sha256": name}}}
+        (place / "manifest.json").write_text(json.dumps(changed))
+        with pytest.raises(FileRefused, match="private"):
+            jobs_kept(place)

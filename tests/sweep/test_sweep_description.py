@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from conftest import ROOT, Command
+from schedlab.base.files.json_lines import JsonError, Node
+from schedlab.base.toolchain.policies import Catalogue, Policy, Preset, Tunable
 from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import JsonError, Node
 from schedlab.sweep import command, conditions, options, ranges, reading, sampling, yaml_lines
 from schedlab.sweep.expanding import Point, expand, most
 from schedlab.sweep.make import Make
 from schedlab.sweep.plan import SweepPlan
-from schedlab.toolchain.policies import Catalogue, Policy, Preset, Tunable
 
-MIXED = ROOT / "workloads" / "files" / "mixed.json"
+MIXED = ROOT / "workloads" / "files" / "study4-mixed.json"
 CATALOGUE: Catalogue = {
     "rr": Policy("rr", "", "", tunables={"slice": Tunable("slice", "ticks of a turn", 1, 1, 100)}),
     "mlfq": Policy(
@@ -42,7 +42,7 @@ def node(text: str) -> Node:
 
 
 def sweep(folder: Path, text: str, **given: Node) -> list[Point]:
-    """The runs of a sweep of mixed.json, of which the text says the rest."""
+    """The runs of a sweep of study4-mixed.json, of which the text says the rest."""
     path = folder / "sweep.yaml"
     path.write_text(text.replace("MIXED", str(MIXED)))
     return expand(reading.read(path, given, CATALOGUE))
@@ -93,6 +93,9 @@ def test_values_of_a_tunable(text: str, values: list[int]) -> None:
         ("[1, [2]]", "an array: expected"),
         ("[1, 2, 1]", "1 is there twice"),
         ("4..1", "the lower end first: 4 is above 1"),
+        ("4-1", "the lower end first: 4 is above 1"),
+        ("1-3,2", "2 is there twice"),
+        ("1-999999,7", "100000 values at most"),
         ("0..8*2", "a factor of 2 or more, from a number from 1 on"),
         ("1..8*1", "a factor of 2 or more"),
         ("1..8+0", "a step of 1 or more"),
@@ -375,6 +378,7 @@ RIGHT = "workloads: MIXED\npolicies: rr\n"
         (RIGHT + "tick: 1", "sweep.yaml:3: tick: 1: expected a time from 100us to 1s"),
         (RIGHT + "tick: [1ms, 2h]", "sweep.yaml:3: tick.1: \"2h\": expected a time"),
         (RIGHT + "limit: [1s, 2s]", "sweep.yaml:3: limit: an array: expected one time"),
+        (RIGHT + "machines: host", "sweep.yaml:3: machines: \"host\": expected a machine: spike"),
         (RIGHT + "machines: vax", "sweep.yaml:3: machines: \"vax\": expected a machine: spike"),
         (RIGHT + "costs: cheap", "--costs cheap"),
         (RIGHT + "description: 7", "sweep.yaml:3: description: 7: expected a text"),

@@ -20,9 +20,10 @@ import pytest
 import schedlab
 from conftest import Command
 from processes import in_session, is_running, wait_until
+from schedlab.base.host.interpreter import PYTHON
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.host.interpreter import PYTHON
-from schedlab.sweep import certificate, cluster, command, dataset
+from schedlab.runs import certificate, cluster
+from schedlab.sweep import command, dataset
 from sweeps import SEEDS, SETUPS, assert_same, started, sweep_file
 
 pytestmark = pytest.mark.xdist_group("sweeps")
@@ -86,7 +87,7 @@ def test_doors_are_seen(tmp_path: Path) -> None:
 
 def test_a_sweep_of_this_host_has_no_door(tmp_path: Path) -> None:
     path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
-    call = ("schedlab", "sweep", str(path), "--out", str(out), "--workers", "2")
+    call = ("schedlab", "sweep", str(path), "--out", str(out), "--jobs", "2")
     with started(*call) as sweep:
         wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
         sweep.send_signal(signal.SIGSTOP)  # it goes on when all was seen

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab.comparison.compare import compare
+from schedlab.analysis.comparison.compare import compare
 from schedlab.errors import WrongUsage
 from schedlab.sweep import as_runs, dataset, page, pictures
 from schedlab.sweep.effects import cells, effects, in_order, read
@@ -97,7 +97,7 @@ def test_report_compare_and_pictures_of_sweeps_that_ran(tmp_path: Path, schedlab
     (tmp_path / "w.json").write_text(WORKLOAD)
     call = (
         "sweep", "--workload", str(tmp_path / "w.json"), "--set", "slice=1,4", "--cpus", "1,2",
-        "--workers", "1",
+        "--jobs", "1",
     )  # fmt: skip
     out = tmp_path / "out"
     picture = (

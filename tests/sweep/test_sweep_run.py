@@ -11,15 +11,16 @@ import pytest
 
 from conftest import Command
 from processes import in_session, wait_until
+from schedlab.base.files.placing import LIST
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError
-from schedlab.files.placing import LIST
-from schedlab.machines.run import Run
-from schedlab.sweep import command, dataset, execution, options, processes
+from schedlab.machines.spec import RunSpec
+from schedlab.runs import executor
+from schedlab.runs.progress import Board
+from schedlab.sweep import command, dataset, options
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of
-from schedlab.sweep.one_run import Result, Task
 from schedlab.sweep.plan import SweepPlan
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload import workload_files
 from sweeps import SEEDS, SETUPS, WORKLOAD, assert_same, started, sweep_file
 
@@ -49,7 +50,7 @@ def test_the_same_comes_of_one_worker_and_in_another_order(tmp_path: Path, refer
 def test_an_interrupted_sweep_goes_on(tmp_path: Path, reference: Path) -> None:
     path, out = sweep_file(tmp_path, SEEDS), tmp_path / "out"
     call = ("schedlab", "sweep", str(path), "--out", str(out))
-    with started(*call, "--workers", "1") as sweep:
+    with started(*call, "--jobs", "1") as sweep:
         wait_until((out / "runs" / "part-000001.parquet").exists, "nothing is finished", 120)
         sweep.send_signal(signal.SIGINT)
         text, _ = sweep.communicate(timeout=60)
@@ -89,20 +90,24 @@ esac
 """
 
 
-class Told:
-    def ended(self, task: Task, result: Result) -> None:
-        pass
-
-    def waiting_for_workers(self) -> None:
-        pass
-
-
-def runs(folder: Path, seeds: range) -> list[Run]:
+def runs(folder: Path, seeds: range) -> list[RunSpec]:
     (folder / "w.json").write_text(WORKLOAD)
     file = workload_files.read(folder / "w.json")
     fixed = ((), 1, "sim")
     of_all = (1_000_000, 10**10, 0)
-    return [Run("w.json", PolicyChoice("rr"), *fixed, seed, *of_all, file=file) for seed in seeds]
+    return [
+        RunSpec("w.json", PolicyChoice("rr"), *fixed, seed, *of_all, file=file) for seed in seeds
+    ]
+
+
+def execute(
+    plan: SweepPlan, make: Make, data_set: dataset.DataSet, by_key: dict[str, Point]
+) -> None:
+    """What is not there yet, by two processes."""
+    left = {key: point for key, point in by_key.items() if key not in data_set.statuses}
+    doing = command.Doing(data_set.folder)
+    with executor.local(2, processes=True) as workers, Board((), 2, total=10) as board:
+        command.Execution(plan, make, data_set, doing, workers, board).run(left)
 
 
 def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path: Path) -> None:
@@ -117,16 +122,10 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
     out = tmp_path / "out"
 
     def carry_out(retry: bool, make: Make) -> None:
-        with (
-            dataset.opened(out, plan.dimensions, real.to_dict(), "") as data_set,
-            processes.local(2) as crew,
-        ):
+        with dataset.opened(out, plan.dimensions, real.to_dict(), "") as data_set:
             if retry:
                 data_set.drop_failed()
-            left = {key: point for key, point in by_key.items() if key not in data_set.statuses}
-            tasks = [Task(key, point.run) for key, point in left.items()]
-            identities = {key: plan.identity(point, make) for key, point in left.items()}
-            execution.carry_out(tasks, identities, crew, make, data_set, Told())
+            execute(plan, make, data_set, by_key)
 
     carry_out(False, make)
     found = dataset.read_table(out, "runs").sort("seed")
@@ -151,13 +150,8 @@ def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
     make = command.built({"sim"})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
     by_key = plan.by_key(make)
-    tasks = [Task(key, point.run) for key, point in by_key.items()]
-    identities = {key: plan.identity(point, make) for key, point in by_key.items()}
-    with (
-        dataset.opened(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set,
-        processes.local(1) as crew,
-    ):
-        execution.carry_out(tasks, identities, crew, make, data_set, Told())
+    with dataset.opened(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set:
+        execute(plan, make, data_set, by_key)
     planned = {id(key) for key in by_key}
     assert {id(key) for key in data_set.statuses} == planned
     assert len({id(status) for status in data_set.statuses.values()}) == 1
@@ -167,16 +161,12 @@ def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     make = command.built({"sim"})
     other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 2))))
-    (point,) = plan.points
-    key = key_of(point.run, make)
-    tasks, identities = [Task(key, point.run)], {key: plan.identity(point, make)}
     said = r"worker \d+ has another sources: \w+… there, 0000"
     with (
         dataset.opened(tmp_path / "out", (), make.to_dict(), "") as data_set,
-        processes.local(1) as crew,
         pytest.raises(SchedlabError, match=said),
     ):
-        execution.carry_out(tasks, identities, crew, other, data_set, Told())
+        execute(plan, other, data_set, plan.by_key(make))
 
 
 # --- what decides a run, and what is kept
@@ -206,7 +196,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path) -> None:
 
 def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) -> None:
     path = sweep_file(tmp_path, 1)
-    more = ("--out", str(tmp_path / "out"), "--keep-traces", "--workers", "1")
+    more = ("--out", str(tmp_path / "out"), "--keep-traces", "--jobs", "1")
     done = schedlab("sweep", str(path), "--policy", "rr", *more)
     assert done.returncode == 0, done.stderr
     kept = sorted((tmp_path / "out" / "traces").iterdir())

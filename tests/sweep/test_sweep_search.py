@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
+from schedlab.base.toolchain.policies import Catalogue, Policy, Tunable
 from schedlab.errors import WrongUsage
 from schedlab.sweep import reading
 from schedlab.sweep.description import Description
 from schedlab.sweep.expanding import Setup
 from schedlab.sweep.proposing import Budget, Search, Values, budget_of, grid_size
-from schedlab.toolchain.policies import Catalogue, Policy, Tunable
 from sweeps import WORKLOAD
 
 CATALOGUE: Catalogue = {
@@ -129,7 +129,7 @@ def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: C
         "sweep", "--workload", str(tmp_path / "w.json"), "--policy", "rr", "--set", "slice=1..40",
         "--seeds", "1,2", "--search", "24", "--best", "turnaround",
     )  # fmt: skip
-    one = schedlab(*call, "--workers", "1", "--out", str(tmp_path / "one"), "--json")
+    one = schedlab(*call, "--jobs", "1", "--out", str(tmp_path / "one"), "--json")
     assert one.returncode == 0, one.stderr
     told = json.loads(one.stdout)
     searched, places = told["search"], told["scenes"][0]["setups"]
@@ -140,7 +140,7 @@ def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: C
     said = tmp_path / "said.yaml"
     policy = "{policy: rr, set: {slice: 1..40}}"
     said.write_text(f"workloads: w.json\npolicies: {policy}\nseeds: 1..2\nsearch: 24\n")
-    options = ("--best", "turnaround", "--workers", "2", "--out", str(tmp_path / "two"), "--json")
+    options = ("--best", "turnaround", "--jobs", "2", "--out", str(tmp_path / "two"), "--json")
     again = schedlab("sweep", str(said), *options)
     assert json.loads(again.stdout)["scenes"][0]["setups"] == places
     assert json.loads(again.stdout)["search"] == searched

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -18,13 +21,14 @@ from hypothesis import strategies as st
 import schedlab
 from conftest import ROOT
 from kept_runs import keep_simulated
+from schedlab.analysis.tables import DESCRIBED, Run, TraceTables, open_run, query
+from schedlab.analysis.tables.query import _confine
 from schedlab.commands.cli import cli
-from schedlab.documents import table_list
-from schedlab.documents.marked import marked
 from schedlab.errors import WrongUsage
 from schedlab.metrics import compute
-from schedlab.tables import DESCRIBED, Run, TraceTables, open_run, query
 from schedlab.trace import Kind
+from schedlab_tools.documents import table_list
+from schedlab_tools.documents.marked import marked
 from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
 
 SCRIPTS = st.builds(
@@ -122,6 +126,106 @@ def test_a_query_that_is_none_is_refused(runs: list[Run], sql: str, why: str) ->
         query(runs, sql)
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        *(
+            f"SELECT * FROM {reading}"
+            for reading in (
+                "'{}/secret.csv'", "read_csv('{}/secret.csv')", "read_text('/etc/passwd')",
+                "read_text('{}/../secret.csv')", "glob('/etc/*')", "sniff_csv('{}/secret.csv')",
+                "parquet_metadata('{}/secret.csv')", "query('FROM read_text(''/etc/passwd'')')",
+                "read_parquet('https://elsewhere.example/x.parquet')", "duckdb_secrets()", "runs_of_python",
+            )
+        ),
+        *(f"{change}; SELECT 1" for change in ("LOAD httpfs", "SET enable_external_access = true")),
+        "COPY (SELECT 1) TO '{}/evil.csv'",
+        "EXPORT DATABASE '{}/evil'",
+        "ATTACH '{}/evil.db'",
+        "INSTALL httpfs",
+        "SET lock_configuration = false",
+        "PRAGMA enable_external_access = true",
+        "CALL enable_profiling()",
+    ],
+)  # fmt: skip
+def test_a_query_reaches_the_tables_alone(sql: str, runs: list[Run], tmp_path: Path) -> None:
+    """It may come from a page, or from a language model."""
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    runs_of_python = pl.DataFrame({"a": [1]})
+    assert len(runs_of_python) == 1
+    with pytest.raises(WrongUsage):
+        query(runs, sql.format(tmp_path))
+    assert [each.name for each in tmp_path.iterdir()] == ["secret.csv"]
+
+
+def test_the_settings_cannot_be_changed_back(tmp_path: Path) -> None:
+    """Not even by a statement that does not give a table."""
+    connection = duckdb.connect()
+    _confine(connection, tmp_path)
+    for statement in (
+        "SET enable_external_access = true",
+        "SET lock_configuration = false",
+        "RESET allowed_directories",
+        "LOAD httpfs",
+        f"ATTACH '{tmp_path.parent}/evil.db'",
+        f"COPY (SELECT 1) TO '{tmp_path.parent}/evil.csv'",
+    ):
+        with pytest.raises(duckdb.Error):
+            connection.execute(statement)
+
+
+def test_files_are_read_if_the_user_says_so(runs: list[Run], tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("a\n7\n")
+    sql = f"SELECT a, count(*) AS n FROM '{tmp_path}/own.csv', runs GROUP BY a"
+    assert query(runs, sql, allow_files=True).to_dicts() == [{"a": 7, "n": 2}]
+    status, text = asked(runs[0].folder, sql, "--allow-files", "--format", "csv")
+    assert (status, text.split()) == (0, ["a,n", "7,1"])
+    done = CliRunner().invoke(cli, ["query", str(runs[0].folder), sql])
+    assert isinstance(done.exception, WrongUsage)
+
+
+def test_the_documents_queries_work(
+    runs: list[Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a temporary folder of any name."""
+    text = (ROOT / "docs" / "tables.md").read_text()
+    found = re.findall(r'schedlab query \S+ "((?:[^"\\]|\\.)+)"', text)
+    assert len(found) >= 3
+    strange = tmp_path / "o'brien [x]"
+    strange.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(strange))
+    for sql in found:
+        assert query(runs, sql.replace("\\", "")).width > 1
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("1.5", 1.5),
+        ("1::HUGEINT", 1),
+        ("true", True),
+        ("NULL", None),
+        ("'NaN'::DOUBLE", None),
+        ("INTERVAL 1 DAY", "1 day"),
+        ("DATE '2020-01-02'", "2020-01-02"),
+        ("[1, 2]", "[1, 2]"),
+        ("[1.5::DECIMAL(5, 1)]", "[1.5]"),
+        ("{'a': INTERVAL 1 DAY}", "{'a': 1 day}"),
+        ("'a'::BLOB", "a"),
+        ("MAP {'a': 1}", "{a=1}"),
+    ],
+)
+def test_values_of_any_type_are_shown(value: str, told: object, runs: list[Run]) -> None:
+    place, sql = runs[0].folder, f'SELECT {value} AS "a ""b""", 2 AS c'
+    status, text = asked(place, sql, "--format", "json")
+    assert (status, json.loads(text)) == (0, [{'a "b"': told, "c": 2}])
+    assert [asked(place, sql)[0], asked(place, sql, "--format", "csv")[0]] == [0, 0]
+
+
+def test_all_settings_of_duckdb_are_shown(runs: list[Run]) -> None:
+    assert asked(runs[0].folder, "SELECT * FROM duckdb_settings()")[0] == 0
+
+
 def test_what_a_run_is_not(runs: list[Run], tmp_path: Path) -> None:
     with pytest.raises(AttributeError, match="its tables are runs, processes"):
         _ = runs[0].nothing
@@ -152,8 +256,11 @@ def test_the_command_writes_what_it_is_told(runs: list[Run], tmp_path: Path) -> 
     assert pl.read_parquet(file).to_dicts() == expected
     status, text = asked(place, sql)
     assert status == 0
-    assert "run-1" in text
-    assert asked("--tables")[0] == 0
+    shown = [line.split() for line in text.splitlines()]
+    assert all([row["run"], f"{row['n']:,}"] in shown for row in expected)
+    status, text = asked("--tables")
+    assert status == 0
+    assert {"runs:", "tunables", "waits:"} <= set(text.split())
 
 
 def test_runs_without_a_trace_are_left_out(tmp_path: Path) -> None:
@@ -193,13 +300,10 @@ def in_python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_tutorial_runs(tmp_path: Path) -> None:
-    place = tmp_path / "runs" / "tutorial"
-    for name, seed in (("mlfq-2cpu-seed1", 1), ("rr-2cpu-seed1", 2)):
-        keep_simulated(place / name, seed, policy=name.partition("-")[0])
     done = in_python(tmp_path, str(ROOT / "docs" / "tutorial.ipynb"))
     assert (done.returncode, done.stderr) == (0, "")
-    assert "µs" in done.stdout
-    assert done.stdout.rstrip().endswith("True")
+    for shown in ("µs", "turnaround, mean", "p99_us", "stride"):
+        assert shown in done.stdout
 
 
 def test_a_script_that_fails_says_where(tmp_path: Path) -> None:

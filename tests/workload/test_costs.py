@@ -12,9 +12,9 @@ import pytest
 
 from built_once import build_once
 from conftest import Command
+from schedlab.base.files.json_lines import parse
+from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import parse
-from schedlab.toolchain.build import SIMULATOR
 from schedlab.workload import costs
 
 PROFILE = {
@@ -147,7 +147,7 @@ def test_a_run_remembers_its_costs(schedlab: Command, tmp_path: Path) -> None:
     [
         (("--costs", "frok=1"), "--costs frok=1: no cost is called 'frok'"),
         (("--costs", "no.json"), "no.json: it cannot be read"),
-        (("--machine", "spike", "--costs", "none"), "--costs: on --machine spike things take what"),
+        (("--machine", "spike", "--costs", "none"), "--costs: only the simulator has costs"),
     ],
 )
 def test_wrong_usage(

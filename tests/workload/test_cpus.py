@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import check_cpus
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile, cpu_list
 from schedlab.workload.text import text_of
@@ -71,7 +71,7 @@ def test_a_machine_without_these_cpus_is_refused(tmp_path: Path) -> None:
         file = read(tmp_path, tasks)
         assert file.cpus_missing(2) == "2-3"
         assert file.cpus_missing(3) == ""
-        run = Run(
+        run = RunSpec(
             machine="sim",
             policy=PolicyChoice("rr"),
             settings=(),

@@ -53,7 +53,7 @@ def test_texts() -> None:
         (("fork=2s",), "'fork=2s': 2s: expected at most 1s"),
         (("fork=1us", "--delay", "fork=2us"), "--delay fork: given more than once"),
         (("fork=1us", "--machine", "linux"), "--delay: on --machine linux things take what they"),
-        (("fork=1us", "study-1"), "study-1 and --delay: a study says itself what is run"),
+        (("fork=1us", "study-1"), "No such option '--delay'"),
     ],
 )
 def test_wrong_usage(
@@ -94,7 +94,7 @@ def test_a_run_remembers_it(schedlab: Command, tmp_path: Path) -> None:
 
 
 def runs_of_replay(schedlab: Command, out: Path, recorded: Path) -> list[dict[str, Any]]:
-    done = schedlab("run", "--json", "--replay", str(recorded), "--out", str(out))
+    done = schedlab("replay", "--json", str(recorded), "--out", str(out))
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
     return found

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from schedlab.files.json_lines import parse
+from schedlab.base.files.json_lines import parse
 from schedlab.workload.changes import parse_change
 from schedlab.workload.text import text_of
 from schedlab.workload.values import distribution

@@ -11,7 +11,8 @@ import pytest
 from built_once import build_once
 from conftest import Command
 from schedlab.paths import BUILD, ROOT
-from schedlab.runs.asked import found
+from schedlab.runs.request import found
+from schedlab.workload.palette import palette
 from schedlab.workload.programs import disk_programs, workload_programs
 
 NONE: frozenset[str] = frozenset()
@@ -83,6 +84,22 @@ def test_the_simulator_runs_the_file_of_the_standard_workload(
     assert done.returncode == 0, done.stderr
     (only,) = json.loads(done.stdout)["runs"]
     assert only["manifest"]["workload"] == MIXED
+
+
+@pytest.mark.spike
+@pytest.mark.parametrize("name", sorted(palette().keys() & disk_programs()))
+def test_a_name_has_as_many_processes_everywhere(
+    name: str, schedlab: Command, tmp_path: Path
+) -> None:
+    """What a program of the kernel and a workload file share is their name, and the work."""
+    counts = []
+    for machine in ("spike", "sim"):
+        words = ("--machine", machine, "--workload", name, "--cpus", "4", "--policy", "rr")
+        done = schedlab("run", *words, "--json", "--out", str(tmp_path / machine), cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        (only,) = json.loads(done.stdout)["runs"]
+        counts.append({row["group"]: row["processes"] for row in only["metrics"]["groups"]})
+    assert counts[0] == counts[1]
 
 
 def test_they_are_listed(schedlab: Command) -> None:

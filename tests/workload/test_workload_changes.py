@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.collection import Kept
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload import workload_files
 from schedlab.workload.changes import Change, parse_change, workload_title
 from schedlab.workload.model import WorkloadFile
@@ -105,9 +105,9 @@ def test_a_place_is_named_once_and_is_one_place(tmp_path: Path) -> None:
 # --- runs tell what was changed
 
 
-def run_with(*changes: Change, label: str = "") -> Run:
+def run_with(*changes: Change, label: str = "") -> RunSpec:
     choice = PolicyChoice("rr")
-    return Run("w.json", choice, (), 1, "sim", 1, 10**6, 10**9, 0, label, changes=changes)
+    return RunSpec("w.json", choice, (), 1, "sim", 1, 10**6, 10**9, 0, label, changes=changes)
 
 
 def test_a_runs_name_tells_its_changes() -> None:

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.workload.programs import check_known, disk_programs, options_of, workload_programs
 
 
@@ -64,7 +64,7 @@ def test_commands_that_are_run_are_not_refused() -> None:
 
 def test_linux_refuses_them_too_where_it_is_one_command() -> None:
     linux = machine_named("linux")
-    base = Run(
+    base = RunSpec(
         "cpu-bound -q 3", PolicyChoice("fair"), (), 1, "linux", 1, linux.tick_ns, 10**9, 1024
     )
     with pytest.raises(WrongUsage, match="cpu-bound -q: there is no such option"):

@@ -217,7 +217,10 @@ def test_tasks_that_draw_need_no_starter(tmp_path: Path) -> None:
             {"global": {"duration": 1}, "starter": {"fork": "a"}, "tasks": {"a": WORKER}},
             "global.duration: expected none: it is the `starter` that ends the run",
         ),
-        ({"tasks": {"a": {"loop": 1, "start": "a"}}}, "tasks.a.start: unknown"),
+        (
+            {"tasks": {"a": {"loop": 1, "start": "a"}}},
+            "tasks.a: an object: expected at least one event",
+        ),
         ({"tasks": {"a": {"loop": 1, "await": "some"}}}, 'a.await: "some": expected "all", or'),
         ({"tasks": {"a": {"loop": 1, "call": 0}}}, "tasks.a.call: 0: expected a whole number"),
         (

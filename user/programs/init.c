@@ -79,6 +79,7 @@ _Noreturn static void run_shells(void)
 int main(void)
 {
     open_console();
+    seturgent(URGENT_ALONE); /* a policy that starves others does not hold up the machine's end */
     if (boot_argument("run", command, sizeof(command)) >= 0)
         run_command();
     if (last_error() != ENOENT) {

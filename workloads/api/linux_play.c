@@ -52,6 +52,7 @@ void host_begin_family(void)
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* a child does not outlive the process that started it */
         return;
     }
+    host_begin_arrivals(); /* whatever runs, it hears of the family's end */
     signal(SIGINT, end_family);
     signal(SIGTERM, end_family);
     signal(SIGHUP, end_family);

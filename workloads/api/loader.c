@@ -52,7 +52,10 @@ static bool step_is_sound(const struct workload_file_header *header,
 {
     switch (step->kind) {
     case STEP_ARRIVE:
-        return step->target < (step->detail == 0 ? header->program_count : header->channel_count);
+        return step->detail == ARRIVE_SELF ||
+               (step->detail < ARRIVE_LAST &&
+                step->target <
+                    (step->detail == ARRIVE_CHILD ? header->program_count : header->channel_count));
     case STEP_FORK:
     case STEP_KILL:
         return step->target < header->program_count;

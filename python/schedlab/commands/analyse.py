@@ -11,21 +11,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.commands.options import echo_json
-from schedlab.display.terminal import new_table, print_whole, results
+from schedlab.base.display.numbers import duration, percent
+from schedlab.base.display.terminal import new_table, print_whole, results
+from schedlab.commands.options import echo_json, json_option
+from schedlab.commands.request_options import request_options
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
+from schedlab.runs.request import Request
+
+TEXTBOOK = "textbook"
 
 if TYPE_CHECKING:
-    from schedlab.runs.asked import Request
+    from schedlab.analysis.schedulability.verdict import Verdict
     from schedlab.runs.carrying_out import Finished
-    from schedlab.schedulability.verdict import Verdict
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command()
 @click.argument("file")
-@click.argument("options", nargs=-1, type=click.UNPROCESSED)
-def analyse(file: str, options: tuple[str, ...]) -> None:
+@request_options(machine=SIMULATOR, cpus="1", costs=TEXTBOOK)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to keep the runs in.  [default: they are not kept]",
+)
+@json_option
+def analyse(file: str, as_json: bool, **options: Any) -> None:
     """Hold tasks with deadlines against theory: which deadlines must be met, and which were.
 
     FILE is a workload file whose tasks have dl-runtime and dl-period. Printed are the demand of jobs under the
@@ -33,16 +43,16 @@ def analyse(file: str, options: tuple[str, ...]) -> None:
     response times under fixed priorities (Joseph and Pandya 1986), and for each policy the longest
     response and the misses of each task.
 
-    OPTIONS are those of `./schedlab run`: --policy, --cpus, --machine, --with, --set, --costs, --json and so on.
-    Here the machine is sim and the number of CPUs 1 unless told otherwise; runs are kept with --out alone.
+    If a run fails, the theory is printed all the same, and the status is 1.
     """
-    from schedlab.commands.run import request_of
-    from schedlab.schedulability.task_set import task_set
-    from schedlab.schedulability.verdict import judge
+    from schedlab.analysis.schedulability.task_set import task_set
+    from schedlab.analysis.schedulability.verdict import judge
+    from schedlab.commands.carrying_out import check_finished
 
-    words = [word for word in options if word != "--json"]
-    standard = ["--workload", file, "--machine", SIMULATOR, "--cpus", "1"]
-    request = request_of([*standard, *words])
+    if options["machine"] == SIMULATOR and options["costs"] is None:
+        options["costs"] = TEXTBOOK
+    request = Request(workload=file, **options).filled()
+    assert request.cpus
     if len(request.cpus) > 1 or request.repeats > 1:
         raise WrongUsage("analyse: theory is of one number of CPUs, and one run each; name one")
     read = request.base().file
@@ -56,24 +66,27 @@ def analyse(file: str, options: tuple[str, ...]) -> None:
             f"{file}: no task has dl-runtime and dl-period; see docs/workload-files.md, Jobs"
         )
     verdict = judge(tasks, request.cpus[0])
-    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        finished = _measured(request, Path(folder))
-    if len(words) < len(options):
-        echo_json({**asdict(verdict), "runs": [_told(verdict, each) for each in finished]})
-        return
-    for line in verdict.lines():
-        results().print(line, soft_wrap=True)
-    print_whole(_table(verdict, finished))
+    finished: list[Finished] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+            finished = _run_policies(request, Path(folder))
+    finally:
+        measured = [run for run in finished if run.metrics]
+        if as_json:
+            echo_json({**asdict(verdict), "runs": [_told(verdict, run) for run in measured]})
+        else:
+            for line in verdict.lines():
+                results().print(line, soft_wrap=True)
+            print_whole(_table(verdict, measured))
+    check_finished(finished, measured=True)
 
 
-def _measured(request: Request, place: Path) -> list[Finished]:
+def _run_policies(request: Request, place: Path) -> list[Finished]:
     """Runs the workload under each policy."""
-    from schedlab.commands.carrying_out import check_finished, perform
+    from schedlab.commands.carrying_out import perform
 
     wanted = replace(request, out=request.out or place).plan()
-    done = perform(wanted, request.machine, kept=request.out is not None)
-    check_finished(done, measured=True)
-    return done
+    return perform(wanted, request.machine, kept=request.out is not None)
 
 
 def _groups(each: Finished) -> dict[str, dict[str, Any]]:
@@ -95,7 +108,6 @@ def _told(verdict: Verdict, each: Finished) -> dict[str, Any]:
 
 def _table(verdict: Verdict, finished: Sequence[Finished]) -> Any:
     """A row for each task, and for each policy what was measured of it."""
-    from schedlab.metrics.tables import duration, percent
 
     titles = [str(each.run.policy) for each in finished]
     measured = [f">{title}\n{what}" for title in titles for what in ("response", "missed")]

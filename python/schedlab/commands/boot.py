@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.build import IMAGE, KERNEL, build
+from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
 from schedlab.commands.options import POLICIES, TICK, memory_option
-from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import KERNEL_CPUS_MAX, with_more_arguments
 from schedlab.machines.spike import SPIKE_VARIABLE
-from schedlab.toolchain.build import IMAGE, KERNEL, build
-from schedlab.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
 from schedlab.units import format_time
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab import __version__
+from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import POLICIES, SETTING, Parsed, echo_json, json_option
-from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.runs.branches import (
@@ -27,8 +27,8 @@ from schedlab.runs.branches import (
 from schedlab.units import format_time, parse_counts
 
 if TYPE_CHECKING:
+    from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.runs.carrying_out import Finished
-    from schedlab.toolchain.policies import PolicyChoice
 
 SEEDS = Parsed("SEEDS", lambda text: parse_counts(text, 0, 999_999))
 ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
@@ -66,11 +66,10 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     " May be repeated.",
 )
 @click.option(
-    "--seed",
-    "seeds",
+    "--seeds",
     default=(),
     type=SEEDS,
-    help="Of the policy's random numbers, a branch for each: 7, 7,8 or 1-5.",
+    help="Of the policy's random numbers, a branch for each: 7, 7,8, 1-5 or 1-3,7.",
 )
 @click.option(
     "--out",
@@ -100,11 +99,11 @@ def branch(
     """
     from schedlab.commands.workload_run import show_failures
     from schedlab.runs import branching
-    from schedlab.runs.asked import one_value_each
+    from schedlab.runs.request import one_value_each
 
     if not (policies or settings or attributes or seeds):
         raise WrongUsage(
-            "nothing is to be done otherwise: add --policy, --set, --attribute or --seed"
+            "nothing is to be done otherwise: add --policy, --set, --attribute or --seeds"
         )
     found = past(run)
     at_ns, note = moment(at, found.events)
@@ -125,7 +124,7 @@ def branch(
 
 def check(found: Past, at_ns: int, futures: list[Future]) -> None:
     """Raises WrongUsage for what cannot be done at that moment."""
-    from schedlab.toolchain.policies import check_choices, read_catalogue
+    from schedlab.base.toolchain.policies import check_choices, read_catalogue
 
     catalogue = read_catalogue()
     now, _ = found.under(at_ns)

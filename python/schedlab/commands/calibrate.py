@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, say
+from schedlab.base.files.placing import check_file
+from schedlab.base.toolchain.policies import kinds_of_policies
 from schedlab.commands.carrying_out import perform
 from schedlab.commands.options import CPUS, POLICIES, TICK, echo_json, json_option
-from schedlab.display.terminal import new_table, results, say
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.files.placing import check_file
 from schedlab.machines import KERNEL_MACHINES
-from schedlab.toolchain.policies import kinds_of_policies
 
 if TYPE_CHECKING:
-    from schedlab.benchmarks.calibration import Drift
+    from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.runs.carrying_out import Finished
-    from schedlab.toolchain.policies import PolicyChoice
     from schedlab.workload.costs import Profile
+    from schedlab_tools.benchmarks.calibration import Drift
 
 
 @click.command()
@@ -62,8 +62,8 @@ def calibrate(
     do one thing at a time, and takes the costs from their event traces. They are compared with those
     that the simulator has built in. docs/simulator.md says how each is measured.
     """
-    from schedlab.benchmarks import calibration
     from schedlab.workload import costs
+    from schedlab_tools.benchmarks import calibration
 
     if len(cpus) > 1 or cpus[0] < 2:
         raise WrongUsage("--cpus: one number, 2 or more: a CPU must have another one to call")
@@ -87,7 +87,7 @@ def calibrate(
 
 def _profile(finished: list[Finished], machine: str) -> Profile:
     from schedlab import trace
-    from schedlab.benchmarks import calibration
+    from schedlab_tools.benchmarks import calibration
 
     failed = [each for each in finished if not each.outcome.succeeded]
     if failed:

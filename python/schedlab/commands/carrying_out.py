@@ -4,19 +4,25 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.display.terminal import say
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import say, tell
+from schedlab.commands.options import echo_json
 
 if TYPE_CHECKING:
+    from schedlab.machines.spec import RunSpec
     from schedlab.runs.carrying_out import Finished, Interrupted
     from schedlab.runs.parts import Instead
     from schedlab.runs.plan import Plan
+
+SHOWN = 10
+"""Runs of a plan that are shown."""
 
 out_option = click.option(
     "--out",
@@ -44,6 +50,22 @@ def perform(
 
     with ended_by_signal(what_is_there):
         return performing.perform(wanted, machine, with_metrics=with_metrics, instead=instead)
+
+
+def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object) -> None:
+    """Prints how many runs there would be, and the titles of some of them."""
+    if as_json:
+        echo_json({"runs": count, **more, "some": list(some)})
+        return
+    tell(f"{counted(count, 'run')}{', such as' if len(some) < count else ''}:")
+    for title in some:
+        tell(f"  {title}")
+
+
+def print_plan(runs: Sequence[RunSpec], as_json: bool) -> None:
+    """Prints the same of a plan."""
+    titles = [f"{run.workload_title}: {run.title}, seed {run.seed}" for run in runs[:SHOWN]]
+    print_planned(len(runs), titles, as_json)
 
 
 @contextmanager

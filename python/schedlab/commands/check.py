@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.numbers import milliseconds
+from schedlab.base.display.terminal import say
 from schedlab.commands.options import POLICIES
-from schedlab.display.terminal import say
-from schedlab.errors import MachineUnfit, RuleBroken
+from schedlab.errors import BuildFailed, MachineUnfit, RuleBroken
 
 if TYPE_CHECKING:
-    from schedlab.toolchain.verifier import HookCost
+    from schedlab.base.toolchain.verifier import HookCost
+    from schedlab.machines.checked import Passed
 
 
-def of_verifier(costs: list[HookCost]) -> str:
+def of_verifier(costs: tuple[HookCost, ...]) -> str:
     """Returns which hook costs it most, and where its loops lie within each other."""
     most = costs[0]
     nested = " within ".join(reversed(most.loops)) if len(most.loops) > 1 else ""
@@ -25,22 +28,40 @@ def of_verifier(costs: list[HookCost]) -> str:
     return told
 
 
+def notes(passed: Passed) -> Iterator[str]:
+    """Yields what a policy did that is no mistake by itself."""
+    machine = f"{passed.cpus} CPU{'s' if passed.cpus > 1 else ''}"
+    yield (
+        f"longest wait for a CPU: {milliseconds(passed.longest_wait_ns)}, of pid {passed.waiter}"
+        f" on {machine} in 300 ms"
+    )
+    if passed.never_served:
+        yield f"{passed.never_served} tasks were ready for half of a setup or more, and never picked"
+    if passed.kills:
+        yield f"it ended {passed.kills} tasks by TICK_KILL"
+    if passed.depends_on_time:
+        yield "some decisions depend on what time it is, or on how long a task has run in all"
+    if passed.wraps:
+        yield f"unsigned numbers wrapped (is that meant?): {', '.join(passed.wraps)}"
+
+
 @click.command()
 @click.argument("choices", metavar="POLICY[,POLICY]...", type=POLICIES)
 def check(choices: tuple[object, ...]) -> None:
-    """Try policies in a simulator that watches each of their hooks.
+    """Find mistakes in policies before they run.
 
-    It is compiled with sanitizers, holds what is the host's against what it was before each hook, and runs the
-    policy with each preset, and with the least and the greatest value of each tunable, on one CPU and on four. The
-    first rule that is broken is told with the hook, the line, the task and the last decisions (exit status 1).
+    The compiler tries a policy as every host would compile it. Then a simulator with sanitizers watches each hook:
+    it compares the fields of the host with their values before the hook, and runs the policy with each preset, and with
+    the least and the greatest value of each tunable, on one CPU and on four. Clocks and run times also begin shortly
+    before 2^32 ns, 2^32 µs and 2^63 ns, where decisions must stay the same. At last comes what Linux's verifier would
+    refuse. The message of the first mistake has the hook, the line, the task and the last decisions (exit status 1).
 
-    `./schedlab run` does so by itself for policies that were changed since they passed.
+    `./schedlab run` does the same for policies that were changed since they passed. docs/mistakes.md has a table of
+    mistakes and messages.
     """
+    from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.machines.checked import can_check, sources_of
     from schedlab.machines.checked import check as try_out
-    from schedlab.toolchain.policies import PolicyChoice
-    from schedlab.toolchain.tools import compiler
-    from schedlab.toolchain.verifier import OLDEST_COMPILER, examine
 
     if not can_check():
         raise MachineUnfit(
@@ -56,16 +77,16 @@ def check(choices: tuple[object, ...]) -> None:
     for source in dict.fromkeys(sources):
         try:
             passed = try_out(source)
-            costs = examine(source) if compiler().version >= OLDEST_COMPILER else []
-        except RuleBroken as error:
+        except (BuildFailed, RuleBroken) as error:
             say(f"schedlab: {error}")
             broken = True
             continue
-        killed = f"; it ended {passed.kills} tasks by TICK_KILL" if passed.kills else ""
         click.echo(
-            f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} setups{killed}"
+            f"{source.stem}: no rule broken in {passed.decisions} decisions of {passed.setups} setups"
         )
-        if costs:
-            click.echo(f"  Linux's verifier: {of_verifier(costs)}")
+        for note in notes(passed):
+            click.echo(f"  {note}")
+        if passed.verifier_costs:
+            click.echo(f"  Linux's verifier: {of_verifier(passed.verifier_costs)}")
     if broken:
         raise SystemExit(1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import click
 
+from schedlab.base.display.names import visible
+from schedlab.base.display.numbers import size
+from schedlab.base.display.terminal import new_table, results, tell
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.names import visible
-from schedlab.display.terminal import new_table, results, tell
 from schedlab.errors import WrongUsage
 
 
@@ -21,9 +22,9 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
     What schedlab did not put there stays, and so does the Python that is in use. Runs and reports are not
     in the cache.
     """
+    from schedlab.base.toolchain.cache import PARTS, entries, remove
+    from schedlab.base.toolchain.policies import unknown
     from schedlab.paths import cache_folder
-    from schedlab.toolchain.cache import PARTS, entries, remove
-    from schedlab.toolchain.policies import unknown
 
     if names and everything:
         raise WrongUsage(f"--all and {names[0]}: leave one of them out")
@@ -43,19 +44,19 @@ def clean(names: tuple[str, ...], everything: bool, as_json: bool) -> None:
         echo_json({"cache": str(cache_folder()), "bytes": sizes, "removed": chosen})
         return
     if chosen:
-        tell(f"{_size(freed)} freed in {cache_folder()}")
+        tell(f"{size(freed)} freed in {cache_folder()}")
     else:
         _show({name: sum(each.bytes for each in own) for name, own in found.items()})
 
 
 def _show(sizes: dict[str, int]) -> None:
     """Lists the parts, and what in the cache is none of them."""
+    from schedlab.base.toolchain.cache import PARTS, strangers
     from schedlab.paths import SHARED, cache_folder, shared_cache
-    from schedlab.toolchain.cache import PARTS, strangers
 
     table = new_table(str(cache_folder()), "part", "what", "size", "comes back", fold=True)
     for name, part in PARTS.items():
-        table.add_row(name, part.about, _size(sizes[name]), part.again)
+        table.add_row(name, part.about, size(sizes[name]), part.again)
     results().print(table)
     for name in strangers():
         tell(f"{visible(name)}: not schedlab's, stays")
@@ -63,7 +64,3 @@ def _show(sizes: dict[str, int]) -> None:
     if shared:
         tell(f"{shared} is shared ({SHARED}): nothing of it is listed or removed")
     tell("Remove some: ./schedlab clean PART...; all: ./schedlab clean --all")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e3:,.0f} kB"

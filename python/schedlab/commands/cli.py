@@ -12,29 +12,30 @@ from typing import Any
 import click
 
 from schedlab import __version__
+from schedlab.base.display.terminal import say
+from schedlab.commands.environment import check_environment, import_refusal
 from schedlab.commands.guided import Guided
 from schedlab.commands.lazy import Modules
-from schedlab.display.terminal import say
-from schedlab.errors import SchedlabError, refusal
+from schedlab.errors import SchedlabError, WrongUsage, refusal
 
 COMMANDS: Any = Modules(
     "schedlab.commands",
     "analyse",
-    "bench",
     "boot",
     "branch",
     "calibrate",
     "check",
     "clean",
     "compare",
+    "completion",
     "dask",
     "demo",
-    "docs",
+    "dev",
     "doctor",
     "explain",
     "explore",
     "grade",
-    "lint",
+    "import",
     "linux",
     "mcp",
     "monitor",
@@ -43,15 +44,18 @@ COMMANDS: Any = Modules(
     "policies",
     "python",
     "query",
+    "replay",
     "report",
+    "reproduce",
     "run",
+    "runs",
     "score",
     "shape",
-    "soak",
     "sweep",
     "test",
     "top",
     "trace",
+    "verify",
     "workloads",
 )
 
@@ -74,6 +78,7 @@ def main() -> None:
     """Runs a command, and turns what goes wrong into one message and an exit status."""
     _hear_signals()
     try:
+        check_environment()
         cli(prog_name="schedlab", standalone_mode=False)
     except click.exceptions.Abort:
         say("schedlab: interrupted")
@@ -101,6 +106,10 @@ def main() -> None:
     except BaseException as error:  # libraries in Rust raise what is no Exception
         from schedlab.commands.internal_error import describe
 
+        refused = import_refusal(error) if isinstance(error, ImportError) else ""
+        if refused:
+            say(f"schedlab: {refused}")
+            sys.exit(WrongUsage.exit_status)
         say(f"schedlab: {describe(error)}")
         sys.exit(1)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.display.terminal import results
 from schedlab.commands.carrying_out import out_option
 from schedlab.commands.gating import gated, keep_baseline, side
 from schedlab.commands.options import Parsed, echo_json, json_option
-from schedlab.display.terminal import results
+from schedlab.commands.trust import Consent, trust_options
 from schedlab.errors import WrongUsage
 
 
@@ -60,6 +61,7 @@ def _part(text: str) -> float:
     help="With --gate: a file to add the verdict to, as a comment with a picture.",
 )
 @out_option
+@trust_options
 @json_option
 def compare(
     before: Path,
@@ -72,6 +74,8 @@ def compare(
     gate: bool,
     markdown: Path | None,
     out: Path | None,
+    trust: bool,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Say what changed between two folders of runs, and what is chance.
@@ -81,6 +85,7 @@ def compare(
     another, across it. Runs with the same seed are compared pair by pair. docs/comparing.md says
     what may be concluded.
     """
+    consent = Consent(trust, yes)
     if instructions and not keep:
         raise WrongUsage("--instructions: they are kept in a baseline; add --keep FILE.baseline")
     if keep:
@@ -89,14 +94,15 @@ def compare(
         keep_baseline(before, keep, instructions)
         return
     if gate:
-        gated(before, after, metrics, matters, markdown, out, as_json)
+        gated(before, after, metrics, matters, markdown, out, as_json, consent)
         return
-    if markdown or out:
-        raise WrongUsage(f"{'--markdown' if markdown else '--out'}: it belongs to --gate")
+    if markdown or out or consent.option:
+        option = "--markdown" if markdown else "--out" if out else consent.option
+        raise WrongUsage(f"{option}: it belongs to --gate")
     if after is None:
         raise WrongUsage("AFTER is missing: name a second folder of runs; or add --gate or --keep")
-    from schedlab.comparison import compare as comparison
-    from schedlab.comparison.listing import listing
+    from schedlab.analysis.comparison import compare as comparison
+    from schedlab.analysis.comparison.listing import listing
 
     with side(before) as first, side(after) as second:
         found = comparison.compare(first.runs, second.runs, metrics, matters)

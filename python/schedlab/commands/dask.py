@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from schedlab.display.terminal import say
+from schedlab.base.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
 
@@ -38,8 +38,8 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     `./schedlab sweep --scheduler tls://ADDRESS:8786 --certificate FOLDER`. Whoever has the
     certificate can have the workers run anything; others are not spoken to.
     """
-    from schedlab.host.interpreter import module_command
-    from schedlab.sweep import certificate as certificates
+    from schedlab.base.host.interpreter import module_command
+    from schedlab.runs import certificate as certificates
 
     what, *others = arguments or ("",)
     if what == "certificate" and len(others) == 1:

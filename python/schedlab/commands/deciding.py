@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from schedlab.display.names import visible
-from schedlab.display.terminal import say, tell
-from schedlab.machines.run import Run
-from schedlab.runs.looks import note_looks
+from schedlab.analysis.comparison.statistics import unseen_rate
+from schedlab.base.display.names import visible
+from schedlab.base.display.numbers import counted, percent
+from schedlab.base.display.terminal import say, tell
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
+from schedlab.runs.results import note_looks
 from schedlab.units import parse_time
 
 if TYPE_CHECKING:
-    from schedlab.comparison.measures import Measure
+    from schedlab.analysis.comparison.measures import Measure
     from schedlab.report.suites import Suite
 
 FEWEST_SEEDS = 3
@@ -30,7 +32,7 @@ _SHOWN, _NAMED = 10, 3
 class Budget:
     """What is given to decide."""
 
-    seeds: int = 24
+    seeds: int = 30
     """No test gets more."""
     seconds: float | None = None
     """No round begins later."""
@@ -40,9 +42,9 @@ class Budget:
         return str(self.seeds) if self.seconds is None else f"{self.seconds:g}s"
 
     def after(self, seeds: int) -> int | None:
-        """Returns with how many seeds it is looked next: twice as many; or None if that is too many."""
-        after = max(2 * seeds, FEWEST_SEEDS)
-        return after if after <= self.seeds else None
+        """Returns the number of seeds of the next look: twice as many, or all; or None if all have been used."""
+        after = min(max(2 * seeds, FEWEST_SEEDS), self.seeds)
+        return after if after > seeds else None
 
     def looks(self, first: int) -> int:
         """Returns how often it is looked at most, if the first time is with so many seeds."""
@@ -78,7 +80,7 @@ class Contest:
 
     @property
     def decided(self) -> bool:
-        return self.suite.settled(self.measure)
+        return _is_decided(self.suite, self.measure)
 
     def to_dict(self) -> dict[str, Any]:
         """The contest for JSON."""
@@ -90,6 +92,7 @@ class Contest:
             "seeds": len(self.suite.seeds),
             "policies": self.left,
             "decided": self.decided,
+            "unseen_rate": unseen_rate(len(self.suite.seeds)),
         }
 
 
@@ -117,7 +120,6 @@ def decide(
         if budget.seconds is not None and time.monotonic() - began > budget.seconds:
             say(f"schedlab: {budget} are over")
             break
-        from schedlab.report.wording import counted
 
         contests = sum(len(_open(each)) for each in undecided)
         say(
@@ -130,11 +132,15 @@ def decide(
     return wanted, [Contest(each, measure) for each in found for measure in each.contests]
 
 
+def _is_decided(suite: Suite, measure: Measure) -> bool:
+    return suite.settled(measure) and suite.withstands_rare_losses(measure)
+
+
 def _open(suite: Suite) -> list[Measure]:
-    return [each for each in suite.contests if not suite.settled(each)]
+    return [measure for measure in suite.contests if not _is_decided(suite, measure)]
 
 
-def _more(wanted: Plan, suite: Suite, budget: Budget) -> Iterator[Run]:
+def _more(wanted: Plan, suite: Suite, budget: Budget) -> Iterator[RunSpec]:
     """Gives the runs that a test has in its next round: of all its policies, as they are compared seed by seed."""
     seeds = budget.after(len(suite.seeds))
     own = [run for run in wanted.runs if _key(run) == _key_of(suite)]
@@ -147,7 +153,7 @@ def _more(wanted: Plan, suite: Suite, budget: Budget) -> Iterator[Run]:
                 yield replace(first, seed=seed)
 
 
-def _key(run: Run) -> tuple[str, int, int, str]:
+def _key(run: RunSpec) -> tuple[str, int, int, str]:
     return visible(run.label or run.workload_title), run.cpus, run.tick_ns, run.machine
 
 
@@ -157,7 +163,6 @@ def _key_of(suite: Suite) -> tuple[str, int, int, str]:
 
 def tell_decided(contests: Sequence[Contest]) -> None:
     """Prints what was decided, and the first of what was not."""
-    from schedlab.report.wording import counted
 
     if not contests:
         tell("Nothing to decide: no test ran under several policies that differ.")
@@ -170,6 +175,14 @@ def tell_decided(contests: Sequence[Contest]) -> None:
         f" {'has' if best == 1 else 'have'} one best policy; in {alike}, the best are surely less than 1 % apart;"
         f" {len(undecided)} {'is' if len(undecided) == 1 else 'are'} not decided."
     )
+    if best:
+        fewest = min(
+            len(each.suite.seeds) for each in contests if each.decided and not each.left[1:]
+        )
+        tell(
+            "This assumes that no policy loses much in rare seeds that did not run:"
+            f" {fewest} seeds may all miss a loss that occurs in {percent(unseen_rate(fewest), 0)} of seeds."
+        )
     for each in undecided[:_SHOWN]:
         suite = each.suite
         more = f" and {len(each.left) - _NAMED} more" if len(each.left) > _NAMED else ""

@@ -10,6 +10,6 @@ import click
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def demo(arguments: tuple[str, ...]) -> None:
     """Open a page with a guided tour: policies side by side. Nothing is installed for it."""
-    from schedlab.demo.__main__ import main
+    from schedlab.monitor.demo.__main__ import main
 
     main(arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab docs`: what the documents show, made anew."""
+"""`./schedlab dev docs`: what the documents show, made anew."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def docs(names: tuple[str, ...], only_list: bool) -> None:
 
     All parts, or those named. Look at what has changed before you commit it.
     """
-    from schedlab.documents.make import make, parts
-    from schedlab.toolchain.policies import unknown
+    from schedlab.base.toolchain.policies import unknown
+    from schedlab_tools.documents.make import make, parts
 
     known = parts()
     for name in names:

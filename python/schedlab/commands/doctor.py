@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, say
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import new_table, results, say
 
 if TYPE_CHECKING:
     from rich.table import Table

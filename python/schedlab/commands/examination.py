@@ -15,11 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.errors import SchedlabError
-from schedlab.host.processor import is_complete, no_linux_guests, no_spike
-from schedlab.paths import ROOT, SHARED, shared_cache
-from schedlab.perf_traces.reader import PERF, TRACE_CMD, Tool, version
-from schedlab.toolchain.tools import (
+from schedlab.base.host.processor import is_complete, no_linux_guests, no_spike
+from schedlab.base.toolchain.tools import (
     BROWSER_PACKAGES,
     BROWSERS,
     compiler,
@@ -28,6 +25,9 @@ from schedlab.toolchain.tools import (
     package_here,
     version_in,
 )
+from schedlab.errors import SchedlabError
+from schedlab.paths import ROOT, SHARED, shared_cache
+from schedlab.recordings.reader import PERF, TRACE_CMD, Tool, version
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
 
 def sandbox() -> Finding:
     """What `grade` compiles submissions in. Without it all else works."""
-    from schedlab.submissions.sandbox import lacking
+    from schedlab.courses.submissions.sandbox import lacking
 
     found = program("bwrap", "compiles what `grade` is given", "bubblewrap")
     why = lacking()
@@ -285,7 +285,7 @@ def browser() -> Finding:
 def recorders() -> Iterator[Finding]:
     """Only a reader of such recordings needs them."""
     for tool in (PERF, TRACE_CMD):
-        purpose = f"reads {tool.file} for trace --from-perf"
+        purpose = f"reads {tool.file} for import"
         path = tool.find()
         if path:
             number = version(tool).partition(" ")[2]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.commands.options import POLICIES, Parsed, as_object, echo_json, json_option
+from schedlab.base.display.numbers import duration, milliseconds, percent
+from schedlab.base.display.terminal import new_table, print_whole, say, tell
+from schedlab.commands.options import POLICIES, Number, Parsed, as_object, echo_json, json_option
 from schedlab.commands.rerun import Instead, rerun
-from schedlab.display.terminal import new_table, print_whole, say, tell
 from schedlab.errors import WrongUsage
 from schedlab.runs.branches import Attribute, parse_attribute
 from schedlab.units import parse_time
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from schedlab.explanation.explained import Explained, ExplainedWait
-    from schedlab.explanation.reasons import Choice
-    from schedlab.explanation.words import Names, Share
-    from schedlab.tables import Run
-    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.analysis.explanation.explained import Explained, ExplainedWait
+    from schedlab.analysis.explanation.reasons import Choice
+    from schedlab.analysis.explanation.words import Names, Share
+    from schedlab.analysis.tables import Run
+    from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.trace import Trace
 
 TIME = Parsed("TIME", parse_time)
@@ -35,7 +36,7 @@ _CHOICES_SHOWN = 5
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    from schedlab.explanation.waits import KINDS
+    from schedlab.analysis.explanation.waits import KINDS
 
     found = tuple(text.split(","))
     for kind in found:
@@ -83,7 +84,7 @@ class Options:
 )
 @click.option(
     "--percentile",
-    type=click.FloatRange(0, 100),
+    type=Number(0, 100),
     help="Only waits as long as this percentile of their kind, or longer: 99.",
 )
 @click.option(
@@ -135,11 +136,11 @@ def explain(options: Options) -> None:
     With --without, --policy and --attribute the run is carried out again, otherwise: as a branch of it from --from on,
     if its machine has branches; else as a replay. docs/explain.md says more.
     """
-    from schedlab.explanation.explained import Asked
-    from schedlab.explanation.explained import explain as take_apart
-    from schedlab.explanation.waits import QUEUED
-    from schedlab.tables import open_run
-    from schedlab.toolchain.policies import known_policies
+    from schedlab.analysis.explanation.explained import Asked
+    from schedlab.analysis.explanation.explained import explain as take_apart
+    from schedlab.analysis.explanation.waits import QUEUED
+    from schedlab.analysis.tables import open_run
+    from schedlab.base.toolchain.policies import known_policies
 
     begin, end = options.begin_ns, options.end_ns
     policy = options.policies[0] if options.policies else None
@@ -203,7 +204,7 @@ class Again:
 def _again(
     opened: Run, options: Options, kinds: Sequence[str], instead: Instead, found: Explained
 ) -> Again:
-    from schedlab.explanation.difference import confirmed, difference
+    from schedlab.analysis.explanation.difference import confirmed, difference
 
     begin_ns = opened.window.begin_ns if options.begin_ns is None else options.begin_ns
     with rerun(opened, instead, options.begin_ns) as done:
@@ -219,7 +220,6 @@ def _again(
 
 
 def _show_again(again: Again, by: str) -> None:
-    from schedlab.metrics.tables import duration
 
     blames = again.difference["blamed_ns"].sum() > 0
     headings = (">blamed on it", "") if blames else ()
@@ -238,7 +238,6 @@ def _show_again(again: Again, by: str) -> None:
 
 
 def _show(found: Explained, by: str) -> None:
-    from schedlab.metrics.tables import duration
 
     if not found.waits:
         tell("No process waited so.")
@@ -264,8 +263,6 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
     """A row for each pair, the largest first within those that wait."""
     import polars as pl
 
-    from schedlab.metrics.tables import duration, percent
-
     table = new_table(
         "Who delays whom", f"waiting ({by})", "went by with", ">time", ">of its waiting"
     )
@@ -280,10 +277,9 @@ def _delays_table(delays: pl.DataFrame, by: str) -> Table:
 
 
 def _show_wait(number: int, each: ExplainedWait, names: Names) -> None:
-    from schedlab.metrics.tables import duration
 
     wait = each.wait
-    title = f"{number}. {each.name}, {wait.kind}, at {wait.begin_ns / 1e6:,.4f} ms:"
+    title = f"{number}. {each.name}, {wait.kind}, at {milliseconds(wait.begin_ns, 4)}:"
     tell(f"{title} {duration(wait.duration_ns)}")
     _show_shares(each.shares, wait.duration_ns)
     for cpu, spent in each.idle_elsewhere_ns.items():
@@ -292,7 +288,6 @@ def _show_wait(number: int, each: ExplainedWait, names: Names) -> None:
 
 
 def _show_shares(shares: Sequence[Share], whole: int) -> None:
-    from schedlab.metrics.tables import duration, percent
 
     for share in shares[:_SHARES_SHOWN]:
         often = f" ({share.parts:,} times)" if share.parts > 1 else ""
@@ -311,12 +306,11 @@ def _show_choices(choices: Sequence[Choice], names: Names) -> None:
     if hidden > 0:
         tell(f"        of {len(choices)} choices meanwhile, the last {_CHOICES_SHOWN}:")
     for choice in choices[-_CHOICES_SHOWN:]:
-        tell(f"        {choice.time_ns / 1e6:,.4f} ms, CPU {choice.cpu}: {choice.told(names)}")
+        tell(f"        {milliseconds(choice.time_ns, 4)}, CPU {choice.cpu}: {choice.told(names)}")
 
 
 def _show_path(trace: Trace, task: str, as_json: bool) -> None:
-    from schedlab.explanation.explained import critical_path
-    from schedlab.metrics.tables import duration
+    from schedlab.analysis.explanation.explained import critical_path
 
     shares, _, whole = critical_path(trace, task)
     if as_json:

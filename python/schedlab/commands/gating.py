@@ -9,19 +9,20 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.options import echo_json
-from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
-from schedlab.units import counted
 
 if TYPE_CHECKING:
-    from schedlab.gate.baseline import Baseline, Instructions
+    from schedlab.analysis.gate.baseline import Baseline, Instructions
+    from schedlab.commands.trust import Consent
 
 
 @contextmanager
 def side(place: Path) -> Iterator[Baseline]:
     """Gives the runs of a folder, of a sweep or of a baseline."""
-    from schedlab.gate.baseline import Baseline, opened
+    from schedlab.analysis.gate.baseline import Baseline, opened
     from schedlab.runs.collection import read
     from schedlab.sweep import as_runs
 
@@ -36,7 +37,7 @@ def side(place: Path) -> Iterator[Baseline]:
 
 def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
     """Keeps what is compared of runs in one file."""
-    from schedlab.gate.baseline import check_place, write_baseline
+    from schedlab.analysis.gate.baseline import check_place, write_baseline
     from schedlab.sweep import as_runs
 
     check_place(place)
@@ -63,12 +64,13 @@ def gated(
     markdown: Path | None,
     out: Path | None,
     as_json: bool,
+    consent: Consent,
 ) -> None:
     """Compares, says what is worse, and exits with status 1 if anything is."""
-    from schedlab.comparison.compare import check_metrics, compare
-    from schedlab.comparison.listing import listing
-    from schedlab.gate.comment import markdown as as_markdown
-    from schedlab.gate.verdict import judge
+    from schedlab.analysis.comparison.compare import check_metrics, compare
+    from schedlab.analysis.comparison.listing import listing
+    from schedlab.analysis.gate.comment import markdown as as_markdown
+    from schedlab.analysis.gate.verdict import judge
 
     check_metrics(metrics)
     if after and out:
@@ -84,7 +86,7 @@ def gated(
             after = out or Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
             )
-            _carry_out_again(first, after)
+            _carry_out_again(first, after, before, consent)
         second = stack.enter_context(side(after))
         now = second.instructions or _instructions(set(first.instructions))
         found = compare(first.runs, second.runs, metrics, matters)
@@ -108,12 +110,12 @@ def gated(
         raise SystemExit(1)
 
 
-def _carry_out_again(baseline: Baseline, folder: Path) -> None:
+def _carry_out_again(baseline: Baseline, folder: Path, place: Path, consent: Consent) -> None:
     """Carries out its runs, as the policies and the kernel are now."""
-    from schedlab.commands.again import carry_out, planned_runs
-    from schedlab.commands.run import request_of
+    from schedlab.commands.verify import carry_out, planned_runs
 
-    planned = planned_runs(request_of, [run.folder for run in baseline.runs])
+    folders = [run.folder for run in baseline.runs]
+    planned = planned_runs(folders, f"--gate {place}", consent)
     if not planned:
         raise WrongUsage("--gate: none of the baseline's runs can be carried out again; name AFTER")
     carry_out(planned, folder.absolute())
@@ -123,9 +125,9 @@ def _instructions(policies: set[str]) -> Instructions:
     """Counts those of one pick and one enqueue, exactly, on Spike."""
     if not policies:
         return {}
-    from schedlab.benchmarks.instructions import measure_policies
+    from schedlab.base.toolchain.build import POLICY_COST, build
     from schedlab.machines import kernel_machine
-    from schedlab.toolchain.build import POLICY_COST, build
+    from schedlab_tools.benchmarks.instructions import measure_policies
 
     build("policy-cost")
     rows = measure_policies(kernel_machine("spike"), POLICY_COST)

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.names import json_text
+from schedlab.base.display.terminal import messages, new_table, print_whole, say, tell
+from schedlab.base.display.working import working
+from schedlab.base.files.whole import written
 from schedlab.commands.options import as_object, echo_json, json_option
-from schedlab.display.names import json_text
-from schedlab.display.terminal import messages, new_table, print_whole, tell
-from schedlab.errors import WrongUsage
-from schedlab.files.whole import written
+from schedlab.errors import NotGraded, WrongUsage
 
 if TYPE_CHECKING:
-    from schedlab.grading.lab import Lab
-    from schedlab.grading.verdict import TestVerdict, Verdict
+    from schedlab.courses.grading.lab import Lab
+    from schedlab.courses.grading.verdict import TestVerdict, Verdict
 
 
 @dataclass(frozen=True)
@@ -27,18 +28,21 @@ class Options:
     """The command's parameters."""
 
     lab: str
-    submission: Path
+    submission: Path | None
     out: Path | None
     gradescope: Path | None
     classroom: Path | None
     trust: bool
+    kernel_tried: bool
     jobs: int
+    try_lab: bool
+    mutants: int | None
     as_json: bool
 
 
 @click.command()
 @click.argument("lab", metavar="LAB")
-@click.argument("submission", type=click.Path(exists=True, path_type=Path))
+@click.argument("submission", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -60,12 +64,23 @@ class Options:
     is_flag=True,
     help="Compile submissions outside of a sandbox: for those that you would compile yourself.",
 )
+@click.option("--kernel-tried", is_flag=True, hidden=True)
 @click.option(
     "--jobs",
     default=lambda: len(os.sched_getaffinity(0)),
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
-    help="Of a folder: submissions that are graded at a time.",
+    help="Of a folder, or of mutants: how many are graded at a time.",
+)
+@click.option(
+    "--try-lab",
+    is_flag=True,
+    help="Test the lab itself: grade mutants of its solution, and list those that lose no points.",
+)
+@click.option(
+    "--mutants",
+    type=click.IntRange(1),
+    help="With --try-lab: grade about this many, spread over the solution.  [default: all]",
 )
 @json_option
 @as_object(Options)
@@ -75,24 +90,40 @@ def grade(options: Options) -> None:
     LAB is a folder, or the name of a lab that is ready (labs/). SUBMISSION is one C file, or a folder of many: then a
     page for the teacher is written, too. A submission is compiled in a sandbox, by bubblewrap, and runs in a
     WebAssembly machine of its own: decisions are all that the simulator takes from it. The same submission has the
-    same verdict, on every machine and under any load. The exit status is 0 if no point is lost, and 1 if some are.
+    same verdict, on every machine and under any load. The exit status is 0 if no point is lost, 1 if some are, and 2 if
+    a submission could not be graded, which costs no points.
     docs/grading.md says more.
+
+    --try-lab takes no SUBMISSION. It makes mutants, copies of the lab's solution with one small mistake each, and lists
+    those that lose no points. The exit status is 1 if a mutant decides differently and loses none, if a usual mistake
+    (wrong/) loses none, or if more than 10 % of the mutants are equivalent to the solution.
     """
-    from schedlab.grading.grading import grader
-    from schedlab.grading.lab import find_lab
-    from schedlab.grading.verdict import classroom, gradescope
+    from schedlab.courses.grading.grading import grader
+    from schedlab.courses.grading.lab import find_lab
+    from schedlab.courses.grading.verdict import classroom, gradescope
 
     lab = find_lab(options.lab)
-    if options.submission.is_dir():
-        grade_class(lab, options)
+    source = options.submission
+    if options.try_lab:
+        test_lab(lab, options)
+        return
+    if options.mutants:
+        raise WrongUsage("--mutants: only --try-lab grades mutants; add --try-lab")
+    if source is None:
+        raise WrongUsage("SUBMISSION: it is missing; name a C file or a folder, or add --try-lab")
+    if source.is_dir():
+        grade_class(lab, source, options)
         return
     keep = _place(options, lab)
-    with grader(lab, options.trust) as ready, messages().status("") as status:
+    with (
+        working(f"{source.name}: compiling") as update,
+        grader(lab, options.trust, options.kernel_tried) as ready,
+    ):
 
         def told(test: str) -> None:
-            status.update(f"{options.submission.name}: {test}")
+            update(f"{source.name}: {test}")
 
-        verdict = ready.grade(options.submission, keep, told)
+        verdict = ready.grade(source, keep, told)
     if options.gradescope:
         _write(options.gradescope, json_text(gradescope(verdict), indent=2) + "\n")
     if options.classroom:
@@ -105,19 +136,58 @@ def grade(options: Options) -> None:
         raise SystemExit(1)
 
 
-def grade_class(lab: Lab, options: Options) -> None:
+def test_lab(lab: Lab, options: Options) -> None:
+    """Grades mutants of a lab's solution and prints what became of them. Ends with status 1 if a mutant or a usual
+    mistake survives, or if too many mutants are equivalent."""
+    from schedlab.courses.grading.trying import WORKLOADS, Outcome, try_lab
+
+    for option, value in (
+        ("SUBMISSION", options.submission),
+        ("--out", options.out),
+        ("--gradescope", options.gradescope),
+        ("--classroom", options.classroom),
+    ):
+        if value:
+            raise WrongUsage(f"{option}: --try-lab grades no submission; leave it out")
+
+    def tell_outcome(outcome: Outcome, done: int, of: int) -> None:
+        place = f"line {outcome.mutant.line}: " if outcome.mutant.line else ""
+        say(f"[{done}/{of}] {place}{outcome.mutant.after}: {outcome.words}")
+
+    tried = try_lab(lab, options.trust, options.jobs, options.mutants, tell_outcome)
+    if options.as_json:
+        echo_json(tried.to_dict())
+    else:
+        headings = (">mutants", ">killed", ">equivalent", ">survived", ">mistakes", ">without loss")
+        table = new_table(lab.title, "lab", *headings)
+        counts = [tried.count(status) for status in ("killed", "equivalent", "survived")]
+        free = sum(not each.killed_by for each in tried.mistakes)
+        numbers = (len(tried.mutants), *counts, len(tried.mistakes), free)
+        table.add_row(lab.folder.name, *map(str, numbers))
+        print_whole(table)
+        for each in tried.unkilled:
+            tell(
+                f"line {each.mutant.line}: {each.status}" if each.mutant.line else "usual mistake:"
+            )
+            tell(_set_in(f"{each.mutant.before}\n{each.mutant.after}"))
+            if each.example:
+                tell(_set_in(f"{each.difference}, in this test:\n{json_text(each.example)}"))
+        tell(f"Equivalent mutants have the solution's traces on {WORKLOADS:,} random workloads.")
+    if not tried.passed:
+        raise SystemExit(1)
+
+
+def grade_class(lab: Lab, folder: Path, options: Options) -> None:
     """Grades all submissions of a folder, prints a row for each, and writes the teacher's page. Ends with status 1
     unless all have all points."""
-    from schedlab.files.placing import add_to_list, check_file
-    from schedlab.grading.many import PAGE, Graded, grade_all, page, submissions_in
+    from schedlab.base.files.placing import add_to_list, check_file
+    from schedlab.courses.grading.grading import grader
+    from schedlab.courses.grading.many import PAGE, Graded, grade_all, page, submissions_in
     from schedlab.paths import new_runs_folder
-    from schedlab.submissions.sandbox import need_sandbox
 
     if options.gradescope or options.classroom:
         raise WrongUsage("--gradescope and --classroom are of one submission: name a file")
-    if not options.trust:
-        need_sandbox()
-    submissions = submissions_in(options.submission)
+    submissions = submissions_in(folder)
     out = options.out or new_runs_folder("grade")
     if (out / PAGE).exists():
         check_file("--out", out / PAGE, ours=True)
@@ -128,7 +198,10 @@ def grade_class(lab: Lab, options: Options) -> None:
         done += 1
         messages().print(f"[{done}/{len(submissions)}] {graded.name}", soft_wrap=True)
 
-    found = grade_all(lab, options.submission, out, options.trust, options.jobs, told)
+    with working(f"grading {len(submissions)} submissions"):
+        with grader(lab, options.trust):
+            pass  # tries the lab's solution once for all submissions
+        found = grade_all(lab, folder, out, options.trust, options.jobs, told)
     _write(out / PAGE, page(lab, found, out))
     add_to_list(out / PAGE)
     if options.as_json:
@@ -137,16 +210,18 @@ def grade_class(lab: Lab, options: Options) -> None:
         headings = [f">{test.name}" for test in lab.tests]
         table = new_table(lab.title, "submission", ">points", *headings, "")
         for each in found:
-            tests = [f"{each.points_of(test.name):g}" for test in lab.tests]
-            table.add_row(each.name, f"{each.points:g}", *tests, each.note)
+            tests = [each.shown(each.points_of(test.name)) for test in lab.tests]
+            table.add_row(each.name, each.shown(each.points), *tests, each.note)
         print_whole(table)
         tell(f"The teacher's page: {out / PAGE}")
+    if not all(each.is_graded for each in found):
+        raise SystemExit(NotGraded.exit_status)
     if any(each.points < lab.points for each in found):
         raise SystemExit(1)
 
 
 def _place(options: Options, lab: Lab) -> Path:
-    from schedlab.files.placing import check_file, check_folder
+    from schedlab.base.files.placing import check_file, check_folder
     from schedlab.paths import new_runs_folder
 
     for option, place in (("--gradescope", options.gradescope), ("--classroom", options.classroom)):
@@ -169,7 +244,7 @@ def _write(place: Path, text: str) -> None:
 
 def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
     """Prints points, and why some are lost; `to_students`: but not of hidden tests."""
-    from schedlab.grading.verdict import shown
+    from schedlab.courses.grading.verdict import shown
 
     tell(
         f"{verdict.lab}: {shown(verdict.points)} of {shown(verdict.most)} points for {verdict.submission}"
@@ -189,7 +264,7 @@ def show(verdict: Verdict, keep: Path, to_students: bool) -> None:
 
 def show_lost(test: TestVerdict, folder: Path) -> None:
     """Prints what a test's points were lost for, and how to look at it."""
-    from schedlab.grading.verdict import picture_of, shown
+    from schedlab.courses.grading.verdict import picture_of, shown
 
     tell(f"{test.name}:")
     if test.broken:

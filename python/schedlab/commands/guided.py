@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from schedlab.commands.spellings import modernize
 
 _ALL = "all"
 _WIDE = 1000
@@ -58,7 +61,12 @@ class Guided(click.Group):
         if len(args) == 2 and args[0] in ctx.help_option_names and args[1] == _ALL:
             ctx.meta[_ALL] = True
             args = args[:1]
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, args if ctx.resilient_parsing else modernize(args))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Completes names without their help, for which each command would be imported."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [*map(CompletionItem, names), *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         hidden = () if ctx.meta.get(_ALL) else guide()["hidden"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from schedlab.commands.guided import with_examples
 
 
 class Modules(Mapping[str, Any]):
-    """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`."""
+    """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`; `import`
+    is `import_`."""
 
     def __init__(self, package: str, *names: str) -> None:
         self.package = package
@@ -22,7 +24,7 @@ class Modules(Mapping[str, Any]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self.names:
             raise KeyError(name)
-        word = name.replace("-", "_")
+        word = name.replace("-", "_") + "_" * iskeyword(name)
         command: click.Command = getattr(import_module(f"{self.package}.{word}"), word)
         return with_examples(command)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab lint`: pytest, started with the tests of all files' form."""
+"""`./schedlab dev lint`: pytest, started with the tests of all files' form."""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 import click
 
+from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.policies import check_choices, parse_choices, read_catalogue
 from schedlab.commands.options import (
     SEED,
     SETTING,
@@ -23,9 +25,7 @@ from schedlab.commands.options import (
     no_kvm_option,
     time_between,
 )
-from schedlab.display.terminal import say
 from schedlab.errors import WrongUsage
-from schedlab.toolchain.policies import check_choices, parse_choices, read_catalogue
 
 FAIR = "fair"
 """The name of the kernel's own class, where a policy could stand."""

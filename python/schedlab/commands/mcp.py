@@ -23,9 +23,9 @@ def mcp(folder: Path, trust: bool) -> None:
     are compiled in a sandbox, and run in a machine of their own, as submissions are. docs/score.md has a client's
     configuration.
     """
-    from schedlab.assistant.laboratory import Laboratory
-    from schedlab.assistant.server import serve
-    from schedlab.submissions.sandbox import need_sandbox
+    from schedlab.courses.assistant.laboratory import Laboratory
+    from schedlab.courses.assistant.server import serve
+    from schedlab.courses.submissions.sandbox import need_sandbox
 
     if not trust:
         need_sandbox()

@@ -1,18 +1,35 @@
 # SPDX-License-Identifier: MIT
-"""Tables of metrics on the terminal: no figure in them is cut off."""
+"""Tables of metrics on the terminal, of one or several runs side by side: no figure in them is cut off."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from schedlab.display.terminal import new_table, print_whole, results, whole_width
+import polars as pl
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.base.display.numbers import NOTHING, duration, percent, three_digits
+from schedlab.base.display.terminal import new_table, print_whole, results, whole_width
+from schedlab.metrics.registry import AFTER_WARM_UP, METRICS, Metric
+from schedlab.metrics.steady import steady
+from schedlab.metrics.tails import tails
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from schedlab.base.outputs import Figures
     from schedlab.metrics import Metrics
-    from schedlab.outputs import Figures
+
+Row = dict[str, Any]
+Format = Callable[[Row], Text | str]
+Line = tuple[str, Format]
+
+_COARSE_STEP_NS = 1000
+_GROUPS_SHOWN = 12
+_NOTABLE_POINTS = 1.0
+"""A share is shown as off its ideal from this many percentage points."""
 
 
 def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
@@ -27,7 +44,6 @@ def print_metrics(columns: Sequence[tuple[str, Metrics]]) -> None:
 
 def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
     """Prints what benchmarks said of themselves, a row for each figure; nothing without any."""
-    from schedlab.metrics.tables import three_digits
 
     if not columns:
         return
@@ -40,14 +56,12 @@ def print_figures(columns: Sequence[tuple[str, Figures]]) -> None:
 
 def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
     """Returns tables of as many columns as there can be in all of them, and one at least."""
-    from schedlab import metrics
-
-    whole = metrics.tables(list(columns))
+    whole = tables(list(columns))
     if not results().is_terminal or _all_fit(whole):
         return whole
     for size in range(len(columns), 0, -1):
         groups = (list(columns[at : at + size]) for at in range(0, len(columns), size))
-        narrow = [table for group in groups for table in metrics.tables(group, narrow=True)]
+        narrow = [table for group in groups for table in tables(group, narrow=True)]
         if size == 1 or _all_fit(narrow):
             return narrow
     return []
@@ -55,3 +69,212 @@ def _that_fit(columns: Sequence[tuple[str, Metrics]]) -> list[Table]:
 
 def _all_fit(found: Sequence[Table]) -> bool:
     return all(whole_width(each) <= results().width for each in found)
+
+
+def tables(runs: list[tuple[str, Metrics]], *, narrow: bool = False) -> list[Table]:
+    """Tables with one column per run: the workload as a whole, its groups, and what policies said, if they
+    did.
+
+    `runs` are headings ("2 CPUs", "lottery") and metrics. Without runs there are
+    no tables; without groups there is no second one. `narrow`: with what rows have in common in a row of its own above
+    them, and each part of a heading in a line.
+    """
+    if not runs:
+        return []
+    whole = _workload_table(runs, narrow)
+    several = any(len(run.groups) for _, run in runs)
+    said = [_said_table(runs, narrow)] if any(len(run.said) for _, run in runs) else []
+    return [whole, *([_group_table(runs, narrow)] if several else []), *said]
+
+
+def _finished(row: Row) -> Text:
+    finished, all_of_them = row["finished"], row["processes"]
+    style = "" if finished == all_of_them else "yellow"
+    return Text(f"{finished:,} of {all_of_them:,}", style)
+
+
+def _longest_waiter(row: Row) -> str:
+    return str(row["longest_wait_of"] or "–")
+
+
+def _missed(row: Row) -> Text:
+    if not row["jobs"]:
+        return Text(NOTHING)
+    missed, jobs = row["misses"], row["jobs"]
+    return Text(f"{missed:,} of {jobs:,}", "yellow" if missed else "green")
+
+
+def _steady(metrics: Metrics) -> Row:
+    """What comes of the workload's processes without those that came first."""
+    return steady(metrics.processes.filter(pl.col("role") == "workload"))
+
+
+def _tails(metrics: Metrics) -> Row:
+    """High quantiles of the workload's processes, by their columns; None where none has such a value."""
+    found = tails(metrics.processes.with_columns(all=pl.lit("")), ("all",))
+    return found.row(0, named=True) if len(found) else dict.fromkeys(found.columns)
+
+
+def _others(row: Row) -> str:
+    return duration(row["root_running_ns"] + row["other_running_ns"])
+
+
+_FIRST: Mapping[str, Sequence[Line]] = {
+    "processes": [("finished", _finished)],
+    "deadlines": [("missed, of jobs", _missed)],
+}
+_LAST: Mapping[str, Sequence[Line]] = {
+    "processes": [("of root and others", _others)],
+    "waiting": [("by process", _longest_waiter)],
+}
+"""Lines of a family before and after its metrics, made of several columns."""
+
+
+def _workload_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+    table = _table("Workload", "metric", (heading for heading, _ in runs), narrow)
+    rows = [
+        {**metrics.summary.row(0, named=True), **_tails(metrics), **_steady(metrics)}
+        for _, metrics in runs
+    ]
+    for family, lines in _sections(rows):
+        _add_section(table, family, lines, rows, narrow)
+    table.caption = Text("\n").join(_remarks([heading for heading, _ in runs], rows)) or None
+    return table
+
+
+def _sections(rows: Sequence[Row]) -> Iterator[tuple[str, list[Line]]]:
+    """Yields each family of metrics with its lines."""
+    shown = [metric for metric in METRICS if _is_shown(metric, rows)]
+    for family in dict.fromkeys(metric.family for metric in shown):
+        own = [(metric.short, _format(metric)) for metric in shown if metric.family == family]
+        yield family, [*_FIRST.get(family, ()), *own, *_LAST.get(family, ())]
+
+
+def _is_shown(metric: Metric, rows: Sequence[Row]) -> bool:
+    """False for metrics of jobs, of tails and of what comes after the warm-up, if no run has them."""
+    if not metric.family or not metric.in_tables or metric.of == "group":
+        return False
+    if metric.family == "deadlines":
+        return any(row["jobs"] for row in rows)
+    if metric.family == AFTER_WARM_UP:
+        return any(row["steady_turnaround_error_ns"] is not None for row in rows)
+    return not metric.derived or any(row[metric.column] is not None for row in rows)
+
+
+def _format(metric: Metric) -> Format:
+    """Returns what writes a metric of a row; a mean by batches with half its interval."""
+    column, error, show = metric.column, metric.error, metric.kind.show
+    if not error:
+        return lambda row: NOTHING if row[column] is None else show(row[column])
+    return lambda row: (
+        NOTHING if row[error] is None else f"{show(row[column])} ± {show(row[error])}"
+    )
+
+
+def _remarks(headings: list[str], rows: list[Row]) -> Iterator[Text]:
+    """What one should know before one believes the table."""
+    cut = [heading for heading, row in zip(headings, rows, strict=True) if row["truncated"]]
+    if cut:
+        yield Text(f"The trace was cut off: {', '.join(cut)}.", "yellow")
+    for heading, row in zip(headings, rows, strict=True):
+        if row["lost_records"]:
+            lost = f"{row['lost_records']:,} records of {heading} were lost"
+            yield Text(f"{lost}: its figures are near the truth at best.", "yellow")
+    unknown = [
+        heading
+        for heading, row in zip(headings, rows, strict=True)
+        if row["processes"] and row["waiting_mean_ns"] is None
+    ]
+    if unknown:
+        yield Text(
+            f"Waiting is not known of {'; '.join(unknown)}: nothing in the trace tells when processes became"
+            " runnable, or they were not recorded. Nor is what follows from it: time blocked, wake-up latency, ideal"
+            " shares.",
+            "yellow",
+        )
+    untold = [h for h, row in zip(headings, rows, strict=True) if row["overhead_share"] is None]
+    if untold:
+        yield Text(
+            f"Overhead is not told of {'; '.join(untold)}: the trace has no visits to the scheduler. Where"
+            " emulated CPUs take turns, a visit's time would have the other CPUs' work in it."
+        )
+    step = max(row["clock_step_ns"] for row in rows)
+    if step >= _COARSE_STEP_NS:
+        yield Text(f"The machine's clock moves in steps of {duration(step)}.")
+
+
+def _share(row: Row) -> Text:
+    if row["share"] is None:
+        return Text(NOTHING)
+    error = row["share_error_points"]
+    if error is None:
+        return Text(percent(row["share"]))
+    style = "yellow" if abs(error) >= _NOTABLE_POINTS else "green"
+    off = f"{error:+.1f}" if round(error, 1) else "0.0"
+    return Text.assemble(percent(row["share"]), (f" {off}", style))
+
+
+def _group_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+    table = _table("Groups", "group", (heading for heading, _ in runs), narrow)
+    running: Counter[str] = Counter()
+    for _, metrics in runs:
+        running.update(dict(metrics.groups.select("group", "running_ns").iter_rows()))
+    names = sorted(name for name, _ in running.most_common(_GROUPS_SHOWN))
+    if len(running) > len(names):
+        table.caption = f"{len(running) - len(names)} groups that ran less are not shown."
+    by_name = [{row["group"]: row for row in metrics.groups.to_dicts()} for _, metrics in runs]
+    any_jobs = any(row["jobs"] for rows in by_name for row in rows.values())
+    shown: list[Line] = [
+        ("finished", _finished),
+        ("CPU share, off what is asked", _share),
+        *(
+            (metric.title, _format(metric))
+            for metric in METRICS
+            if metric.in_groups and (any_jobs or metric.rows != "jobs")
+        ),
+        *([("missed, of jobs", _missed)] if any_jobs else []),
+    ]
+    for name in names:
+        _add_section(table, name, shown, [rows.get(name) for rows in by_name], narrow)
+    return table
+
+
+def _said_table(runs: list[tuple[str, Metrics]], narrow: bool) -> Table:
+    """How often each remark was made, and with which numbers last."""
+    table = _table("Remarks", "remark", (heading for heading, _ in runs), narrow)
+    by_words = [{row["words"]: row for row in metrics.said.to_dicts()} for _, metrics in runs]
+    lines: list[Line] = [
+        ("times", lambda row: f"{row['times']:,}"),
+        ("last", lambda row: row["last"]),
+    ]
+    for words in dict.fromkeys(words for rows in by_words for words in rows):
+        _add_section(table, words, lines, [rows.get(words) for rows in by_words], narrow)
+    return table
+
+
+def _table(title: str, first: str, headings: Iterable[str], narrow: bool) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table.caption_justify = "left"
+    if not narrow:
+        table.add_column(first, style="bold", no_wrap=True)
+    table.add_column(first if narrow else "", style="dim", no_wrap=True)
+    for heading in headings:
+        told = heading.replace(", ", ",\n") if narrow else heading
+        table.add_column(Text(told), justify="right", no_wrap=True)
+    return table
+
+
+def _add_section(
+    table: Table,
+    title: str,
+    lines: Sequence[Line],
+    rows: Sequence[Row | None],
+    narrow: bool,
+) -> None:
+    if narrow:
+        table.add_row(Text(title, "bold not dim"))
+    for number, (name, show) in enumerate(lines):
+        cells = [NOTHING if row is None else show(row) for row in rows]
+        last = number == len(lines) - 1 and not narrow
+        begins = (f"  {name}",) if narrow else ("" if number else Text(title), name)
+        table.add_row(*begins, *cells, end_section=last)

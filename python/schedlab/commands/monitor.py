@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from schedlab.commands.options import MEMORY, POLICIES, SEED, SETTING, TICK, given, no_kvm_option
+from schedlab.base.toolchain.policies import FAIR, STANDARD, PolicyChoice
+from schedlab.commands.options import (
+    MEMORY,
+    POLICIES,
+    SEED,
+    SETTING,
+    TICK,
+    Number,
+    given,
+    no_kvm_option,
+)
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.machines.sim import Simulator
-from schedlab.runs.asked import one_value_each
-from schedlab.toolchain.policies import FAIR, STANDARD, PolicyChoice
+from schedlab.runs.request import one_value_each
 from schedlab.workload.workload_files import is_workload_file
 
 if TYPE_CHECKING:
@@ -100,7 +109,7 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
     ),
     click.option(
         "--speed",
-        type=click.FloatRange(0, 1e6),
+        type=Number(0, 1e6),
         help="Of sim, and of a recorded run: 1 is as fast as our time, 0 as fast as it goes.  [default:"
         " 1; of a page 0.1 where ticks are shorter than 100 ms, since no eye follows such turns]",
     ),
@@ -108,7 +117,7 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         "--window",
         default=10.0,
         show_default=True,
-        type=click.FloatRange(0.1, 600),
+        type=Number(0.1, 600),
         help="How many seconds of the past the metrics cover.",
     ),
     click.option(
@@ -165,8 +174,8 @@ def monitor(
     Only programs of this machine that have its address can reach the page. Ctrl-C ends it.
     docs/monitor.md says more.
     """
+    from schedlab.base.toolchain.build import machine_module
     from schedlab.monitor.conduct import Page, page, watch
-    from schedlab.toolchain.build import machine_module
 
     make = session(context, options, page_with=lesson or "")
     machine_module()  # the page asks for it: here its building is seen
@@ -206,8 +215,6 @@ def session(
     from schedlab.monitor.systems.recorded import recorded_setup
 
     request = _Request(**options)
-    if len(request.policies) > SYSTEMS_MAX:
-        raise WrongUsage(f"--policy: at most {SYSTEMS_MAX} policies can be watched side by side")
     of_a_start = given(context, _OF_A_START)
     if request.run:
         _check_alone(str(request.run), list(of_a_start.values()))
@@ -221,6 +228,9 @@ def session(
         )
         request = _of_lesson(request, lesson)
         of_a_start = _OF_A_START
+    if len(request.policies) > SYSTEMS_MAX:
+        option = f"--lesson {page_with}" if lesson else "--policy"
+        raise WrongUsage(f"{option}: more than {SYSTEMS_MAX} policies; leave some of them out")
     files, names = _workloads(request, of_a_start)
     choices = read_choices(files)
     setups = (
@@ -277,6 +287,11 @@ def _workloads(
     if "workloads" not in given:
         return (), () if request.run or request.machine == "host" else DEFAULT_WORKLOADS
     files = tuple(Path(each) for each in request.workloads if is_workload_file(each))
+    if files:
+        from schedlab.runs.request import workload_file
+
+        for each in filter(Path.is_file, files):
+            workload_file(str(each), ())  # says what in it is not done as it says
     names = tuple(Path(each).stem if is_workload_file(each) else each for each in request.workloads)
     return files, names
 

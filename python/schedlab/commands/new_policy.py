@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
-from schedlab.toolchain.policies import STANDARD
 
 TEMPLATES = Path(__file__).with_name("templates")
 NAME_MAX = 24

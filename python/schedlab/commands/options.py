@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
@@ -10,15 +12,17 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from schedlab.base.display.names import json_text
+from schedlab.base.display.terminal import be_quiet
+from schedlab.base.host.disk import TRACE_LIMIT, TRACE_LIMIT_MIB
+from schedlab.base.toolchain.policies import parse_choices, parse_own_setting, parse_setting
 from schedlab.commands.deciding import parse_budget
-from schedlab.display.names import json_text
 from schedlab.machines.sim import Simulator
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
-from schedlab.shapes.reading import choose as choose_shape
-from schedlab.toolchain.policies import parse_choices, parse_own_setting, parse_setting
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.changes import parse_change
 from schedlab.workload.delays import parse_delay
+from schedlab.workload.shapes.reading import choose as choose_shape
 
 T = TypeVar("T")
 
@@ -37,6 +41,16 @@ class Parsed(click.ParamType[Any]):
             return self.read(value)
         except ValueError as error:
             self.fail(f"'{value}': {error}", param, ctx)
+
+
+class Number(click.FloatRange):
+    """A number within bounds. NaN compares with none of them, so click lets it pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"'{value}' is not a finite number", param, ctx)
+        return number
 
 
 def time_between(lowest: int, highest: int) -> Callable[[str], int]:
@@ -105,6 +119,43 @@ def no_kvm_option(command: Callable[..., T]) -> Callable[..., T]:
         callback=switch_off,
         help="Linux guests do not use the host's own CPUs (KVM).  [also: SCHEDLAB_NO_KVM=1]",
     )(command)
+
+
+def execution_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Adds the options of all commands that execute runs."""
+
+    def obey(_context: click.Context, _option: click.Parameter, mib: int | None) -> None:
+        if mib is not None:
+            os.environ[TRACE_LIMIT] = str(mib)
+
+    return click.option(
+        "--trace-limit",
+        type=click.IntRange(1),
+        metavar="MIB",
+        expose_value=False,
+        callback=obey,
+        help=f"End a run that has written more than this.  [default: {TRACE_LIMIT_MIB}; also: {TRACE_LIMIT}]",
+    )(quiet_option(command))
+
+
+def quiet_option(command: Callable[..., T]) -> Callable[..., T]:
+    def obey(_context: click.Context, _option: click.Parameter, is_quiet: bool) -> None:
+        if is_quiet:
+            be_quiet()
+
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=obey,
+        help="Print results, warnings and errors, and no progress.",
+    )(command)
+
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Only say how many runs there are, and show some."
+)
 
 
 def memory_option(command: Callable[..., T]) -> Callable[..., T]:

@@ -28,7 +28,7 @@ def page(policy: str | None, out: Path | None) -> None:
     It is the monitor's page with the simulator in it: opened as a file, it needs no server and
     nothing installed. docs/page.md says more.
     """
-    from schedlab.page.build import make_page, make_policy
+    from schedlab.monitor.standalone.build import make_page, make_policy
 
     if policy is None and out is not None:
         raise WrongUsage("--out: expected --policy NAME, too; the page has its place")

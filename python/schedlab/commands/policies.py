@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import click
 
+from schedlab.base.toolchain.policies import FAIR, read_catalogue, those_named
 from schedlab.commands.options import echo_json, json_option
-from schedlab.toolchain.policies import FAIR, read_catalogue, those_named
 
 
 @click.command()

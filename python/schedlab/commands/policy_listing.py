@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.toolchain.policies import Policy, Preset, Tunable
+from schedlab.base.toolchain.policies import Policy, Preset, Tunable
 
 COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
 SHARES = {

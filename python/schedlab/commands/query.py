@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import new_table, print_whole, say, tell
 from schedlab.commands.options import echo_json
-from schedlab.display.terminal import new_table, print_whole, say, tell
 from schedlab.errors import WrongUsage
-from schedlab.units import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,13 +37,25 @@ _TOLD_EVERY = 50
     "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it into this file."
 )
 @click.option("--tables", "only_list", is_flag=True, help="List the tables and their columns.")
-def query(words: tuple[str, ...], file_format: Format, out: Path | None, only_list: bool) -> None:
+@click.option(
+    "--allow-files",
+    is_flag=True,
+    help="Let SQL read all files that you may read, fetch others and load extensions of DuckDB: for a query that"
+    " you trust.",
+)
+def query(
+    words: tuple[str, ...],
+    file_format: Format,
+    out: Path | None,
+    only_list: bool,
+    allow_files: bool,
+) -> None:
     """Ask the traces of runs by SQL.
 
     RUN is a folder of one run, or of many; SQL is a query in the language of DuckDB, over the tables runs, processes,
     stays, waits, blocks, wakeups, decisions, said, switches, migrations, marks and cpus. All have a column `run`, and
     those about processes `life`. docs/tables.md describes them, and so does --tables. RUN may also be a sweep, which
-    has the tables runs, groups and told (docs/sweeps.md).
+    has the tables runs, groups and told (docs/sweeps.md). SQL reads these tables and no files.
     """
     if only_list:
         _list()
@@ -53,25 +65,25 @@ def query(words: tuple[str, ...], file_format: Format, out: Path | None, only_li
     if file_format == "parquet" and out is None:
         raise WrongUsage("--format parquet: name a file with --out; a terminal shows no Parquet")
     *places, sql = words
-    found = _found(places, sql)
+    found = _found(places, sql, allow_files)
     if file_format == "table" and out is None:
         _show(found)
     else:
         _write(found, "csv" if file_format == "table" else file_format, out)
 
 
-def _found(places: list[str], sql: str) -> pl.DataFrame:
+def _found(places: list[str], sql: str, allow_files: bool) -> pl.DataFrame:
+    from schedlab.analysis.tables import Run
+    from schedlab.analysis.tables import query as ask
     from schedlab.machines.folder import TRACE_FILE
     from schedlab.runs.collection import read
     from schedlab.sweep import as_runs
-    from schedlab.tables import Run
-    from schedlab.tables import query as ask
 
     for place in places:
         if not Path(place).exists():
             raise WrongUsage(f"{place}: there is no such folder (the last word is the query)")
     if len(places) == 1 and as_runs.is_sweep(Path(places[0])):
-        return _of_a_sweep(Path(places[0]), sql)
+        return _of_a_sweep(Path(places[0]), sql, allow_files)
     found = read([Path(place) for place in places])
     kept = [each for each in found if (each.folder / TRACE_FILE).is_file()]
     if not kept:
@@ -83,16 +95,17 @@ def _found(places: list[str], sql: str) -> pl.DataFrame:
         if ready % _TOLD_EVERY == 0 and ready < len(kept):
             say(f"schedlab: {ready:,} of {len(kept):,} runs read")
 
-    return ask((Run(each) for each in kept), sql, count)
+    return ask((Run(each) for each in kept), sql, count, allow_files)
 
 
-def _of_a_sweep(folder: Path, sql: str) -> pl.DataFrame:
+def _of_a_sweep(folder: Path, sql: str, allow_files: bool) -> pl.DataFrame:
     """A sweep has other tables than a run: those of its data set."""
+    from schedlab.analysis.tables.query import query_tables
     from schedlab.sweep import dataset
-    from schedlab.tables.query import query_tables
 
     names = (dataset.RUNS, dataset.GROUPS, dataset.TOLD)
-    return query_tables({name: partial(dataset.read_table, folder, name) for name in names}, sql)
+    tables = {name: partial(dataset.read_table, folder, name) for name in names}
+    return query_tables(tables, sql, allow_files)
 
 
 def _show(found: pl.DataFrame) -> None:
@@ -115,13 +128,13 @@ def _cell(value: object) -> str:
 
 
 def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
-    from schedlab.display.names import json_text, write_csv
-    from schedlab.files import placing
-    from schedlab.files.whole import written
+    from schedlab.base.display.names import json_text, write_csv
+    from schedlab.base.files import placing
+    from schedlab.base.files.whole import written
 
     if out is None:
         if file_format == "json":
-            echo_json(found.to_dicts())
+            echo_json(_rows(found))
         else:
             write_csv(found, sys.stdout.buffer)
         return
@@ -129,7 +142,7 @@ def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
     placing.check_file("--out", place, ours=False)
     with written(place) as new:
         if file_format == "json":
-            new.write_text(json_text(found.to_dicts(), indent=2) + "\n")
+            new.write_text(json_text(_rows(found), indent=2) + "\n")
         elif file_format == "csv":
             write_csv(found, new)
         else:
@@ -137,8 +150,18 @@ def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
     tell(f"{place}: {counted(len(found), 'row')}")
 
 
+def _rows(found: pl.DataFrame) -> list[dict[str, object]]:
+    """JSON has no numbers that are not finite: they are null."""
+    import polars as pl
+
+    floats = [name for name, kind in found.schema.items() if kind.is_float()]
+    return found.with_columns(
+        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in floats
+    ).to_dicts()
+
+
 def _list() -> None:
-    from schedlab.tables import DESCRIBED
+    from schedlab.analysis.tables import DESCRIBED
 
     for table in DESCRIBED.values():
         shown = new_table(f"{table.name}: {table.row}", "column", "", "meaning")

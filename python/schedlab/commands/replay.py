@@ -1,101 +1,95 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --replay`: what is not said on the command line is as in the recording."""
+"""`./schedlab replay`: a recording as a workload. What the command line does not say is as in the recording."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.commands.options import given
-from schedlab.display.terminal import say
+from schedlab.base.files.placing import check_file
+from schedlab.commands.options import dry_run_option, execution_options, given, json_option
+from schedlab.commands.request_options import decide_option, out_option, request_options
+from schedlab.commands.what_if import run_what_if
+from schedlab.commands.workload_run import run_workload
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import check_file
 from schedlab.machines import SIMULATOR
-from schedlab.runs.recording import Recording, recording, recordings
-from schedlab.toolchain.policies import FAIR, read_catalogue
+from schedlab.runs.recording import Recording, recording
+from schedlab.runs.request import of_recording
 
-INSTEAD = {"workload": "--workload", "changes": "--with"}
-"""Options that say what runs in another way."""
-_OF_SEEDS = {"seed": "--seed", "repeats": "--runs", "decide": "--decide"}
+if TYPE_CHECKING:
+    from schedlab.commands.deciding import Budget
 
-replay_option = click.option(
-    "--replay",
-    type=click.Path(exists=True, path_type=Path),
-    help="On sim: what the processes of a recorded run wanted, instead of a workload. RUN's folder,"
-    " a trace, or a folder of runs that differ in their seeds. Policy, CPUs, tick, seed, limit and costs are the"
-    " recording's if not given.",
+AS_RECORDED = "as recorded"
+
+
+@click.command()
+@click.argument("recording", type=click.Path(exists=True, path_type=Path))
+@request_options(
+    machine=SIMULATOR,
+    without=("changes", "kernel", "memory", "ignore_limits"),
+    otherwise=AS_RECORDED,
 )
+@decide_option
+@click.option(
+    "--what-if",
+    "what_if",
+    is_flag=True,
+    help="Make one page instead: what happened, the worst waits explained, and what other policies would have made of"
+    " the same demand. RECORDING may also be a file of perf, trace-cmd or Perfetto.  [default policies: all]",
+)
+@out_option
+@execution_options
+@dry_run_option
+@json_option
+@click.pass_context
+def replay(
+    context: click.Context,
+    /,
+    recording: Path,
+    what_if: bool,
+    decide: Budget | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run what the processes of a RECORDING wanted, in the simulator.
 
-
-def recorded(context: click.Context, options: dict[str, Any]) -> Recording | None:
-    """Returns what is to be replayed, or None if nothing is. Its settings fill the options that were not
-    given."""
-    place: Path | None = options.pop("replay")
-    if place is None:
-        return None
-    for option in given(context, INSTEAD).values():
-        raise WrongUsage(
-            f"--replay and {option}: a recording says itself what runs; leave one of them out"
+    RECORDING is the folder of a run on any machine, a trace, or a folder of runs that differ in
+    their seeds. What no option says is as recorded.
+    """
+    said = given(context, dict.fromkeys(context.params, ""))
+    own = {name: options[name] for name in options if name in said}
+    if what_if:
+        for option in given(context, NOT_ON_THE_PAGE).values():
+            raise WrongUsage(f"--what-if and {option}: leave one of them out")
+        run_what_if(
+            recording,
+            own.get("policies"),
+            own.get("tick"),
+            options["out"],
+            options["unchecked"],
+            as_json,
         )
-    said = given(context, dict.fromkeys(options, ""))
-    if "machine" in said and options["machine"] != SIMULATOR:
-        raise WrongUsage(
-            f"--replay: only --machine {SIMULATOR} replays a recording, not {options['machine']}"
-        )
-    found, *others = recordings(place)
-    if others:
-        _check_alone(context, place, 1 + len(others))
-    if found.policy.name == FAIR.name and "policies" not in said:
-        raise WrongUsage(
-            f"--replay {place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
-            " simulator does not have: say by --policy under what it is to be replayed"
-        )
-    standard: dict[str, Any] = {
-        "machine": SIMULATOR,
-        "policies": (found.policy,),
-        "settings": () if "policies" in said else found.settings,
-        "cpus": (found.cpus,),
-        "tick": found.tick_ns,
-        "seed": found.seed,
-        "limit": found.limit_ns,
-    }
-    if "policies" not in said:
-        check_policy(place, found)
-    options.update({name: value for name, value in standard.items() if name not in said})
-    options["workload"] = found.title
-    if "policies" not in said:
-        found, *others = (each.with_switches() for each in (found, *others))
-    _say_notes(place, (found, *others))
-    options["beside"] = tuple(others)
-    return found
+    else:
+        run_workload(of_recording(recording, **own), as_json, decide, dry_run)
 
 
-def _check_alone(context: click.Context, place: Path, count: int) -> None:
-    """Raises WrongUsage for options that say which seeds are run: several recordings have their own."""
-    for option in given(context, _OF_SEEDS).values():
-        raise WrongUsage(
-            f"--replay {place}: it holds {count} recordings, each of which is replayed once, with its own seed; leave"
-            f" out {option}, or name one of them"
-        )
-
-
-def _say_notes(place: Path, found: Sequence[Recording]) -> None:
-    for each in found:
-        for note in each.notes:
-            say(f"schedlab: {each.path.parent if len(found) > 1 else place}: {note}")
-
-
-def check_policy(place: Path, found: Recording) -> None:
-    """Raises WrongUsage if the recording's policy is none of ours, as on Linux: one must be chosen."""
-    ours = read_catalogue()
-    if found.policy.name not in ours:
-        raise WrongUsage(
-            f"--replay {place}: it was recorded under '{found.policy}', which schedlab does not have:"
-            f" say under what to replay it with --policy, of {', '.join(ours)}"
-        )
+NOT_ON_THE_PAGE = {
+    "settings": "--set",
+    "cpus": "--cpus",
+    "machine": "--machine",
+    "repeats": "--runs",
+    "limit": "--limit",
+    "seed": "--seed",
+    "costs": "--costs",
+    "delays": "--delay",
+    "shape": "--shape",
+    "decide": "--decide",
+    "dry_run": "--dry-run",
+}
+"""Options that --what-if does not take."""
 
 
 def write_workload(place: Path, file: Path) -> Recording:
@@ -103,11 +97,11 @@ def write_workload(place: Path, file: Path) -> Recording:
     check_file("--as-workload", file)
     found = recording(place).with_switches()
     command = (
-        f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.processes()}"
+        f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.replay.processes()}"
         f" --seed {found.seed} --tick {found.tick_ns} --costs {found.costs.text} --trace trace.bin"
     )
     settings = ",".join(f"{name}={value}" for name, value in found.settings)
     command += f" --set {settings}" if settings else ""
     head = f"# A {found.title}.\n# {command} {file.name}\n\n"
-    file.write_text(head + found.text(found.seed, found.tick_ns))
+    file.write_text(head + found.replay.source)
     return found

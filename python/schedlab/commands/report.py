@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import tell
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import tell
 from schedlab.errors import WrongUsage
-from schedlab.units import counted
 
 
 @click.command()
@@ -38,6 +38,12 @@ from schedlab.units import counted
     " PDF. May be repeated.",
 )
 @click.option(
+    "--pictures",
+    is_flag=True,
+    help="Also draw each chart as SVG and PNG, for slides and for browsers without JavaScript. markdown and"
+    " --artifact do so too; a page's own buttons save a chart as it is shown.",
+)
+@click.option(
     "--from-traces",
     is_flag=True,
     help="Compute all metrics anew from the traces, instead of reading what each run kept.",
@@ -45,7 +51,7 @@ from schedlab.units import counted
 @click.option(
     "--artifact",
     type=click.Path(path_type=Path),
-    help="Also write FILE.zip, with what is needed to make the figures again: `./schedlab run --again FILE.zip`"
+    help="Also write FILE.zip, with what is needed to make the figures again: `./schedlab verify FILE.zip`"
     " does it on another machine, and proves it byte for byte.",
 )
 @click.option(
@@ -61,6 +67,7 @@ def report(
     places: tuple[Path, ...],
     out: Path | None,
     formats: tuple[str, ...],
+    pictures: bool,
     from_traces: bool,
     artifact: Path | None,
     figures: tuple[str, ...],
@@ -75,18 +82,22 @@ def report(
 
     if figures and not artifact:
         raise WrongUsage(f"--figure {figures[0]}: it says what --artifact is to hold; add that")
-    made = _of_a_sweep(places, out, formats, from_traces or bool(artifact))
-    made = made or make(places, out, formats, from_traces, artifact, figures)
+    made = _of_a_sweep(places, out, formats, pictures, from_traces or bool(artifact))
+    made = made or make(places, out, formats, from_traces, artifact, figures, pictures=pictures)
     if as_json:
         echo_json(made)
     else:
         tell(f"{made['report']}: {counted(made['runs'], 'run')}, {len(made['failed'])} failed")
         if artifact:
-            tell(f"{artifact}: prove it by ./schedlab run --again {artifact}")
+            tell(f"{artifact}: prove it by ./schedlab verify {artifact}")
 
 
 def _of_a_sweep(
-    places: tuple[Path, ...], out: Path | None, formats: tuple[str, ...], of_traces: bool
+    places: tuple[Path, ...],
+    out: Path | None,
+    formats: tuple[str, ...],
+    pictures: bool,
+    of_traces: bool,
 ) -> dict[str, Any] | None:
     """The report of a sweep, which keeps rows of tables and no runs; None: there are none among the places."""
     from schedlab.report.command import default_place
@@ -103,4 +114,4 @@ def _of_a_sweep(
         )
     from schedlab.sweep import page
 
-    return page.write(sweeps[0], (out or default_place(places)).absolute(), formats)
+    return page.write(sweeps[0], (out or default_place(places)).absolute(), formats, pictures)

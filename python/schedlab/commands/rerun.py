@@ -14,9 +14,9 @@ from schedlab.machines import Branching, machine_named
 from schedlab.runs.branches import Attribute, Future
 
 if TYPE_CHECKING:
-    from schedlab.replay import Otherwise
-    from schedlab.tables import Run
-    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.analysis.tables import Run
+    from schedlab.base.toolchain.policies import PolicyChoice
+    from schedlab.runs.replay import Otherwise
     from schedlab.trace import Trace
 
 
@@ -91,9 +91,9 @@ def _branched(opened: Run, instead: Instead, begin_ns: int, place: Path) -> Reru
 
 def _replayed(opened: Run, instead: Instead, place: Path) -> Rerun:
     from schedlab.commands.carrying_out import check_finished, perform
-    from schedlab.commands.run import request_of
+    from schedlab.runs.request import of_recording
 
-    asked = request_of(["--replay", str(opened.folder)])
+    asked = of_recording(opened.folder)
     assert asked.replay
     changed = replace(
         asked,
@@ -110,7 +110,7 @@ def _replayed(opened: Run, instead: Instead, place: Path) -> Rerun:
 
 
 def _otherwise(opened: Run, instead: Instead) -> Otherwise:
-    from schedlab.replay import Otherwise
+    from schedlab.runs.replay import Otherwise
 
     idle = frozenset(life for each in instead.without for life in opened.lives(each))
     attributes: dict[int, dict[str, int]] = {}

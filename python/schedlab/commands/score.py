@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from schedlab.base.display.terminal import new_table, results
 from schedlab.commands.options import POLICIES, echo_json, json_option
-from schedlab.display.terminal import new_table, results
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from schedlab.comparison.statistics import Difference
-    from schedlab.machines.run import Run
-    from schedlab.scoring.card import Card, Figure, Measured
-    from schedlab.scoring.sets import Level, WorkloadSet
-    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.analysis.comparison.statistics import Difference
+    from schedlab.base.toolchain.policies import PolicyChoice
+    from schedlab.courses.scoring.card import Card, Figure, Measured
+    from schedlab.courses.scoring.sets import Level, WorkloadSet
+    from schedlab.machines.spec import RunSpec
 
 KEY_BYTES_MIN = 16
 
@@ -46,7 +46,7 @@ KEY_BYTES_MIN = 16
     help="A file of 16 bytes or more that draws other variants, which no author has seen.",
 )
 @click.option(
-    "--set",
+    "--workload-set",
     "set_name",
     metavar="NUMBER",
     help="The set of workloads: the latest, or one that was published before, such as 1.",
@@ -67,12 +67,12 @@ def score(
     --key also for variants of the same workloads that the key draws: what is good with the shown
     ones alone was fitted to them. docs/score.md has the set, and what may be concluded.
     """
-    from schedlab.scoring.sets import LATEST, read_set, set_names
-    from schedlab.toolchain.policies import check_choices, read_catalogue, unknown
+    from schedlab.base.toolchain.policies import check_choices, read_catalogue, unknown
+    from schedlab.courses.scoring.sets import LATEST, read_set, set_names
 
     check_choices(read_catalogue(), policies, {})
     if set_name and set_name not in set_names():
-        raise WrongUsage(f"--set: {unknown('set', set_name, set_names())}")
+        raise WrongUsage(f"--workload-set: {unknown('set', set_name, set_names())}")
     workload_set = read_set(set_name or LATEST)
     key = _key(key_file) if key_file else None
     level = workload_set.levels[level_name]
@@ -125,10 +125,10 @@ def _key(file: Path) -> bytes:
 def _cards(
     workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice], key: bytes | None
 ) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
-    from schedlab.scoring import card
-    from schedlab.scoring.measuring import measure
-    from schedlab.scoring.sets import SHOWN
-    from schedlab.toolchain.policies import PolicyChoice, read_catalogue
+    from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
+    from schedlab.courses.scoring import card
+    from schedlab.courses.scoring.measuring import measure
+    from schedlab.courses.scoring.sets import SHOWN
 
     known = [PolicyChoice(name) for name in read_catalogue()] if level.against_all else []
     others = [each for each in known if each not in policies]
@@ -153,7 +153,7 @@ def _cards(
     )
 
 
-def _carry_out(runs: Sequence[Run], folder: Path) -> Path:
+def _carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
     from schedlab.commands.carrying_out import perform
     from schedlab.runs.plan import Plan
 
@@ -242,13 +242,13 @@ def _gaps_dict(gaps: dict[str, Difference]) -> dict[str, Any]:
 
 
 def _source(policy: str) -> str:
-    from schedlab.files.whole import file_hash
+    from schedlab.base.files.whole import file_hash
     from schedlab.paths import ROOT
 
     return file_hash(ROOT / "policies" / f"{policy.partition(':')[0]}.c")
 
 
 def _commit() -> dict[str, Any]:
-    from schedlab.toolchain.versions import commit
+    from schedlab.base.toolchain.versions import commit
 
     return commit()

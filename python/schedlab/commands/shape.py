@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.files.whole import written
 from schedlab.commands.options import SHAPE, echo_json, json_option
-from schedlab.display.terminal import results, say, tell
 from schedlab.errors import WrongUsage
-from schedlab.files.whole import written
-from schedlab.shapes.model import CAPACITY_FULL, Shape
-from schedlab.shapes.of_sys import SYS, shape_of_sys
-from schedlab.shapes.reading import read, ready
-from schedlab.shapes.writing import file_text
+from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
+from schedlab.workload.shapes.of_sys import SYS, shape_of_sys
+from schedlab.workload.shapes.reading import read, ready
+from schedlab.workload.shapes.writing import file_text
 
 
 @click.command()

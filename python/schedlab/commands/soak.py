@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab soak`: long use, watched for what does not come back."""
+"""`./schedlab dev soak`: long use, watched for what does not come back."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import messages, new_table, results, say, tell
+from schedlab.base.display.numbers import host_time
+from schedlab.base.display.terminal import messages, new_table, results, say, tell
+from schedlab.commands.options import Number, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
-from schedlab.units import format_duration
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.soak.conduct import Running
-    from schedlab.soak.findings import Row
+    from schedlab_tools.soak.conduct import Running
+    from schedlab_tools.soak.findings import Row
 
 _MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
-HOURS = click.FloatRange(0, 1000, min_open=True)
+HOURS = Number(0, 1000, min_open=True)
 
 
 @click.command()
@@ -47,9 +47,9 @@ def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) 
 
     The exit status is 1 if a load failed. docs/soak.md says more.
     """
-    from schedlab.soak import findings
-    from schedlab.soak.conduct import conduct
-    from schedlab.soak.loads import LOADS
+    from schedlab_tools.soak import findings
+    from schedlab_tools.soak.conduct import conduct
+    from schedlab_tools.soak.loads import LOADS
 
     unknown = [name for name in names if name not in LOADS]
     if unknown:
@@ -94,13 +94,13 @@ class _Shown:
             return
         self.next += self.step
         living = ", ".join(name for name, each in parts.items() if each.status is None)
-        left = format_duration(self.seconds - now)
+        left = host_time(self.seconds - now)
         with suppress(OSError):  # the terminal may be gone
             messages().print(f"{left} left; running: {living or 'nothing'}")
 
 
 def _table(rows: Sequence[Row], seconds: float) -> Table:
-    title = f"After {format_duration(seconds)}; slopes leave out the first quarter"
+    title = f"After {host_time(seconds)}; slopes leave out the first quarter"
     headings = (">first", ">last", ">most", ">an hour", ">95 % interval")
     table = new_table(title, "load", "part", "figure", *headings)
     for row in rows:

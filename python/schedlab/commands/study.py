@@ -13,27 +13,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.display.terminal import say, say_progress
 from schedlab.commands.deciding import Budget, Contest, decide
-from schedlab.commands.growing import GrowingReport
-from schedlab.display.terminal import say
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.linux.packages import MEGABYTES, kept
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import new_runs_folder
 from schedlab.report.output import check_place
 from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
 from schedlab.runs.collection import Collection, Kept, kept_run
-from schedlab.runs.continuing import still_to_run, unfinished
-from schedlab.runs.perform import perform
+from schedlab.runs.perform import perform, still_to_run, unfinished
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Durations, Whole
 from schedlab.runs.results import is_whole
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import LINUX, SYSBENCH
-from schedlab.studies.planning import Turns, in_turns, plan
+from schedlab.studies.planning import plan, sample_first
 from schedlab.studies.proposals import plan_of_proposals
 from schedlab.units import format_time
 
@@ -87,18 +85,18 @@ class Request:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The studies, as the command line names them."""
-        return tuple(f"study-{number}" for number in self.studies) or ("study",)
+        """The studies, as the command line names them; none for all."""
+        return tuple(f"study-{number}" for number in self.studies)
 
     @property
     def folder_name(self) -> str:
         """The name of a new folder."""
         machine = () if self.machine in (None, SPIKE) else (self.machine,)
-        return "-".join((*self.names, *machine, self.depth))
+        return "-".join((*(self.names or ("study",)), *machine, self.depth))
 
     def command(self, folder: Path) -> str:
         """The command that goes on with it."""
-        words = ["./schedlab", "run", *self.names, f"--{self.depth}"]
+        words = ["./schedlab", "reproduce", *self.names, f"--{self.depth}"]
         if self.machine:
             words += ["--machine", self.machine]
         if self.tick_ns != TICK_NS and self.machine not in LINUX_MACHINES:
@@ -134,27 +132,31 @@ def reproduce(request: Request, out: Path | None) -> Reproduction:
     A failed run ends nothing: the report shows it. A signal ends the program; what was finished
     is kept, and a message says how to go on.
     """
+    plans, wanted = planned(request, out)
+    folder = wanted.folder
+    check_place(folder / REPORT)
+    with to_be_continued(request, wanted):
+        carry_out(plans, wanted)
+        contests = None
+        if request.decide:
+            wanted, contests = decide(wanted, request.decide, perform_added, contests_of)
+        runs = Collection(carried_out(wanted))
+        say_progress(f"schedlab: making the report of {len(runs):,} runs")
+        return Reproduction(folder, make_report(runs, folder / REPORT), runs, contests)
+
+
+def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
+    """Returns what each machine runs, and all of it."""
     folder = (out or new_runs_folder(request.folder_name)).absolute()
     plans = plans_of(at_hand(request), request, folder)
     wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
     if not wanted.runs:
         raise WrongUsage(
-            f"{' '.join(request.names)} and --machine {request.machine}: nothing of it is run there"
+            f"{' '.join(request.names)} --machine {request.machine}: nothing of it is run there"
             + (f"; study-{LINUX_STUDY} is" if request.machine in LINUX_MACHINES else "")
         )
     wanted.check()
-    check_place(folder / REPORT)
-    with to_be_continued(request, wanted):
-        turns = in_turns(next(iter(plans.values())).runs)
-        with GrowingReport(wanted, folder / REPORT, len(turns.first), part_of) as growing:
-            carry_out(plans, in_parts(plans, turns), growing)
-            contests = None
-            if request.decide:
-                growing.all_there()
-                wanted, contests = decide(wanted, request.decide, perform_added, contests_of)
-        runs = Collection(carried_out(wanted))
-        say(f"schedlab: making the report of {len(runs):,} runs")
-        return Reproduction(folder, make_report(runs, folder / REPORT), runs, contests)
+    return plans, wanted
 
 
 def perform_added(added: Plan) -> None:
@@ -172,14 +174,13 @@ def contests_of(wanted: Plan) -> list[Suite]:
     return contests(compared_in(Collection(carried_out(wanted))))
 
 
-def carry_out(
-    plans: Mapping[str, Plan], parts: Sequence[tuple[str, Plan]], growing: GrowingReport
-) -> None:
-    """Runs what is not there yet, part by part of the machines' plans; tells the report of what is there."""
+def carry_out(plans: Mapping[str, Plan], wanted: Plan) -> None:
+    """Executes the runs of `wanted`, the machines' plans together, that do not exist yet."""
+    parts = in_parts(plans)
     left = [tuple(still_to_run(own)) for _, own in parts]
-    count, wanted = sum(map(len, left)), growing.wanted
+    count = sum(map(len, left))
     there = len(wanted.runs) - count
-    say(
+    say_progress(
         f"schedlab: {count:,} runs, in {wanted.folder}"
         + (f"; {there:,} are there already" if there else "")
     )
@@ -187,7 +188,7 @@ def carry_out(
     for number, (name, own) in enumerate(parts):
         done = sum(map(len, left[:number]))
         later = tuple(run for runs in left[number + 1 :] for run in runs)
-        whole = Whole(done, later, len(wanted.runs), growing.ended, began)
+        whole = Whole(done, later, len(wanted.runs), began)
         if own.runs:
             select = partial(unfinished_of, own)
             report_failures(perform(plans[name], name, select, with_metrics=False, whole=whole))
@@ -200,14 +201,14 @@ def unfinished_of(part: Plan, wanted: Plan, machine: Machine, base: Software) ->
     return Plan(part.folder, tuple(run for run in part.runs if run in left))
 
 
-def in_parts(plans: Mapping[str, Plan], turns: Turns) -> list[tuple[str, Plan]]:
-    """Returns what is run one after the other, and on which machine. `turns`: of the first machine's runs. The
-    simulator, which takes the least time for its part, comes after the first answer."""
-    name, own = next(iter(plans.items()))
-    early = Plan(own.folder, (*turns.first, *turns.tried))
-    quick = [(SIMULATOR, plans[SIMULATOR])] if name != SIMULATOR and SIMULATOR in plans else []
-    later = [each for each in plans.items() if each[0] not in (name, SIMULATOR)]
-    return [(name, early), *quick, (name, Plan(own.folder, turns.rest)), *later]
+def in_parts(plans: Mapping[str, Plan]) -> list[tuple[str, Plan]]:
+    """Returns the plans in the order of execution, each with its machine. A run of each of the first machine's
+    tests comes first, because it tells how long the others will take; then the simulator, which is the fastest."""
+    (name, first), *others = plans.items()
+    sample, rest = (Plan(first.folder, runs) for runs in sample_first(first.runs))
+    quick = [plan for plan in others if plan[0] == SIMULATOR]
+    slow = [plan for plan in others if plan[0] != SIMULATOR]
+    return [(name, sample), *quick, (name, rest), *slow]
 
 
 def plans_of(machines: Iterable[str], request: Request, folder: Path) -> dict[str, Plan]:
@@ -238,7 +239,7 @@ def plan_on(machine: str, request: Request, folder: Path) -> Plan:
     return found
 
 
-def only_simulated(request: Request, folder: Path) -> tuple[Run, ...]:
+def only_simulated(request: Request, folder: Path) -> tuple[RunSpec, ...]:
     """Returns the runs of experiments that no other machine can run."""
     found = plan_on(SIMULATOR, request, folder)
     return tuple(run for run in found.runs if EXPERIMENTS[run.label].machine == SIMULATOR)
@@ -268,21 +269,15 @@ def need_guest(request: Request) -> None:
     """Raises MachineUnfit, if the guest would have to be fetched and was not asked for."""
     if request.with_column and not kept():
         raise MachineUnfit(
-            f"its guest has not been fetched; `./schedlab run study-{LINUX_STUDY}` does that"
+            f"its guest has not been fetched; `./schedlab reproduce study-{LINUX_STUDY}` does that"
             f" ({MEGABYTES} MB)"
         )
-
-
-def part_of(run: Run) -> str:
-    """Returns what a report says of where a run belongs."""
-    known = EXPERIMENTS.get(run.label)
-    return f"study {known.study}" if known else "proposals"
 
 
 def carried_out(wanted: Plan) -> Iterator[Kept]:
     """Gives the runs of a plan that are there."""
     for run in wanted.runs:
-        place = wanted.folder / run.name
+        place = wanted.place(run)
         if is_whole(place):
             yield kept_run(place)
 

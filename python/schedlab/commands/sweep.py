@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from schedlab.commands.carrying_out import ended_by_signal
-from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import results, say, tell
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import results, say, tell
+from schedlab.commands.carrying_out import SHOWN, ended_by_signal, print_planned
+from schedlab.commands.options import dry_run_option, echo_json, execution_options, json_option
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
-from schedlab.units import counted
 
 if TYPE_CHECKING:
-    from schedlab.files.json_lines import Node
+    from schedlab.base.files.json_lines import Node
     from schedlab.sweep.command import Doing, Done
     from schedlab.sweep.effects import Effects
     from schedlab.sweep.objectives import Objective
     from schedlab.sweep.plan import SweepPlan
 
-_SHOWN = 10
 SAID = ("workloads", "changes", "policies", "settings", "conditions", "sample")
 """What is run, besides what one value says."""
 
@@ -79,7 +78,7 @@ class Request:
     "settings",
     multiple=True,
     metavar="[POLICY.]NAME=VALUES",
-    help="Values of a tunable: 1,2,4 or 1..8 or 1..32+4 or 60..3840*2. May be repeated.",
+    help="Values of a tunable: 1,2,4 or 1-8 or 1-32+4 or 60-3840*2. May be repeated.",
 )
 @click.option(
     "--where",
@@ -100,7 +99,7 @@ class Request:
 )
 @click.option("--machine", "machines", metavar="NAMES", help="sim, spike, qemu.  [default: sim]")
 @click.option("--cpus", metavar="CPUS", help="4, 1,2,8 or 1-4.  [default: 1]")
-@click.option("--seeds", metavar="SEEDS", help="7, 1,2,3 or 1..8.  [default: 1]")
+@click.option("--seeds", metavar="SEEDS", help="7, 1,2,3, 1-8 or 1-3,7.  [default: 1]")
 @click.option("--tick", metavar="TIMES", help="Lengths of a tick.  [default: 1ms]")
 @click.option("--costs", metavar="PROFILE", help="On sim: what things take.  [default: kernel]")
 @click.option(
@@ -111,7 +110,8 @@ class Request:
 )
 @click.option("--limit", metavar="TIME", help="Of the guest's time.  [default: 60s]")
 @click.option("--memory", metavar="MIB", help="Of the kernel's machine.  [default: 512]")
-@click.option("--dry-run", is_flag=True, help="Only say how many runs that are, and show some.")
+@execution_options
+@dry_run_option
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
@@ -123,7 +123,7 @@ class Request:
     metavar="FOLDER",
     help="Of the cluster (./schedlab dask certificate).",
 )
-@click.option("--workers", type=click.IntRange(1, 1024), help="Processes of this host.")
+@click.option("--jobs", "workers", type=click.IntRange(1, 1024), help="Processes of this host.")
 @click.option(
     "--best",
     "metrics",
@@ -337,11 +337,11 @@ def check_source(request: Request, source: Path, runs: bool, objectives: list[Ob
 
 def check_cluster(request: Request) -> None:
     if request.scheduler and request.workers:
-        raise WrongUsage("--scheduler and --workers: a cluster has the workers that it has")
+        raise WrongUsage("--scheduler and --jobs: a cluster has the workers that it has")
     if request.certificate and not request.scheduler:
         raise WrongUsage("--certificate: of which cluster? Add --scheduler ADDRESS")
     if request.scheduler:
-        from schedlab.sweep.certificate import of_scheduler
+        from schedlab.runs.certificate import of_scheduler
 
         of_scheduler(request.scheduler, request.certificate)
 
@@ -399,14 +399,8 @@ def show_plan(wanted: SweepPlan, as_json: bool) -> None:
     """Prints how many runs there are, and some of them."""
     from schedlab.sweep.plan import spread, title_of
 
-    shown = [title_of(point) for point in spread(wanted.points, _SHOWN)]
-    if as_json:
-        echo_json({"runs": len(wanted.points), "dimensions": wanted.dimensions, "some": shown})
-        return
-    some = ", such as" if len(shown) < len(wanted.points) else ""
-    tell(f"{counted(len(wanted.points), 'run')}{some}:")
-    for line in shown:
-        tell(f"  {line}")
+    shown = [title_of(point) for point in spread(wanted.points, SHOWN)]
+    print_planned(len(wanted.points), shown, as_json, dimensions=wanted.dimensions)
 
 
 def carry_out(wanted: SweepPlan, doing: Doing) -> Done:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from schedlab.display.terminal import say
+from schedlab.base.display.terminal import say
 from schedlab.paths import ROOT
 
 HOUSE = "tests/house"
@@ -24,11 +24,11 @@ def test(arguments: tuple[str, ...]) -> None:
     """Run all tests, or some.
 
     All: what they need is built first. Some, which the arguments for pytest name: each builds what
-    it needs. `--fast`: those that boot nothing, need no browser and take little. `./schedlab lint`
+    it needs. `--fast`: those that boot nothing, need no browser and take little. `./schedlab dev lint`
     is apart.
     """
-    from schedlab.host.processor import is_complete, processor
-    from schedlab.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
+    from schedlab.base.host.processor import is_complete, processor
+    from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
 
     if "--fast" in arguments:
         # A second process would read all tests once more, which costs as much as it saves.
@@ -55,7 +55,7 @@ def are_all(arguments: Sequence[str]) -> bool:
 
 def start(words: list[str]) -> None:
     """Becomes pytest."""
-    from schedlab.host.interpreter import module_command
+    from schedlab.base.host.interpreter import module_command
 
     say(f"schedlab: pytest {' '.join(words)}")
     command = module_command("pytest", *words)

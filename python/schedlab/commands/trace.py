@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab trace`: an event trace for other programs, or of one."""
+"""`./schedlab trace`: an event trace for other programs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any, Literal, get_args
 
 import click
 
+from schedlab.base.display.terminal import say, tell
+from schedlab.base.files.whole import written
 from schedlab.commands.options import echo_json, given, json_option
-from schedlab.commands.perf import check_usage, from_perf_options, import_recording
-from schedlab.display.terminal import say, tell
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.files.whole import written
 
 Format = Literal["perfetto", "parquet", "csv"]
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("run", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--format",
     "file_format",
@@ -31,8 +30,7 @@ Format = Literal["perfetto", "parquet", "csv"]
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="The file to write.  [default: trace.FORMAT in the run's folder]  With --from-perf: the"
-    " run's folder.  [default: one in runs/]",
+    help="The file to write.  [default: trace.FORMAT in the run's folder]",
 )
 @click.option(
     "--as-workload",
@@ -40,35 +38,24 @@ Format = Literal["perfetto", "parquet", "csv"]
     type=click.Path(dir_okay=False, path_type=Path),
     help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
 )
-@from_perf_options
 @json_option
 @click.pass_context
 def trace(
     context: click.Context,
     /,
-    run: Path | None,
+    run: Path,
     file_format: Format,
     out: Path | None,
     workload: Path | None,
-    from_perf: Path | None,
     as_json: bool,
-    **recorded: Any,
 ) -> None:
     """Export the event trace of a RUN's folder, and check it.
 
     RUN may also be a folder that holds one run. A trace that says what cannot have happened is
     exported all the same; the message names the record, and the exit status is 1.
-
-    With --from-perf, a recording of any Linux machine becomes a run with trace and metrics, to be
-    exported, compared, replayed and reported on as others are (docs/perf-traces.md).
     """
     from schedlab.runs.results import find_run
 
-    check_usage(context, run, from_perf)
-    if from_perf:
-        import_recording(from_perf, out, as_json=as_json, **recorded)
-        return
-    assert run is not None
     if workload:
         export_workload(context, run, workload, as_json)
     else:
@@ -78,7 +65,7 @@ def trace(
 def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -> None:
     """Raises SchedlabError, in the end, if the trace is not sound."""
     from schedlab import trace as traces
-    from schedlab.files import placing
+    from schedlab.base.files import placing
 
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()

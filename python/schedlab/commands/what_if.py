@@ -1,29 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --what-if`: from a recording to one page that tells what happened, and what might have been."""
+"""`./schedlab replay --what-if`: from a recording to one page that tells what happened, and what might have been."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from schedlab.commands.options import echo_json, given
-from schedlab.display.terminal import new_table, print_whole, say, tell
+from schedlab.base.display.terminal import new_table, print_whole, say, tell
+from schedlab.base.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
+from schedlab.commands.options import echo_json
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import SIMULATOR
 from schedlab.paths import new_runs_folder
-from schedlab.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
     from schedlab.report.what_if import Replay, WhatIf
-    from schedlab.runs.asked import Request
     from schedlab.runs.carrying_out import Finished
     from schedlab.runs.recording import Recording
+    from schedlab.runs.request import Request
 
 RECORDED, REPLAYS, PAGE = "recorded", "replays", "page"
 """Folders in the one that is made."""
@@ -36,31 +34,9 @@ _SHOWN = (
     "waiting, change",
 )
 """Columns of the page's table that the terminal has room for."""
-_TAKEN = {"policies", "tick", "unchecked", "what_if"}
-"""Options of a run that may stand beside it."""
-
-what_if_option = click.option(
-    "--what-if",
-    "what_if",
-    type=click.Path(exists=True, path_type=Path),
-    metavar="RECORDING",
-    help="One page of a recording: what happened, the worst waits explained, and what other policies would have made of"
-    " the same demand. RECORDING is a file of perf, trace-cmd or Perfetto, their text, the folder of a run, or one"
-    " of runs that differ in their seeds."
-    "  [default policies: all]",
-)
-
-
-def check_beside(context: click.Context, known: dict[str, str]) -> None:
-    """Raises WrongUsage for options that say what is run in another way."""
-    for option in given(context, {k: v for k, v in known.items() if k not in _TAKEN}).values():
-        raise WrongUsage(
-            f"--what-if and {option}: a recording says itself what runs; leave one of them out"
-        )
 
 
 def run_what_if(
-    request_of: Callable[[list[str]], Request],
     recording: Path,
     policies: tuple[PolicyChoice, ...] | None,
     tick: int | None,
@@ -85,7 +61,7 @@ def run_what_if(
     for name in (REPLAYS, PAGE):
         if (place / name).exists():
             raise WrongUsage(f"--out {place}: it holds {name} already; name another folder")
-    found = _found(request_of, folder, policies, place / REPLAYS, unchecked, notes)
+    found = _found(folder, policies, place / REPLAYS, unchecked, notes)
     replays = (kept_run(folder) for each in found.replays for folder in each.folders)
     runs = Collection([*found.recorded, *replays])
     report = Report(TITLE, (page(found),), facts(runs), found.findings)
@@ -99,12 +75,12 @@ def run_what_if(
 
 def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Path, list[str]]:
     """The place for everything, the folder of the run that was made of the recording, and what is to be known."""
-    from schedlab.perf_traces.convert import TICK_NS, convert
+    from schedlab.recordings.convert import TICK_NS, convert
     from schedlab.trace.format import MAGIC
 
     with file.open("rb") as opened:
         if opened.read(len(MAGIC)) == MAGIC:
-            raise WrongUsage(f"--what-if {file}: a trace alone; name the folder of its run")
+            raise WrongUsage(f"{file}: a trace alone; name the folder of its run")
     place = (out or new_runs_folder("what-if")).absolute()
     made = convert(file, place / RECORDED, FAIR.name, tick or TICK_NS)
     if not made.outcome.succeeded:
@@ -115,7 +91,6 @@ def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Pat
 
 
 def _found(
-    request_of: Callable[[list[str]], Request],
     folder: Path,
     policies: tuple[PolicyChoice, ...] | None,
     place: Path,
@@ -123,18 +98,19 @@ def _found(
     notes: list[str],
 ) -> WhatIf:
     from schedlab import metrics
-    from schedlab.explanation import Asked, explain
-    from schedlab.replay.nearness import pooled
+    from schedlab.analysis.explanation import Asked, explain
     from schedlab.report.what_if import WhatIf
     from schedlab.runs.collection import kept_run
     from schedlab.runs.recording import recordings
+    from schedlab.runs.replay.nearness import pooled
+    from schedlab.runs.request import of_recording
 
     sources = recordings(folder)
     recorded = [kept_run(each.path.parent) for each in sources]
     source, *others = sources
     ours = [PolicyChoice(name) for name in read_catalogue()]
     own = source.policy if source.policy.name in read_catalogue() else None
-    asked = request_of(["--replay", str(folder), "--policy", str(own or ours[0])])
+    asked = of_recording(folder, policies=(own or ours[0],))
     traces = [each.trace() for each in recorded]
     limits = {each.seed: _limit(each, trace) for each, trace in zip(sources, traces, strict=True)}
     asked = replace(asked, out=place, unchecked=unchecked)
@@ -174,9 +150,9 @@ def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Re
     """What each policy made of all recordings. `limits`: how long the replay of each lasts at most, by its seed. Raises
     SchedlabError if a replay fails. To reach its limit is no failure here."""
     from schedlab.commands.carrying_out import perform
-    from schedlab.replay.nearness import pooled
     from schedlab.report.what_if import Replay
     from schedlab.runs.collection import kept_run
+    from schedlab.runs.replay.nearness import pooled
 
     plans = [request.plan() for request in requests]
     runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
@@ -199,7 +175,7 @@ def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Re
 
 def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
     """Of the policies that share the CPU by nice, as Linux does, that with the least error; of all, if none does."""
-    from schedlab.replay.nearness import FIGURES, error, nearness
+    from schedlab.runs.replay.nearness import FIGURES, error, nearness
 
     def off(each: Replay) -> float:
         groups = nearness(recorded, each.metrics)

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.display.terminal import say, tell
+from schedlab.base.display.terminal import say_progress, tell
 
 _WIDTH = 78
 _COMPARED = 4
@@ -31,9 +31,11 @@ def tell_what_next(runs: Sequence[Path]) -> None:
     """
     if not runs:
         return
-    from schedlab.toolchain.policies import known_policies
+    from schedlab.base.toolchain.policies import known_policies
 
     some = ",".join(list(known_policies())[:_COMPARED])
-    say(f"See it:         ./schedlab monitor {shlex.quote(os.path.relpath(runs[0]))}")
-    say(f"Change it:      ./schedlab run --policy {some} --workload mixed --cpus 2 --runs 5")
-    say("Write your own: ./schedlab new-policy my-own")
+    say_progress(f"See it:         ./schedlab monitor {shlex.quote(os.path.relpath(runs[0]))}")
+    say_progress(
+        f"Change it:      ./schedlab run --policy {some} --workload mixed --cpus 2 --runs 5"
+    )
+    say_progress("Write your own: ./schedlab new-policy my-own")

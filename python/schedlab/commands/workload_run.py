@@ -4,27 +4,38 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.commands.carrying_out import perform
+from schedlab.base.display.terminal import new_table, print_whole, results, say, tell
+from schedlab.commands.carrying_out import perform, print_plan
+from schedlab.commands.deciding import FEWEST_SEEDS
 from schedlab.commands.what_next import tell_what_next
-from schedlab.display.terminal import new_table, print_whole, results, say, tell
+from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
     from schedlab.commands.deciding import Budget, Contest
-    from schedlab.runs.asked import Request
     from schedlab.runs.carrying_out import Finished
     from schedlab.runs.parts import Instead
     from schedlab.runs.plan import Plan
+    from schedlab.runs.request import Request
 
 
-def run_workload(request: Request, as_json: bool, budget: Budget | None = None) -> None:
+def run_workload(
+    request: Request, as_json: bool, budget: Budget | None = None, dry_run: bool = False
+) -> None:
     """Runs a workload under policies, on numbers of CPUs, with seeds; prints tables of what it did. `budget`: to add
     seeds until policies are told apart; what was decided is printed instead."""
+    if budget:
+        check_decidable(request)
+        request = replace(request, repeats=max(request.repeats, FEWEST_SEEDS))
     instead = request.kernel_instead()
     wanted = request.plan()
+    if dry_run:
+        print_plan(wanted.runs, as_json)
+        return
     finished = perform(wanted, request.machine, instead=instead)
     if budget:
         contests = decide(wanted, budget, request.machine, instead, finished)
@@ -33,6 +44,19 @@ def run_workload(request: Request, as_json: bool, budget: Budget | None = None) 
         show(finished, as_json)
     if not all(each.outcome.succeeded for each in finished):
         raise SystemExit(1)
+
+
+def check_decidable(request: Request) -> None:
+    """Raises WrongUsage if there are no two policies, of which one may be the best, or seeds cannot be added."""
+    if len(set(request.policies)) < 2:
+        raise WrongUsage(
+            "--decide: with one policy there is nothing to decide; name several in --policy"
+        )
+    if request.beside:
+        raise WrongUsage(
+            "--decide: each recording is replayed once, with its own seed; leave out --decide, "
+            "or name one recording"
+        )
 
 
 def show(finished: list[Finished], as_json: bool) -> None:
@@ -59,7 +83,7 @@ def decide(
         finished.extend(perform(added, machine, instead=instead))
 
     def compared(plan: Plan) -> list[Suite]:
-        return suites(Collection(kept_run(plan.folder / run.name) for run in plan.runs))
+        return suites(Collection(kept_run(plan.place(run)) for run in plan.runs))
 
     return deciding.decide(wanted, budget, perform_added, compared)[1]
 
@@ -86,11 +110,11 @@ def show_decided(finished: list[Finished], contests: list[Contest], as_json: boo
 
 
 def show_failures(finished: list[Finished]) -> bool:
-    """Says what failed. True: nothing has."""
+    """Says what failed, and which attributes had no effect. True: nothing has failed."""
     from schedlab.runs import carrying_out as runs
 
     messages = list(runs.describe(finished))
-    for message in messages:
+    for message in (*(f"schedlab: {line}" for line in runs.ignored(finished)), *messages):
         say(message)
     return not messages
 
@@ -101,7 +125,7 @@ def show_tables(finished: list[Finished]) -> None:
     measured = [each for each in finished if each.metrics]
     if measured:
         from schedlab.commands.metric_tables import print_figures, print_metrics
-        from schedlab.runs.printed import printed
+        from schedlab.runs.results import printed
 
         several = len({each.run.seed for each in measured}) > 1
         labelled = [

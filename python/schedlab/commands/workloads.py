@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.display.terminal import results
 from schedlab.commands.options import CHANGE, SEED, TICK, echo_json, given, json_option
-from schedlab.display.terminal import results
 from schedlab.errors import WrongUsage
 
 
@@ -55,7 +55,7 @@ def workloads(
 
 def print_words(file: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int) -> None:
     """Prints a workload file as the simulator reads it; what has no effect in it, on standard error."""
-    from schedlab.runs.asked import found, workload_file
+    from schedlab.runs.request import found, workload_file
     from schedlab.workload.text import text_of
 
     name = found(str(file), frozenset())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 
 Parts = Mapping[str, Path]
 """What runs start from, by the names of schedlab.runs.parts."""
@@ -54,11 +54,11 @@ class Machine(Protocol):
         """The programs that it can run; None: there may be others than are known here."""
         ...
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunSpec) -> None:
         """Raises WrongUsage, if the run is of something that this machine cannot do."""
         ...
 
-    def arguments(self, run: Run) -> str:
+    def arguments(self, run: RunSpec) -> str:
         """What is run and how, in its own words. Nothing of the host is in it: no path, no date."""
         ...
 
@@ -66,7 +66,7 @@ class Machine(Protocol):
         """The program to start, installed if need be. MachineUnfit says what is wrong with it."""
         ...
 
-    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         """The command that carries out a run, from within its folder, in which its files are.
 
         What it needs besides them is made in `scratch`, which is there until the run has ended.

@@ -6,33 +6,48 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+from schedlab.base.display.working import working
+from schedlab.base.toolchain import diagnosis
+from schedlab.base.toolchain.build import build, build_lock
+from schedlab.base.toolchain.diagnosis import check_source, policy_of
+from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.verifier import OLDEST_COMPILER, HookCost, examine
 from schedlab.errors import BuildFailed, RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
-from schedlab.toolchain.places import Place, from_root, places_of, symbolizer
-from schedlab.toolchain.policies import PolicyChoice
-from schedlab.toolchain.tools import compiler, output
 
 POLICIES = ROOT / "policies"
-SCENARIO = ROOT / "sim" / "checked" / "scenario.txt"
+SCENARIO, SHARING, BOUND = (
+    ROOT / "sim" / "checked" / f"{name}.txt" for name in ("scenario", "sharing", "bound")
+)
 _MOST_SECONDS = 120
 
 _RULE = re.compile(r"^schedlab-sim: policy \S+ broke a rule: (.*)")
-_LOOP = re.compile(r"^schedlab-sim: policy \S+: endless loop in its hook (\w+)")
+_WRAP = re.compile(
+    r"^(\S+?):(\d+):\d+: runtime error: (?:unsigned integer overflow|negation of \d+ .*'uint)",
+    re.MULTILINE,
+)
+_FLAW = re.compile(r"^schedlab-sim: policy .*, CPUs: \d+: (?:policy \S+ contradicts itself: )?(.*)")
+"""What the simulator says of a policy before its first hook, or of what it finds between hooks."""
+_LOOP = re.compile(
+    r"^schedlab-sim: policy \S+: endless loop in its hook (\w+)\(\) at (0x[0-9a-f]+)"
+)
 _UNDEFINED = re.compile(r"^(\S+?):(\d+):\d+: runtime error: (.*)")
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer: (\S+) on (?:unknown )?address (0x[0-9a-f]+)")
 _FRAME = re.compile(r"^ +#\d+ 0x[0-9a-f]+ in (\w+) (\S+?):(\d+)")
 _HOOK = re.compile(r"^in its hook (\w+)\(\)")
 _FUNCTION = re.compile(r"^  (0x[0-9a-f]+)$")
 _FIELD = re.compile(r"wrote to (\w+)->(\w+)")
-_VARIABLE = re.compile(r"^[0-9a-f]+ [BbDdCS] (\w+)")
 _OTHERS = "AddressSanitizer reports"
 _ADDRESS_DEEDS = {
     "SEGV": "reads or writes address {address}, where nothing is",
@@ -52,6 +67,20 @@ class Passed:
     decisions: int
     kills: int
     """How often it ended a task by TICK_KILL."""
+    longest_wait_ns: int
+    """Of a task that was ready to run, without a break, under the policy's own values."""
+    waiter: int
+    """The PID of the task that waited so long."""
+    cpus: int
+    """The number of CPUs of the machine on which it did."""
+    never_served: int
+    """Tasks that were ready for half of a setup or more, and never picked."""
+    depends_on_time: int
+    """1 if decisions depend on what time it is, even where no clock wraps."""
+    wraps: tuple[str, ...] = ()
+    """Lines of its source at which an unsigned number went below 0 or beyond its largest value."""
+    verifier_costs: tuple[HookCost, ...] = ()
+    """Of its hooks, the most first; none if this compiler makes no BPF."""
 
 
 def sources_of(choice: PolicyChoice) -> list[Path]:
@@ -71,28 +100,36 @@ def can_check() -> bool:
 
 
 def check_once(source: Path) -> None:
-    """Checks a source that has not passed since it was changed last. Raises RuleBroken."""
+    """Checks a source that has not passed since it was changed last, without tasks that are bound to a CPU: a run may
+    have none. Raises RuleBroken."""
     kept = _folder(source) / "passed"
     wanted = _hash_of(source)
     if kept.is_file() and kept.read_text() == wanted:
         return
-    check(source)
+    check(source, bound=False)
 
 
-def check(source: Path) -> Passed:
-    """Raises RuleBroken with the rule, hook, file and line, the task and the last decisions."""
+def check(source: Path, bound: bool = True) -> Passed:
+    """Tries a policy by the compiler, in the checked simulator, and as Linux's verifier would.
+
+    `bound`: also with tasks that may run on one CPU alone. Raises RuleBroken with the rule, hook, file, line, the task
+    and the last decisions; and BuildFailed.
+    """
     if not source.is_file():
         raise WrongUsage(f"there is no policy {from_root(str(source))}")
-    build("checked", variables={"CHECKED": os.path.relpath(source, ROOT)})
-    check_variables(source, _folder(source) / "policy.o")
-    passed = run(source)
+    check_source(source)
+    _build(source)
+    passed = run(source, bound=bound)
+    costs = examine(source) if compiler().version >= OLDEST_COMPILER else []
     (_folder(source) / "passed").write_text(_hash_of(source))
-    return passed
+    return replace(passed, verifier_costs=tuple(costs))
 
 
-def run(source: Path, tunables: str = "") -> Passed:
-    """Tries what was built. `tunables`: instead of all values, these. Raises RuleBroken."""
-    return _run(source, [str(SCENARIO), *([tunables] if tunables else [])])
+def run(source: Path, tunables: str = "", bound: bool = True) -> Passed:
+    """Tries what was built. `tunables`: instead of all values, these. `bound`: also with tasks that may run on one CPU
+    alone. Raises RuleBroken."""
+    workloads = [str(SCENARIO), str(SHARING), str(BOUND) if bound else ""]
+    return _run(source, [*workloads, *([tunables] if tunables else [])])
 
 
 def run_workload(
@@ -102,90 +139,117 @@ def run_workload(
 
     `workload`: in the simulator's own form. Raises RuleBroken.
     """
-    build("checked", variables={"CHECKED": os.path.relpath(source, ROOT)})
+    _build(source)
     with tempfile.NamedTemporaryFile("w", prefix="schedlab-", suffix=".txt") as file:
         file.write(workload)
         file.flush()
         return _run(source, [file.name, policy, tunables, str(cpus), str(tick_ns)])
 
 
+def variables_of(kind: str, source: Path) -> dict[str, str]:
+    """Returns the file and the name of a policy, as make is to know them, for what it makes below build/`kind`.
+
+    What was made there of another file of the same policy is removed.
+    """
+    folder = BUILD / kind / policy_of(source)
+    made_of = folder / "source"
+    with build_lock():
+        if folder.is_dir() and not (made_of.is_file() and made_of.read_text() == str(source)):
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        made_of.write_text(str(source))
+    return {"FILE": os.path.relpath(source, ROOT), "NAME": policy_of(source)}
+
+
+def _build(source: Path) -> None:
+    found = variables_of("checked", source)
+    build("checked", variables={"CHECKED": found["FILE"], "CHECKED_NAME": found["NAME"]})
+
+
 def _run(source: Path, arguments: list[str]) -> Passed:
     program = _folder(source) / "schedlab-sim"
     try:
-        done = subprocess.run(
-            [str(program), *arguments],
-            cwd=ROOT,
-            env=sanitizer_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_MOST_SECONDS,
-            check=False,
-        )
+        with working(f"checking policy {source.stem}"):
+            done = subprocess.run(
+                [str(program), *arguments],
+                cwd=ROOT,
+                env=sanitizer_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_MOST_SECONDS,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         raise RuleBroken(
-            f"policy {source.stem}: its check did not end within {_MOST_SECONDS} s"
+            f"policy {policy_of(source)}: its check did not end within {_MOST_SECONDS} s"
         ) from None
+    if done.returncode == WrongUsage.exit_status and "contradicts itself" not in done.stderr:
+        raise RuleBroken(f"policy {policy_of(source)}: its check failed: {done.stderr.strip()}")
     if done.returncode:
         raise RuleBroken(told(source, program, done.stderr.splitlines()))
-    counts = dict(line.split() for line in done.stdout.splitlines())
-    return Passed(int(counts["setups"]), int(counts["decisions"]), int(counts["kills"]))
+    counts: dict[str, Any] = {
+        name: int(value) for name, value in map(str.split, done.stdout.splitlines())
+    }
+    return Passed(**counts, wraps=tuple(_wraps(source, done.stderr)))
+
+
+def _wraps(source: Path, said: str) -> Iterator[str]:
+    file = from_root(str(source))
+    lines = {int(match[2]) for match in _WRAP.finditer(said) if Path(match[1]).name == source.name}
+    yield from (f"{file}:{line}" for line in sorted(lines))
 
 
 def sanitizer_environment() -> dict[str, str]:
     """Returns the environment of a program that is compiled with sanitizers."""
-    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
+    environment = {
+        **os.environ,
+        "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0",
+        "UBSAN_OPTIONS": "print_summary=0",
+    }
     if tool := symbolizer():
         environment["ASAN_SYMBOLIZER_PATH"] = tool
     return environment
 
 
-def check_variables(source: Path, compiled: Path) -> None:
-    """Raises RuleBroken if the policy keeps variables: kernel, simulator and Linux know nothing of them."""
-    lines = output(compiler().symbol_lister, str(compiled)).splitlines()
-    names = [
-        match[1].partition(".")[2] or match[1] for line in lines if (match := _VARIABLE.match(line))
-    ]
-    if not names:
-        return
-    places = ", ".join(f"{name} at {_line_of(source, name)}" for name in names)
-    raise RuleBroken(
-        f"policy {source.stem} broke a rule: it keeps variables of its own: {places}. What it remembers belongs"
-        " into the state of a task, a queue or the scheduler (STATE_OF)"
-    )
-
-
 def told(source: Path, program: Path, lines: list[str]) -> str:
     """Returns what the checked simulator said, as a headline and the circumstances below it."""
     hook = next((match[1] for line in lines if (match := _HOOK.match(line))), "")
-    rule = _rule(source, lines, hook)
+    rule = _rule(source, program, lines, hook)
     about = list(_circumstances(program, lines))
     headline = (
-        f"policy {source.stem} broke a rule: {rule}"
+        f"policy {policy_of(source)} broke a rule: {rule}"
         if rule
-        else f"policy {source.stem}: its check failed"
+        else f"policy {policy_of(source)}: its check failed"
     )
     if not about:
-        about = [line for line in lines if not _RULE.match(line)][-20:]
+        known = (_RULE, _FLAW, _WRAP)
+        about = [line for line in lines if not any(each.match(line) for each in known)][-20:]
     return f"{headline}:\n{indent(about)}" if about else headline
 
 
-def _rule(source: Path, lines: list[str], hook: str) -> str:
+def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
     stack = [
         place
         for line in lines
         if (match := _FRAME.match(line))
         and (place := Place(match[1], from_root(match[2]), int(match[3]))).in_policy
     ]
+    if loop := next((match for line in lines if (match := _LOOP.match(line))), None):
+        # The trace leaves this place out if the signal came between two steps of a call.
+        here = places_of(program, [int(loop[2], 16)]).get(int(loop[2], 16), [])
+        stack = [place for place in (*here, *stack) if place.in_policy and place.line]
     at = f", at {stack[0].file}:{stack[0].line}" if stack else ""
     inside = f", in {stack[0].function}()" if len(set(stack)) > 1 else ""
     for line in lines:
+        if match := _FLAW.match(line):
+            return match[1]
         if match := _RULE.match(line):
             return match[1] + _writers(source, match[1])
         if _LOOP.match(line):
             return f"{hook}() does not end: there is an endless loop{inside}{at}"
-        if match := _UNDEFINED.match(line):
+        if (match := _UNDEFINED.match(line)) and not _WRAP.match(line):
             return f"{hook}(): {match[3]}, at {from_root(match[1])}:{match[2]}"
         if match := _ADDRESS.search(line):
             deed = _ADDRESS_DEEDS.get(match[1], f"{_OTHERS} {match[1]}").format(address=match[2])
@@ -222,20 +286,19 @@ def _circumstances(program: Path, lines: list[str]) -> Iterator[str]:
             yield f"  {place}"
 
 
-def _line_of(source: Path, name: str) -> str:
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    lines = enumerate(source.read_text().splitlines(), 1)
-    number = next((number for number, line in lines if word.search(line)), 0)
-    return f"{from_root(str(source))}:{number}"
-
-
 def _folder(source: Path) -> Path:
-    return BUILD / "checked" / source.stem
+    return BUILD / "checked" / policy_of(source)
 
 
 def _hash_of(source: Path) -> str:
     """Of the policy, what it includes, and what checks it."""
-    files = [source, *sorted(POLICIES.glob("*.h")), *sorted((ROOT / "sim" / "checked").iterdir())]
+    tools = [Path(diagnosis.__file__).with_name(f"{name}.py") for name in ("diagnosis", "verifier")]
+    files = [
+        source,
+        *sorted(POLICIES.glob("*.h")),
+        *sorted((ROOT / "sim" / "checked").iterdir()),
+        *tools,
+    ]
     whole = hashlib.sha256()
     for file in files:
         whole.update(file.name.encode() + b"\0" + file.read_bytes())

@@ -11,21 +11,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.base.host.tied import tied
+from schedlab.base.toolchain.build import build
+from schedlab.base.toolchain.diagnosis import check_source, policy_of
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, RuleBroken, SchedlabError, WrongUsage
-from schedlab.host.tied import tied
 from schedlab.machines.acted_out import TICK_US, acts_of, workload_of
 from schedlab.machines.checked import (
-    check_variables,
     run_workload,
     sanitizer_environment,
     sources_of,
     told,
+    variables_of,
 )
 from schedlab.machines.outcome import BROKEN_RULE, indent
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
-from schedlab.toolchain.policies import PolicyChoice
-from schedlab.toolchain.tools import compiler
 from schedlab.workload.text import text_of
 from schedlab.workload.workload_files import read
 
@@ -39,7 +40,7 @@ _ATTRIBUTES = (
 )
 _OF_TIME = {"run_time_now": ("now", "run_time", "counted")}
 """What functions of policy.h read."""
-_FILE = re.compile(r"[\w./-]*/[a-z][a-z0-9_-]*\.c|[a-z][a-z0-9_-]*\.c", re.ASCII)
+_FILE = re.compile(r"[\w./+-]+\.c", re.ASCII)
 _BEYOND = {("placement.h", "now")}
 """What is read only with more queues than are explored: from 16 on, to balance at some ticks alone."""
 _MISSING = re.compile(
@@ -101,8 +102,8 @@ def named(source: Path) -> str:
         raise WrongUsage(f"there is no file {source}")
     if not _FILE.fullmatch(os.path.relpath(source.resolve(), ROOT)):
         raise WrongUsage(
-            f"{source}: make takes no such name; copy the file to a folder whose name has letters, digits,"
-            " - and _ alone, as a file such as mine.c"
+            f"{source}: make cannot read a file of this name; copy it to a path of letters, digits, - and _,"
+            " such as mine.c"
         )
     match = re.search(r'\.name = "([^"]+)"', source.read_text(errors="replace"))
     if not match:
@@ -163,9 +164,10 @@ def explore(
     source = source.resolve()
     if not source.is_file():
         raise WrongUsage(f"there is no policy {source}")
+    check_source(source)
     words = words_of(source)
-    build("explorer", variables={"EXPLORED": os.path.relpath(source, ROOT)})
-    check_variables(source, _folder(source) / "policy.o")
+    found = variables_of("explore", source)
+    build("explorer", variables={"EXPLORED": found["FILE"], "EXPLORED_NAME": found["NAME"]})
     return run(source, words, policy, tunables, limits, on_level)
 
 
@@ -258,7 +260,7 @@ def _walk(
 
 
 def _folder(source: Path) -> Path:
-    return BUILD / "explore" / source.stem
+    return BUILD / "explore" / policy_of(source)
 
 
 def _program(source: Path) -> Path:
@@ -301,4 +303,6 @@ def _counterexample(source: Path, lines: list[str], said: list[str]) -> str:
     headline, _, circumstances = told(source, _program(source), said).partition("\n")
     count = sum(1 for step in steps if not step.startswith("     then"))
     told_steps = [f"no shorter sequence of operations breaks a rule than {count}:", *steps]
+    if not steps:
+        return headline
     return "\n".join(filter(None, (f"{headline.rstrip(':')}:", indent(told_steps), circumstances)))

@@ -11,7 +11,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.base import Machine, Parts
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.units import format_time
 from schedlab.workload.delays import boot_arguments
 from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk
@@ -75,7 +75,7 @@ class KernelMachine(Machine):
     def command(self, boot: Boot) -> list[str]:
         """How to start it, from within the run's folder."""
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunSpec) -> None:
         """Raises WrongUsage if the command cannot pass through the boot arguments as it is."""
         length = len(self.arguments(run))
         if run.shape and length > BOOT_ARGUMENTS_MAX:
@@ -104,7 +104,7 @@ class KernelMachine(Machine):
             )
         check_known(workload, self.programs)
 
-    def arguments(self, run: Run) -> str:
+    def arguments(self, run: RunSpec) -> str:
         words = [
             f"policy={run.policy}",
             f"tick={format_time(run.tick_ns)}",
@@ -120,7 +120,7 @@ class KernelMachine(Machine):
         words.append(f'run="{COMMAND if run.file else run.workload}"')
         return " ".join(words)
 
-    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         """All start from the same disk; but a workload file must be on it."""
         disk = parts["disk"]
         if run.file:

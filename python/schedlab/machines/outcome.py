@@ -14,6 +14,8 @@ SUCCESS, FAILED, PANIC, LIMIT, STUCK, REFUSED = 0, 1, 101, 102, 103, 104
 BROKEN_RULE = 105
 """Of the simulator: a policy's function does not end, or touches what is not there."""
 
+MEASURED = frozenset({"success", "limit", "disk"})
+"""How runs end whose traces are good, if not whole."""
 _PANIC_LINES = 40
 _LAST_LINES = 12
 

@@ -7,13 +7,13 @@ import shlex
 from pathlib import Path
 
 from schedlab import __version__
+from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.kernel import PROGRAM
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
-from schedlab.machines.run import Run
-from schedlab.toolchain.build import SIMULATOR
+from schedlab.machines.spec import RunSpec
 from schedlab.workload.delays import delayed_costs
 from schedlab.workload.palette import palette
 from schedlab.workload.programs import check_known, disk_programs
@@ -39,7 +39,7 @@ class Simulator:
     memory_mib = 0
     programs: frozenset[str] | None = frozenset()
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunSpec) -> None:
         if run.given:
             return
         name = next(iter(run.workload.split()), "")
@@ -50,7 +50,7 @@ class Simulator:
             " `./schedlab workloads` lists; programs run on spike, qemu and linux"
         )
 
-    def arguments(self, run: Run) -> str:
+    def arguments(self, run: RunSpec) -> str:
         """Arguments with which a run can be repeated by hand, in its folder."""
         given = run.given
         if not given:
@@ -75,7 +75,7 @@ class Simulator:
     def release(self) -> Release:
         return Release(str(SIMULATOR), __version__, "built from sim/ and policies/")
 
-    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         (scratch / PROGRAM).symlink_to(parts["simulator"])
         return [str(parts["simulator"]), *shlex.split(self.arguments(run))]
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from schedlab.display.terminal import say
+from schedlab.base.display.terminal import say
+from schedlab.base.host.processor import is_complete
+from schedlab.base.toolchain.tools import output
 from schedlab.errors import MachineUnfit
-from schedlab.host.processor import is_complete
 from schedlab.machines.base import Release
 from schedlab.machines.folder import TYPED
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spike_driver import driver, driver_version
 from schedlab.machines.spike_install import PROGRAM, installed_spike
-from schedlab.toolchain.tools import output
 
 INSTRUCTION_SET = "rv64imac_zicsr_zicntr_sstc"
 _NEEDED_OPTIONS = ("--isa=", "--initrd=", "--bootargs=")

@@ -11,11 +11,11 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.files.whole import alone
+from schedlab.base.toolchain.tools import compiler, complaint
 from schedlab.errors import BuildFailed
-from schedlab.files.whole import alone
 from schedlab.machines.spike_install import HEADERS, LIBRARY, VERSION, installed_spike
 from schedlab.paths import ROOT, cache_folder
-from schedlab.toolchain.tools import compiler, complaint
 
 SOURCES = ROOT / "spike"
 _INTERFACES = sorted((ROOT / "abi").glob("machine_*.h"))

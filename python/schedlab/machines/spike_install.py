@@ -13,10 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from schedlab.base.files.whole import alone
+from schedlab.base.host.interpreter import PYTHON
+from schedlab.base.host.processor import is_complete, no_spike
 from schedlab.errors import MachineUnfit
-from schedlab.files.whole import alone
-from schedlab.host.interpreter import PYTHON
-from schedlab.host.processor import is_complete, no_spike
 from schedlab.machines import wheel_part
 from schedlab.machines.elf_sections import with_sections
 from schedlab.machines.wheel_part import Part

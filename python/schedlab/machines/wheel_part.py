@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+from schedlab.base.host.interpreter import PYTHON
 from schedlab.errors import MachineUnfit
-from schedlab.host.interpreter import PYTHON
 
 TIMEOUT_S = 60
 _HEADER = struct.Struct("<8xH8xIIHH")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Metrics of runs, from their traces (docs/metrics.md)."""
 
-from schedlab.metrics.compute import compute, measure
+from schedlab.metrics.compute import NoResult, compute, measure
 from schedlab.metrics.fairness import interquartile_range, jain_index
 from schedlab.metrics.ideal import ideal_shares
 from schedlab.metrics.intervals import (
@@ -13,12 +13,9 @@ from schedlab.metrics.intervals import (
 from schedlab.metrics.jobs import jobs
 from schedlab.metrics.lag import lags
 from schedlab.metrics.model import Metrics
-from schedlab.metrics.predictability import predictability
 from schedlab.metrics.shares import Weights
 from schedlab.metrics.stored import load, load_table, schemas
-from schedlab.metrics.tables import tables
 from schedlab.metrics.window import Window, measured_window
-from schedlab.metrics.window_length import NoResult
 
 __all__ = [
     "Metrics",
@@ -36,10 +33,8 @@ __all__ = [
     "load_table",
     "measure",
     "measured_window",
-    "predictability",
     "scheduler_intervals",
     "schemas",
     "state_intervals",
-    "tables",
     "wakeup_latencies",
 ]

@@ -16,7 +16,7 @@ from schedlab.trace.model import Columns, Integers
 from schedlab.trace.parts import Part
 from schedlab.trace.steps import Steps
 from schedlab.trace.stories import changes
-from schedlab.trace.timeline import key, life_at
+from schedlab.trace.timeline import OUT_OF_SIGHT, key, life_at
 
 COUNTS = {
     "selections": Kind.SCHEDULER_EXIT,
@@ -31,10 +31,14 @@ TIMES = {
     "running_ns": ProcessState.RUNNING,
     "waiting_ns": ProcessState.RUNNABLE,
     "blocked_ns": ProcessState.BLOCKED,
+    "unknown_ns": OUT_OF_SIGHT,
 }
 """Columns that add up what of the window a process was in a state."""
 
-_LIFE = ("pid", "begin_row", "forked", "first_run_row", "first_run_ns", "exit_row")
+LONGEST_WAIT = "longest_wait_ns"
+"""The column of the longest time in the window that a process was runnable without a break."""
+
+_LIFE = ("unseen_row", "pid", "begin_row", "forked", "first_run_row", "first_run_ns", "exit_row")
 
 
 class Accounts:
@@ -45,7 +49,7 @@ class Accounts:
         self._window = window
         self._lives = 0
         self._life = {name: np.empty(0, np.int64) for name in _LIFE}
-        self._sums = {name: np.empty(0, np.int64) for name in (*TIMES, *COUNTS)}
+        self._sums = {name: np.empty(0, np.int64) for name in (*TIMES, LONGEST_WAIT, *COUNTS)}
         self._latencies: list[tuple[Integers, Integers]] = []
         """Lives, and how long they waited."""
         self._open: list[Steps] = []
@@ -61,6 +65,7 @@ class Accounts:
         self._begin(steps, starts)
         self._note_first("first_run_row", steps, Step.IN)
         self._note_first("exit_row", steps, Step.ENDED)
+        self._note_first("unseen_row", steps, Step.UNSEEN)
         self._add_times(steps)
         self._add_counts(steps, starts, part.columns)
 
@@ -74,13 +79,18 @@ class Accounts:
             for name, state in TIMES.items():
                 which = is_kind(left.after, state)
                 np.add.at(self._sums[name], left.life[which], spent[which])
+            waits = is_kind(left.after, ProcessState.RUNNABLE)
+            np.maximum.at(self._sums[LONGEST_WAIT], left.life[waits], spent[waits])
 
     def results(self) -> tuple[LifeTable, pl.DataFrame, pl.DataFrame]:
-        """The lives; what they did (columns of TIMES and COUNTS); and, for each wake-up in the window that
-        was followed by a run in it, life and latency_ns."""
+        """The lives; what they did (columns of TIMES, LONGEST_WAIT and COUNTS); and, for each wake-up in the window
+        that was followed by a run in it, life and latency_ns."""
         pid, begin_row = (self._life[name][: self._lives] for name in ("pid", "begin_row"))
         order = np.argsort(key(pid, begin_row))
         life = {name: values[: self._lives][order] for name, values in self._life.items()}
+        # One that went out of sight before it was first seen to run may have run earlier.
+        unseen = life.pop("unseen_row")
+        life["first_run_row"][(unseen >= 0) & (unseen < life["first_run_row"])] = -1
         fork_row, parent = forks(
             self._trace, life["pid"], life["begin_row"], life.pop("forked").astype(bool)
         )
@@ -134,8 +144,11 @@ class Accounts:
         spent[ends] = 0
         for name, state in TIMES.items():
             add(self._sums[name], steps.life[ends], ends, spent * is_kind(steps.after, state))
+        waits = is_kind(steps.after, ProcessState.RUNNABLE)
+        np.maximum.at(self._sums[LONGEST_WAIT], steps.life[waits], spent[waits])
         woken = np.flatnonzero(is_kind(steps.step, Step.WOKEN) & goes_on)
         held = self._window.holds(steps.row[woken]) & self._window.holds(steps.row[woken + 1])
+        held &= ~is_kind(steps.step[woken + 1], Step.UNSEEN)
         woken = woken[held]
         self._latencies.append((steps.life[woken], end_ns[woken] - steps.time[woken]))
 

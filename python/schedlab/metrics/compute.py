@@ -10,27 +10,54 @@ import polars as pl
 
 from schedlab.metrics.accounts import Accounts
 from schedlab.metrics.cpus import CpuAccounts
-from schedlab.metrics.jobs import job_statistics, jobs_of, without_jobs
+from schedlab.metrics.jobs import jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.people import called_by, people_called
-from schedlab.metrics.said import late_arrivals, remarks
-from schedlab.metrics.shares import Weights, with_shares
-from schedlab.metrics.summary import groups_of, latency_statistics, summary_of
+from schedlab.metrics.registry import values_of
+from schedlab.metrics.said import late_arrivals, remarks, unrecorded
+from schedlab.metrics.shares import Weights, attributes_set, with_shares
+from schedlab.metrics.summary import groups_of, summary_of
 from schedlab.metrics.told import told_values
-from schedlab.metrics.untold import wakeups_untold, without_untold
+from schedlab.metrics.untold import (
+    SHARES,
+    UNKNOWN_PART,
+    UNTOLD,
+    wakeups_untold,
+    without_unknown,
+    without_untold,
+)
 from schedlab.metrics.window import Window, measured_window, window_since
-from schedlab.metrics.window_length import check_window
 from schedlab.trace import Facts, Trace, read_outlined
 from schedlab.trace.parts import Part, Parts
 from schedlab.trace.validation import Checks
+
+WINDOW = "window"
+"""By this name a workload tells how many nanoseconds its window is to last (workload_window() of
+workloads/api/workload.h)."""
+_MOST_OFF = 0.05
+"""A part of that length: by more no figure of the window may be off."""
+
+
+class NoResult(ValueError):
+    """The figures are of another window than the one that was to be measured."""
+
+
+def _check_window(metrics: Metrics) -> None:
+    """Raises NoResult if the workload said how long its window was to be, and it was not."""
+    asked = metrics.values.filter(pl.col("name") == WINDOW)["value"]
+    if asked.is_empty():
+        return
+    planned, lasted = int(asked[0]), int(metrics.summary["elapsed_ns"][0])
+    if abs(lasted - planned) > _MOST_OFF * planned:
+        raise NoResult(f"the window lasted {lasted / 1e6:g} of {planned / 1e6:g} ms")
 
 
 def compute(trace: Trace, weights: Weights | None = None, since_ns: int = 0) -> Metrics:
     """All metrics of a trace that `validate` found good, over its measured window from `since_ns` on.
 
-    `weights` names the attribute by which ideal shares are allotted. None: the
-    one by which the policy shares, as the trace says; if it shares by none, weight
-    if a process had that set, else tickets, likewise; else equal.
+    `weights` names the attribute by which shares are allotted. None: the one by which
+    the policy shares, as the trace says; if it shares by none, shares are asked for by
+    weight if a process had that set, else tickets, likewise, and are ideally equal.
     """
     window = window_since(measured_window(trace), trace, since_ns)
     parts = Parts(trace)
@@ -53,7 +80,7 @@ def measure(path: str | Path) -> Metrics:
             books.take(part)
     checks.end()
     metrics = books.close(parts)
-    check_window(metrics)
+    _check_window(metrics)
     return metrics
 
 
@@ -77,13 +104,15 @@ class _Books:
         who, did, latencies = self._lives.results()
         called = called_by(trace, who, window)
         processes = people_called(trace, who, window, called)
-        waited = latencies.group_by("life").agg(latency_statistics())
+        waited = latencies.group_by("life").agg(values_of("wakeups"))
         jobs = jobs_of(trace, who, window)
-        kept = jobs.group_by("life").agg(job_statistics())
+        kept = jobs.group_by("life").agg(values_of("jobs"))
         for table in (did, waited, kept):
             processes = processes.join(table, on="life", how="left", maintain_order="left")
         processes = processes.with_columns(without_jobs())
         processes = with_shares(processes, trace, who, window, weights)
+        unknown = unrecorded(trace, window, processes, self._cpus.unknown_ns)
+        processes = without_unknown(processes).drop("unknown_ns")
         workload = processes.filter(pl.col("role") == "workload")
         waits, jobs = (_of_workload(each, workload, len(who)) for each in (latencies, jobs))
         cpus = self._cpus.table()
@@ -91,13 +120,17 @@ class _Books:
         late = late_arrivals(values, window, trace.header.tick_ns)
         found = Metrics(
             summary=summary_of(trace, window, processes, cpus, waits, jobs),
-            processes=processes.drop("life"),
+            processes=processes.drop("life", "asked_share"),
             groups=groups_of(window, workload, waits, jobs),
             cpus=cpus,
             values=values,
-            said=pl.concat([remarks(trace, window), late]),
+            said=pl.concat([remarks(trace, window), late, unknown]),
+            attributes=attributes_set(trace, window),
         )
-        return without_untold(found) if wakeups_untold(trace) else found
+        if wakeups_untold(trace):
+            return without_untold(found, UNTOLD)
+        much = self._cpus.unknown_ns > UNKNOWN_PART * trace.header.cpus * window.elapsed_ns
+        return without_untold(found, SHARES) if much else found
 
 
 def _of_workload(found: pl.DataFrame, workload: pl.DataFrame, lives: int) -> pl.DataFrame:

@@ -62,6 +62,8 @@ class CpuAccounts:
         self._trace = trace
         self._window = window
         self._sums = {name: np.zeros(trace.header.cpus, np.int64) for name in _SUMS}
+        self.unknown_ns = 0
+        """Of all CPUs: for how long it is unknown what they did."""
 
     def take(self, part: Part) -> None:
         """The next part."""
@@ -102,9 +104,10 @@ class CpuAccounts:
 
     def _add_runs(self, stories: Stories, spans: Spans, spent: Integers) -> None:
         """From `entries` on, a CPU has a process, or none."""
-        idle = stories.entered == 0
-        add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~idle)
-        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * idle)
+        free = stories.entered == 0
+        add(self._sums["running_ns"], spans.cpu, spans.ends, spent * ~free)
+        add(self._sums["idle_ns"], spans.cpu, spans.ends, spent * (free & ~stories.unseen))
+        self.unknown_ns += int((spent * stories.unseen).sum())
 
     def _add_idling(self, stories: Stories, spans: Spans, spent: Integers) -> None:
         """The idle loop, without the scheduler's part of it."""

@@ -49,7 +49,9 @@ def state_intervals(trace: Trace, who: Lives | None = None) -> pl.DataFrame:
     steps, goes_on = state_changes((who or lives(trace)).steps)
     next_row = np.where(goes_on, np.roll(steps.row, -1), -1)
     next_ns = np.roll(steps.time, -1)
-    known = np.flatnonzero(_IS_NAMED[steps.after])
+    # A state of which it is only known when it began lasts no time.
+    unseen = goes_on & np.roll(is_kind(steps.step, Step.UNSEEN), -1) & (next_ns == steps.time)
+    known = np.flatnonzero(_IS_NAMED[steps.after] & ~unseen)
     steps, end_row, next_ns = steps.of(known), next_row[known], next_ns[known]
     pid, row, step, state = steps.pid, steps.row, steps.step, steps.after
 
@@ -96,10 +98,12 @@ def wakeup_latencies(states: pl.DataFrame, window: Window) -> pl.DataFrame:
 def cpu_intervals(trace: Trace) -> pl.DataFrame:
     """Which process had each CPU, from its first record to its last; sorted by CPU, then time.
 
-    Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above).
+    Columns: cpu, pid (0: idle), begin_ns, end_ns, begin_row, end_row (as above). Times in which it is unknown
+    what a CPU did are left out.
     """
     stories = _stories(trace)
-    return pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)}).select(
+    found = pl.DataFrame({"pid": stories.entered, **_spans(stories, stories.entries)})
+    return found.filter(pl.Series(~stories.unseen)).select(
         "cpu", "pid", "begin_ns", "end_ns", "begin_row", "end_row"
     )
 

@@ -74,20 +74,6 @@ def jobs_of(trace: Facts, who: LifeTable, window: Window) -> pl.DataFrame:
     ).filter(pl.Series(counts))
 
 
-def job_statistics() -> list[pl.Expr]:
-    """What is said of a set of jobs."""
-    late = pl.col("lateness_ns")
-    return [
-        pl.len().cast(pl.Int64).alias("jobs"),
-        (late > 0).sum().cast(pl.Int64).alias("misses"),
-        (late > 0).mean().alias("miss_share"),
-        pl.col("response_ns").max().alias("job_response_max_ns"),
-        late.mean().alias("lateness_mean_ns"),
-        late.max().alias("lateness_max_ns"),
-        late.clip(0).mean().alias("tardiness_mean_ns"),
-    ]
-
-
 def without_jobs() -> list[pl.Expr]:
     """The numbers of jobs and misses of what has none."""
     return [pl.col("jobs", "misses").fill_null(0)]

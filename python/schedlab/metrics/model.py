@@ -29,6 +29,8 @@ class Metrics:
     value."""
     said: pl.DataFrame
     """A row per remark that the policy made in words, in the window: words, times, last_ns, last."""
+    attributes: tuple[str, ...] = ()
+    """Those that the workload's processes were given; not kept on the disk."""
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""

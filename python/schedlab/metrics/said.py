@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from schedlab.base.display.numbers import duration, milliseconds, percent
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind, said_text
 
@@ -49,6 +50,24 @@ def remarks(trace: Facts, window: Window) -> pl.DataFrame:
     )
 
 
+def unrecorded(trace: Facts, window: Window, processes: pl.DataFrame, cpu_ns: int) -> pl.DataFrame:
+    """A row as those of `remarks` if the trace does not know what CPUs or processes did all the time, else none.
+
+    `processes`: with `role` and `unknown_ns`; `cpu_ns`: unknown time of all CPUs.
+    """
+    workload = processes.filter((pl.col("role") == "workload") & (pl.col("unknown_ns") > 0))
+    if not cpu_ns and workload.is_empty():
+        return pl.DataFrame(schema=SAID_SCHEMA)
+    whole_ns = max(trace.header.cpus * window.elapsed_ns, 1)
+    unknown_ns = int(workload["unknown_ns"].sum())
+    words = (
+        f"{milliseconds(cpu_ns)} of the CPUs' time ({percent(cpu_ns / whole_ns)}),"
+        f" {milliseconds(unknown_ns)} of processes' time ({len(workload)} of them)"
+    )
+    told = ("unknown, since it was not recorded", 1, window.end_ns, words)
+    return pl.DataFrame([told], schema=SAID_SCHEMA, orient="row")
+
+
 def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.DataFrame:
     """A row as those of `remarks` if processes arrived late, else none. `values`: what was told."""
     if values.is_empty():
@@ -60,6 +79,6 @@ def late_arrivals(values: pl.DataFrame, window: Window, tick_ns: int) -> pl.Data
     if late.is_empty():
         return pl.DataFrame(schema=SAID_SCHEMA)
     mean, most = late.select(pl.col("value").mean(), pl.col("value").max().alias("most")).row(0)
-    words = f"{mean / 1e6:.2f} ms on the mean, {most / 1e6:.2f} ms at most"
+    words = f"{duration(mean)} on the mean, {duration(most)} at most"
     told = ("arrivals that came late", len(late), late["time_ns"][-1], words)
     return pl.DataFrame([told], schema=SAID_SCHEMA, orient="row")

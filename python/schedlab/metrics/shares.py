@@ -14,7 +14,7 @@ from schedlab.metrics.lives import LifeTable, attribute
 from schedlab.metrics.task_groups import PROCESS_UNIT, TICKET_UNIT, groups_at, ideal_in_groups
 from schedlab.metrics.window import Window
 from schedlab.trace import AttributeKind, Facts, Kind
-from schedlab.trace.format import SHARES_BY_CURRENCIES
+from schedlab.trace.format import SHARES_BY_CURRENCIES, SHARES_EQUAL
 from schedlab.trace.model import Integers
 
 Weights = Literal["tickets", "weight", "nice", "groups", "currencies", "equal"]
@@ -57,19 +57,16 @@ NICE_WEIGHTS = np.array(
 def with_shares(
     processes: pl.DataFrame, trace: Facts, who: LifeTable, window: Window, weights: Weights | None
 ) -> pl.DataFrame:
-    """Adds, for the workload's processes, what they got of the CPUs and what they should get."""
+    """Adds, for the workload's processes, what they got of the CPUs, what the policy can give them at best, and how
+    far they are off what the workload asks for by its attributes."""
     workload = processes.filter(pl.col("role") == "workload")
     life = workload["life"].to_numpy()
     choice = weights or chosen_weights(trace, window)
     weight = _weights(trace, who, window, life, choice)
     demand = _demands(workload, window)
-    if choice in IN_GROUPS:
-        of = _values(trace, who, window, life, AttributeKind.TASKGROUP)
-        groups = groups_at(trace, window.end_row)
-        unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
-        allocation = ideal_in_groups(groups, of, weight, demand, trace.header.cpus, unit)
-    else:
-        allocation = ideal_shares(weight, demand, trace.header.cpus)
+    asked = ideal = _part(_allotted(trace, who, window, life, choice, weight, demand))
+    if not weights and _shares_by(trace, window) == SHARES_EQUAL:
+        ideal = _part(ideal_shares(np.ones(len(life), np.int64), demand, trace.header.cpus))
     running = workload["running_ns"].to_numpy()
     shares = pl.DataFrame(
         {
@@ -77,10 +74,29 @@ def with_shares(
             "weight": weight,
             "demand_cpus": demand,
             "share": _part(running.astype(np.float64)),
-            "ideal_share": _part(allocation),
+            "ideal_share": ideal,
+            "asked_share": asked,
         }
-    ).with_columns(share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100)
+    ).with_columns(share_error_points=(pl.col("share") - pl.col("asked_share")) * 100)
     return processes.join(shares, on="life", how="left", maintain_order="left")
+
+
+def _allotted(
+    trace: Facts,
+    who: LifeTable,
+    window: Window,
+    life: Integers,
+    choice: Weights,
+    weight: Integers,
+    demand: Floats,
+) -> Floats:
+    """Returns the CPUs that each process should get by its weight."""
+    if choice not in IN_GROUPS:
+        return ideal_shares(weight, demand, trace.header.cpus)
+    of = _values(trace, who, window, life, AttributeKind.TASKGROUP)
+    groups = groups_at(trace, window.end_row)
+    unit = TICKET_UNIT if choice == "currencies" else PROCESS_UNIT
+    return ideal_in_groups(groups, of, weight, demand, trace.header.cpus, unit)
 
 
 def _demands(workload: pl.DataFrame, window: Window) -> Floats:
@@ -139,11 +155,22 @@ def chosen_weights(trace: Facts, window: Window) -> Weights:
     return next((wish for wish in wishes if KINDS[wish] in used), "equal")
 
 
-def _shares_by(trace: Facts, window: Window) -> int:
-    """The attribute by which the policy shares when the window ends; 0: by none."""
+def _shares_by(trace: Facts, window: Window) -> int | None:
+    """The attribute by which the policy shares when the window ends; SHARES_EQUAL: by none. None: it is not known."""
     said = np.concatenate((trace.rows(Kind.POLICY), trace.rows(Kind.TUNABLE)))
     said = said[said <= window.end_row]
-    return int(trace.at("process", said.max(keepdims=True))[0]) if len(said) else 0
+    return int(trace.at("process", said.max(keepdims=True))[0]) if len(said) else None
+
+
+def attributes_set(trace: Facts, window: Window) -> tuple[str, ...]:
+    """Returns the attributes that the workload's processes were given by the window's end, in the order of their
+    numbers. The root's own do not count."""
+    rows = trace.rows(Kind.ATTRIBUTE)
+    rows = rows[rows <= window.end_row]
+    if window.root_pid is not None:
+        rows = rows[trace.at("process", rows) != window.root_pid]
+    kinds = set(trace.at("first", rows).tolist())
+    return tuple(kind.name.lower() for kind in AttributeKind if kind in kinds)
 
 
 def _part(values: Floats) -> pl.Series:

@@ -7,18 +7,27 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from schedlab.base.files.kept import read_tables
 from schedlab.errors import FileRefused
-from schedlab.files.kept import read_tables
 from schedlab.metrics.compute import compute
 from schedlab.metrics.model import TABLES, Metrics
+from schedlab.metrics.registry import BY_COLUMN
 from schedlab.metrics.said import SAID_SCHEMA
 from schedlab.metrics.told import VALUES_SCHEMA
 from schedlab.trace import Trace
 from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header
 
+_OTHERS = (
+    ("summary", "root_pid"),
+    ("summary", "longest_wait_of"),
+    ("groups", "longest_wait_of"),
+    ("values", "name"),
+)
+"""Tables and columns, besides metrics, that may lack a value."""
 _LATER = {"values": VALUES_SCHEMA, "said": SAID_SCHEMA}
 """Tables that a folder may lack."""
 
@@ -28,7 +37,8 @@ def load(directory: str | Path) -> Metrics:
 
     Raises FileRefused if a table is not whole, or has other columns than it must.
     """
-    return Metrics(**{name: load_table(Path(directory), name) for name in TABLES})
+    tables: dict[str, Any] = {name: load_table(Path(directory), name) for name in TABLES}
+    return Metrics(**tables)
 
 
 def load_table(directory: Path, name: str) -> pl.DataFrame:
@@ -45,16 +55,20 @@ def load_table(directory: Path, name: str) -> pl.DataFrame:
     return table
 
 
-_MAY_LACK = re.compile(
-    r".*\.((turnaround|response|waiting|blocked|wakeup_latency|overhead|fairness|throughput)_.*|.*share.*"
-    r"|completion_ns|jobs|misses|(job_response|lateness|tardiness)_.*)|summary\.root_pid|processes\.(fork_ns|first_run_ns|exit_ns|status|weight|demand_cpus)"
-    r"|values\.name"
+_OF_PROCESSES = re.compile(
+    r"(turnaround|response|waiting|longest_wait|blocked)_ns|.*share.*|fork_ns|first_run_ns|exit_ns|status|weight"
+    r"|demand_cpus"
 )
 
 
 def may_lack(table: str, column: str) -> bool:
     """True if a row of a table may have no value in a column."""
-    return bool(_MAY_LACK.fullmatch(f"{table}.{column}"))
+    if column in BY_COLUMN and table in ("summary", "groups"):
+        return BY_COLUMN[column].may_lack
+    if table == "processes":
+        of_each = column in BY_COLUMN and BY_COLUMN[column].rows in ("wakeups", "jobs")
+        return of_each or bool(_OF_PROCESSES.fullmatch(column))
+    return (table, column) in _OTHERS or (table == "cpus" and "share" in column)
 
 
 def schemas() -> Mapping[str, pl.Schema]:

@@ -8,43 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from schedlab.metrics.accounts import COUNTS
+from schedlab.metrics.accounts import LONGEST_WAIT
 from schedlab.metrics.cpus import SECOND_NS, elapsed_cycles
 from schedlab.metrics.fairness import jain_index
-from schedlab.metrics.jobs import job_statistics, without_jobs
+from schedlab.metrics.jobs import without_jobs
+from schedlab.metrics.registry import values_of
 from schedlab.metrics.window import Window
 from schedlab.trace import Facts, Kind
-
-
-def latency_statistics() -> list[pl.Expr]:
-    latency = pl.col("latency_ns")
-    return [
-        latency.median().alias("wakeup_latency_median_ns"),
-        latency.quantile(0.99, "linear").alias("wakeup_latency_p99_ns"),
-        latency.max().alias("wakeup_latency_max_ns"),
-    ]
-
-
-def _statistics(column: str) -> list[pl.Expr]:
-    stem = column.removesuffix("_ns")
-    value = pl.col(column)
-    return [
-        value.mean().alias(f"{stem}_mean_ns"),
-        value.median().alias(f"{stem}_median_ns"),
-        value.max().alias(f"{stem}_max_ns"),
-    ]
-
-
-def _population() -> list[pl.Expr]:
-    """What is said of any set of processes."""
-    return [
-        pl.len().alias("processes"),
-        pl.col("exit_ns").count().alias("finished"),
-        *_statistics("turnaround_ns"),
-        *_statistics("response_ns"),
-        *_statistics("waiting_ns"),
-        pl.col("running_ns", "blocked_ns", *COUNTS).sum(),
-    ]
 
 
 def _completion() -> pl.Expr:
@@ -57,16 +27,24 @@ def _completion() -> pl.Expr:
     )
 
 
+def _longest_waiter() -> pl.Expr:
+    """The group and PID of the process that waited longest without a break; null if none waited."""
+    waited = pl.col(LONGEST_WAIT)
+    which = waited.arg_max()
+    name = pl.format("{} ({})", pl.col("group").get(which), pl.col("pid").get(which))
+    return pl.when(waited.max() > 0).then(name).alias("longest_wait_of")
+
+
 def groups_of(
     window: Window, workload: pl.DataFrame, waits: pl.DataFrame, jobs: pl.DataFrame
 ) -> pl.DataFrame:
     """Per group the same as for all, and its share of the CPUs."""
-    shares = pl.col("share", "ideal_share")
+    shares = pl.col("share", "ideal_share", "share_error_points")
     # A sum of nulls would be 0, but a share of nothing is no share.
     groups = workload.group_by("group").agg(
-        *_population(), pl.when(shares.count() > 0).then(shares.sum())
+        *values_of("processes"), pl.when(shares.count() > 0).then(shares.sum())
     )
-    for found, statistics in ((waits, latency_statistics()), (jobs, job_statistics())):
+    for found, statistics in ((waits, values_of("wakeups")), (jobs, values_of("jobs"))):
         of_each = found.group_by("group").agg(statistics)
         groups = groups.join(
             of_each.with_columns(pl.col("group").cast(pl.String)), on="group", how="left"
@@ -74,7 +52,6 @@ def groups_of(
     return (
         groups.with_columns(without_jobs())
         .with_columns(
-            share_error_points=(pl.col("share") - pl.col("ideal_share")) * 100,
             throughput_per_second=_rate(pl.col("finished"), window.elapsed_ns / SECOND_NS),
         )
         .sort("group")
@@ -140,31 +117,22 @@ def summary_of(
         f"{role}_running_ns": processes.filter(pl.col("role") == role)["running_ns"].sum()
         for role in ("root", "other")
     }
-    relative = workload.filter((pl.col("ideal_share") > 0) & pl.col("share").is_not_null())
-    machine = cpus.select(
-        pl.col("idle_ns", "scheduler_entries", "scheduler_cycles").sum(),
-        # Of one sum of whole numbers: a mean of quotients would be rounded several times.
-        pl.when(pl.col("overhead_share").is_not_null().all())
-        .then(
-            pl.col("scheduler_cycles").sum() / (trace.header.cpus * elapsed_cycles(trace, window))
-        )
-        .alias("overhead_share"),
-        pl.col("overhead_with_idle_share").mean(),
-        pl.col("context_switches", "switches_to_idle", "switches_from_idle").sum(),
-    )
+    relative = workload.filter((pl.col("asked_share") > 0) & pl.col("share").is_not_null())
+    all_cycles = trace.header.cpus * elapsed_cycles(trace, window)
+    machine = cpus.with_columns(all_cycles=pl.lit(all_cycles)).select(values_of("cpus"))
     return pl.concat(
         [
             pl.DataFrame([_what(trace, window)], schema=_WHAT),
-            workload.select(_population()),
-            workload.select(_completion()),
-            waits.select(latency_statistics()),
-            jobs.select(job_statistics()),
+            workload.select(values_of("processes")),
+            workload.select(_completion(), _longest_waiter()),
+            waits.select(values_of("wakeups")),
+            jobs.select(values_of("jobs")),
             pl.DataFrame(running),
             machine,
             pl.DataFrame(
                 {
                     "fairness_turnaround": _fairness(workload["turnaround_ns"].drop_nulls()),
-                    "fairness_share": _fairness(relative["share"] / relative["ideal_share"]),
+                    "fairness_share": _fairness(relative["share"] / relative["asked_share"]),
                 },
                 schema={"fairness_turnaround": pl.Float64, "fairness_share": pl.Float64},
             ),

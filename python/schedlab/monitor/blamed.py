@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import trace
+from schedlab.analysis.explanation import Asked, explain
+from schedlab.analysis.explanation.waits import KINDS
+from schedlab.base.toolchain.policies import Catalogue, unknown
 from schedlab.errors import WrongUsage
-from schedlab.explanation import Asked, explain
-from schedlab.explanation.waits import KINDS
 from schedlab.monitor.system import Refused
-from schedlab.toolchain.policies import Catalogue, unknown
 
 _WORST = 8
 """So many waits are taken apart."""

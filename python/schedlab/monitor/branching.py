@@ -129,6 +129,7 @@ def _manifest(
             "at_ns": at_ns,
             "policy": str(each.setup.policy),
             "tunables": dict(each.setup.settings),
+            "seed": each.setup.seed,
             "told": change.commands.splitlines(),
             "own": sorted(each.system.own_pids),
         },

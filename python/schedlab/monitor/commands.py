@@ -11,7 +11,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.display.names import all_visible
+from schedlab.base.display.names import all_visible
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor import worker
 from schedlab.monitor.blamed import Question
@@ -19,8 +20,7 @@ from schedlab.monitor.branching import Change, what_if
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
 from schedlab.monitor.watched import Watched
-from schedlab.runs.asked import one_value_each
-from schedlab.toolchain.policies import PolicyChoice, parse_choices, unknown
+from schedlab.runs.request import one_value_each
 from schedlab.trace.format import AttributeKind
 from schedlab.workload.model import ATTRIBUTES
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from schedlab.display.terminal import results, say
+from schedlab.base.display.terminal import results, say
+from schedlab.base.host.supervision import cancelled_by_signals
 from schedlab.errors import SchedlabError
-from schedlab.host.supervision import cancelled_by_signals
 from schedlab.monitor.session import Session
 from schedlab.monitor.way_in import way_in
 

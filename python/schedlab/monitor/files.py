@@ -12,10 +12,10 @@ from typing import Any, Protocol
 from tornado.iostream import StreamClosedError
 from tornado.web import HTTPError, RequestHandler, StaticFileHandler
 
-from schedlab.display.terminal import say
+from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.build import machine_module
 from schedlab.monitor.limits import PIECE_BYTES
 from schedlab.monitor.vega import vega_script
-from schedlab.toolchain.build import machine_module
 
 PAGE = Path(__file__).parent / "page"
 _OURS = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from schedlab.display.names import visible
+from schedlab.base.display.names import visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Mark, State
 from schedlab.monitor.making import RECORDED, Choices, Maker

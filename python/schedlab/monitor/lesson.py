@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schedlab.errors import WrongUsage
-from schedlab.toolchain.policies import PolicyChoice, parse_choices, unknown
+from schedlab.base.files.reading import read_text
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.units import parse_time
 
 FOLDER = Path(__file__).parent / "lessons"
@@ -51,12 +52,9 @@ def read_lesson(wanted: str) -> Lesson:
         raise WrongUsage(f"--lesson {wanted}: {unknown('lesson', wanted, ready())}")
     file = Path(wanted) if is_file else FOLDER / f"{wanted}.json"
     try:
-        if file.stat().st_size > BYTES_MAX:
-            raise WrongUsage(f"--lesson {file}: it has more than {BYTES_MAX} bytes")
-        told = json.loads(file.read_text(encoding="utf-8"))
-        return _lesson(told)
-    except OSError as error:
-        raise WrongUsage(f"--lesson {file}: {error.strerror}") from None
+        return _lesson(json.loads(read_text(file, BYTES_MAX)))
+    except FileRefused as error:
+        raise WrongUsage(f"--lesson {error}") from None
     except (ValueError, RecursionError, _Wrong) as error:
         raise WrongUsage(f"--lesson {file}: {error}") from None
 

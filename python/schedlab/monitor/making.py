@@ -12,17 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from schedlab.errors import WrongUsage
-from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
-from schedlab.machines.kernel import KERNEL_CPUS_MAX
-from schedlab.machines.linux.machine import Linux
-from schedlab.machines.sim import Simulator
-from schedlab.monitor.system import Setup, System
-from schedlab.runs import results
-from schedlab.runs.parts import supply
-from schedlab.runs.plan import TICK_NS
-from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
-from schedlab.toolchain.policies import (
+from schedlab.base.toolchain.build import MODEL, SIMULATOR_LIBRARY, build
+from schedlab.base.toolchain.policies import (
     FAIR,
     Catalogue,
     PolicyChoice,
@@ -30,7 +21,17 @@ from schedlab.toolchain.policies import (
     read_catalogue,
     unknown,
 )
-from schedlab.toolchain.versions import commit
+from schedlab.base.toolchain.versions import commit
+from schedlab.errors import WrongUsage
+from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
+from schedlab.machines.kernel import KERNEL_CPUS_MAX
+from schedlab.machines.linux.machine import Linux
+from schedlab.machines.sim import Simulator
+from schedlab.monitor.system import Setup, System
+from schedlab.paths import ROOT
+from schedlab.runs import results
+from schedlab.runs.parts import supply
+from schedlab.runs.plan import TICK_NS
 from schedlab.units import format_time
 from schedlab.workload.loading import TOOLS
 from schedlab.workload.palette import Entry, palette
@@ -64,11 +65,14 @@ def make_system(setup: Setup, folder: Path) -> System:
 def make_ready(setup: Setup) -> None:
     """Builds and fetches what the setup's machine starts from, with progress in the terminal: so
     that the page, when it opens, has little to wait for. The adapters look again, in silence."""
+    model = str(MODEL.relative_to(ROOT))
     if setup.machine in (RECORDED, HOST):
+        build(model)
         return
     if setup.machine == SIMULATOR:
-        build(SIMULATOR_LIBRARY)
+        build(SIMULATOR_LIBRARY, model)
         return
+    build(model)
     supply((*machine_named(setup.machine).parts, *TOOLS))
 
 

@@ -5,19 +5,18 @@ all of that; here it is called."""
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
 from cffi import FFI
 
+from schedlab.base.toolchain.build import MODEL, build
 from schedlab.monitor import message
 from schedlab.monitor.frames import Explanation, ModelFrame, Past
 from schedlab.monitor.system import Records, Status
 from schedlab.paths import ROOT
-from schedlab.toolchain.build import MODEL, build
 from schedlab.trace.bounds import PROCESS_MAX, TIME_MAX
 from schedlab.trace.format import (
     HEADER,
@@ -26,7 +25,6 @@ from schedlab.trace.format import (
     SHARES_BY_CURRENCIES,
     VERSION,
     AttributeKind,
-    ProcessState,
 )
 from schedlab.trace.model import Header
 from schedlab_simulator.declarations import declarations
@@ -42,50 +40,6 @@ _SHARES_BY = {
     "groups": int(AttributeKind.TASKGROUP),
     "currencies": SHARES_BY_CURRENCIES,
 }
-
-
-@dataclass(frozen=True)
-class Alive:
-    """A living process, as a FOUND record and those after it tell of it."""
-
-    pid: int
-    parent: int
-    """0: none that the trace knows. It may have ended."""
-    thread_of: int
-    """The process of which it is a thread; 0: itself."""
-    name: str
-    group: str
-    """The label that it gave itself or inherited; "": none."""
-    state: ProcessState
-    """RUNNABLE, RUNNING or BLOCKED."""
-    reason: int
-    """Why it is blocked: BlockReason; 0: it is not."""
-    cpu: int
-    """The CPU that runs or queues it, or that ran it last; -1: none yet."""
-    level: int
-    sure: bool = True
-    """The trace has said in which queue it waits; else that is where it was forked, until it runs."""
-    attributes: Mapping[AttributeKind, int] = field(default_factory=dict)
-    """Attributes that were set for it, or for the process that forked it."""
-
-
-@dataclass(frozen=True)
-class InForce:
-    """All that holds now, so that a trace can begin here."""
-
-    now_ns: int
-    policy: str
-    """name or name:preset."""
-    shares_by: int
-    """The same number as `process` of POLICY: 2 tickets, 3 weight, 4 nice, 9 groups, 0 no attribute."""
-    tunables: Mapping[str, int]
-    """Those that were set since the policy came into force."""
-    processes: tuple[Alive, ...]
-    """The processes, in the order of their PIDs."""
-    queues: tuple[tuple[int, ...], ...]
-    """PIDs waiting at each CPU, in the order in which they came."""
-    running: tuple[int, ...]
-    """PID on each CPU; 0: idle."""
 
 
 @cache
@@ -209,19 +163,6 @@ class Model:
             raise KeyError(pid)
         return cast(Explanation, self._told(told))
 
-    def alive(self) -> InForce:
-        """The processes that live and the state that holds, so that a recording can begin here."""
-        told = self._told(self._c.model_alive(self._model))
-        return InForce(
-            now_ns=told["now_ns"],
-            policy=told["policy"],
-            shares_by=told["shares_by"],
-            tunables={each["name"]: each["value"] for each in told["tunables"]},
-            processes=tuple(map(_alive, told["processes"])),
-            queues=tuple(tuple(each["queue"]) for each in told["cpus"]),
-            running=tuple(each["running"] for each in told["cpus"]),
-        )
-
     def _told(self, told: Any) -> Any:
         assert told != self._ffi.NULL, "a message had no room"
         length = self._ffi.cast("struct model_message *", told).bytes
@@ -236,8 +177,3 @@ def _packed(header: Header) -> bytes:
     fields["tick_ns"], fields["cycles_per_second"] = header.tick_ns, header.cycles_per_second
     fields["seed"] = header.seed
     return fields.tobytes()
-
-
-def _alive(told: dict[str, Any]) -> Alive:
-    attributes = {AttributeKind(kind): value for kind, value in told["attributes"]}
-    return Alive(**{**told, "state": ProcessState(told["state"]), "attributes": attributes})

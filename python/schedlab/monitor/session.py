@@ -14,7 +14,8 @@ from string import ascii_lowercase
 from typing import Any, Protocol
 
 from schedlab import __version__
-from schedlab.display.names import all_visible
+from schedlab.base.display.names import all_visible
+from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.followed import Terms
 from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
@@ -83,6 +84,9 @@ class Session:
         self.software = dict(software or {})
         self._scratch = tempfile.TemporaryDirectory(prefix="schedlab-monitor-")
         self.scratch = Path(self._scratch.name)
+        self._disk = DiskWatch(self.scratch)
+        self._looked_s = 0.0
+        """When the disk was looked at last."""
         self.kept: list[Path] = []
         """All that was recorded."""
         self._terms = Terms(
@@ -152,6 +156,7 @@ class Session:
                 raise Refused(f"{each.letter} is being recorded already, into {each.recording}")
         if self.recordings is None or not any(each.recording for each in self.systems.values()):
             self.recordings = new_runs_folder("monitor")
+            self._disk = DiskWatch(self.scratch, self.recordings)
             self.recorded = []
         begun: list[Watched] = []
         try:
@@ -276,7 +281,19 @@ class Session:
         for listener in list(self._listeners):
             await listener.turn()
         self._allowance.learn(went_ns, time.monotonic() - began)
+        await self._keep_room(began)
         self._ask_all()
+
+    async def _keep_room(self, now_s: float) -> None:
+        """Ends all systems if they write too much, or their disk fills up. What is being recorded is kept."""
+        if now_s < self._looked_s + LOOK_SECONDS:
+            return
+        self._looked_s = now_s
+        if self._disk.has_problem():
+            for each in self.systems.values():
+                if each.system:
+                    each.fail(SchedlabError(self._disk.problem))
+                    await each.end()
 
     async def _advance(self, since_s: float) -> int:
         """Lets paced systems go on, all to one time: that which the slowest has reached, and a bit

@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError
-from schedlab.toolchain.policies import PolicyChoice
 from schedlab.trace.format import AttributeKind
 from schedlab.trace.model import Header
 

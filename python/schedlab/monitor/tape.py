@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from schedlab.host.supervision import to_the_end
+from schedlab.base.host.supervision import to_the_end
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor import worker
 from schedlab.monitor.making import RECORDED

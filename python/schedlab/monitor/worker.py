@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.supervision import end_group, to_the_end
 from schedlab.errors import SchedlabError
-from schedlab.host.interpreter import module_command
-from schedlab.host.supervision import end_group, to_the_end
 from schedlab.machines.outcome import Outcome
 
 Tell = Callable[[str], None]
@@ -83,7 +83,7 @@ async def _told(stream: asyncio.StreamReader, tell: Tell) -> list[str]:
 def main(arguments: list[str]) -> None:
     """The process's own part."""
     if arguments[0] == "measure":
-        from schedlab.runs.carrying_out import evaluate
+        from schedlab.runs.worker import evaluate
 
         _, outcome = evaluate(Path(arguments[1]), Outcome("success"))
         print(json.dumps({"status": outcome.status, "message": outcome.message}))

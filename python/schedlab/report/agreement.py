@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schedlab.agreement import variants
-from schedlab.agreement.cells import KERNEL, NEARNESS, SIMULATOR, Key, cells
-from schedlab.agreement.known import Judged, judged
-from schedlab.agreement.text import HEADINGS, LEFT, row, table
+from schedlab.analysis.agreement import variants
+from schedlab.analysis.agreement.cells import KERNEL, NEARNESS, SIMULATOR, Key, cells
+from schedlab.analysis.agreement.known import Judged, judged
+from schedlab.analysis.agreement.text import HEADINGS, LEFT, row, table
+from schedlab.base.display.numbers import counted, percent
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.provenance import provenance
-from schedlab.report.wording import counted, cpus, prose
+from schedlab.report.wording import cpus, prose
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 
 NAME = "simulator-and-kernel"
-_NEAR = f"{100 * NEARNESS:.0f} %"
+_NEAR = percent(NEARNESS, 0)
 _SHOWN = 40
 """Figures of a study that are near and yet in its table: the largest differences."""
 _TONES: dict[str, Tone] = {
@@ -52,7 +53,7 @@ def page(collection: Collection) -> Page | None:
 
 
 def _ranges(collection: Collection) -> variants.Ranges:
-    """Returns what `./schedlab bench agreement` found, and left beside the folders of both machines."""
+    """Returns what `./schedlab dev bench agreement` found, and left beside the folders of both machines."""
     found: dict[Key, variants.Range] = {}
     for folder in sorted({run.folder.parent.parent for run in collection}):
         found.update(variants.read(folder))
@@ -92,7 +93,7 @@ def _count(found: Sequence[Judged], *judgements: str) -> int:
 
 
 def _how() -> Text:
-    spread = f"{100 * variants.SPREAD:.0f} %"
+    spread = percent(variants.SPREAD, 0)
     shift = f"{variants.SHIFT_NS // 1000} µs"
     return Text(
         prose("agreement", near=_NEAR, count=str(variants.COUNT), spread=spread, shift=shift)
@@ -143,7 +144,7 @@ def _policy(policy: str, own: Sequence[Judged]) -> Row:
         Cell(f"{_count(own, 'not told apart'):,}"),
         Cell(f"{unexplained:,}", "bad" if unexplained else "plain"),
         Cell(f"{100 * mean:+.2f} %"),
-        Cell(f"{100 * size:.2f} %"),
+        Cell(percent(size, 2)),
     )
 
 

@@ -14,11 +14,13 @@ from string import Template
 from typing import Any
 
 from schedlab import __version__
-from schedlab.display.names import json_text, visible_line, write_csv
-from schedlab.display.terminal import say
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.names import json_text, write_csv
+from schedlab.base.display.terminal import say
+from schedlab.base.files.archive import write_archive
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.versions import changes, commit
 from schedlab.errors import WrongUsage
-from schedlab.files.archive import write_archive
-from schedlab.files.whole import file_hash
 from schedlab.machines.folder import (
     CONSOLE,
     SHAPE_FILE,
@@ -30,6 +32,7 @@ from schedlab.machines.folder import (
 from schedlab.report.build import only_pages
 from schedlab.report.files import FOLDER as FILES
 from schedlab.report.latex import citation
+from schedlab.report.markup import plain_title
 from schedlab.report.model import Chart, Table, Text
 from schedlab.report.output import MARK
 from schedlab.report.runs import page_name
@@ -37,9 +40,8 @@ from schedlab.report.workload_tables import workloads
 from schedlab.runs import results
 from schedlab.runs.again import command_of
 from schedlab.runs.collection import Collection, Kept
-from schedlab.runs.looks import LOOKS, looks_text
+from schedlab.runs.results import LOOKS, looks_text
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.toolchain.versions import changes, commit
 
 FORMAT = 1
 LISTING = "artifact.json"
@@ -94,7 +96,7 @@ def chosen(figures: Sequence[Figure], wanted: Sequence[str]) -> list[Figure]:
 
 def check_place(place: Path) -> None:
     """Raises WrongUsage for a place that is not to be written to."""
-    from schedlab.files.placing import check_file
+    from schedlab.base.files.placing import check_file
 
     if place.suffix != SUFFIX:
         raise WrongUsage(f"--artifact {place}: it is a zip file; name it *{SUFFIX}")
@@ -219,7 +221,7 @@ def _warn(runs: Collection, sources: Mapping[str, Any]) -> None:
     if count:
         say(
             f"schedlab: {count} of {len(runs)} runs were made by other sources than those of this checkout"
-            " now. `./schedlab run --again` of the artifact tells whether these give the same"
+            " now. `./schedlab verify` of the artifact tells whether these give the same"
         )
 
 
@@ -239,11 +241,11 @@ def _readme(
     steps = [
         *([f"git checkout {head}"] if head else []),
         *([f"unzip -p {name} {CHANGES} | git apply"] if patched else []),
-        f"./schedlab run --again {name}",
+        f"./schedlab verify {name}",
     ]
     others = sum(not is_repeated(run) for run in runs)
     rows = (
-        f"| {each.label} | {visible_line(each.title)} | `{FIGURES}/{each.name}.csv` |"
+        f"| {each.label} | {literal(plain_title(each.title))} | `{FIGURES}/{each.name}.csv` |"
         for each in figures
     )
     machines = dict.fromkeys(
@@ -256,7 +258,7 @@ def _readme(
         changed=f" with the changes in `{CHANGES}`" if patched else "",
         steps="\n".join(f"    {step}" for step in steps),
         runs=len(runs),
-        machines="; ".join(visible_line(each) for each in machines),
+        machines="; ".join(literal(each) for each in machines),
         figures="\n".join(rows),
         others=f"\n{others} of the runs cannot be carried out again; their traces are in the file, and are measured"
         " again."

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
 from schedlab import __version__
-from schedlab.display.names import all_visible
+from schedlab.base.display.names import all_visible
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
+from schedlab.report.drawing import need_address_space
 from schedlab.report.findings import findings
 from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
@@ -38,16 +38,18 @@ def write_report(
     out: Path,
     formats: Sequence[str] = ("html",),
     progress: Progress = lambda what, done, of: None,
-    missing: str = "",
+    *,
+    pictures: bool = False,
 ) -> Path:
     """A report of these runs in the folder `out`; gives the file to open.
 
     The folder appears when it is whole. A report that is there is replaced; anything else raises
-    WrongUsage before any work is done. `missing`: what is to come, in Markdown, while runs go on.
+    WrongUsage before any work is done. `pictures`: draws each chart as SVG and PNG, as Markdown needs it.
     """
     check_place(out)
-    report = replace(make_report(collection, progress), missing=missing)
-    return write_into(report, out, formats, progress)
+    need_address_space()
+    report = make_report(collection, progress)
+    return write_into(report, out, formats, progress, pictures=pictures)
 
 
 def write_into(
@@ -55,13 +57,16 @@ def write_into(
     out: Path,
     formats: Sequence[str] = ("html",),
     progress: Progress = lambda what, done, of: None,
+    *,
+    pictures: bool = False,
 ) -> Path:
     """The same of a report that is made."""
     check_place(out)
+    need_address_space()
     report = all_visible(report)
     files.check_names(report)
     with report_folder(out) as folder:
-        first = write(report, folder, formats, progress)
+        first = write(report, folder, formats, progress, pictures=pictures)
         opened = first.relative_to(folder)
     return out / opened
 
@@ -71,17 +76,21 @@ def write(
     folder: Path,
     formats: Sequence[str],
     progress: Progress = lambda what, done, of: None,
+    *,
+    pictures: bool = False,
 ) -> Path:
     """Fills a folder; gives the file to open."""
-    on_paper = "markdown" in formats
-    pictures = _Counter(progress, "pictures", len(files.charts_of(report, on_paper=on_paper)))
-    files.write_files(report, folder / files.FOLDER, pictures.advance, on_paper=on_paper)
+    pictures = pictures or "markdown" in formats
+    files.write_files(report, folder / files.FOLDER, on_paper=pictures)
+    if pictures:
+        counter = _Counter(progress, "pictures", len(files.charts_of(report)))
+        files.draw_pictures(report, folder / files.FOLDER, counter.advance)
     results.write_json(folder / MARK, _contents(report))
     first = None
     if "html" in formats:
         from schedlab.report.html import write_pages
 
-        first = write_pages(report, folder)
+        first = write_pages(report, folder, pictures=pictures)
     if "markdown" in formats:
         from schedlab.report.markdown import write_document
 
@@ -90,7 +99,7 @@ def write(
     if "latex" in formats:
         from schedlab.report.latex import write_latex
 
-        figures = sum(not chart.still for chart in files.charts_of(report, on_paper=True))
+        figures = sum(not chart.still for chart in files.charts_of(report))
         drawn = _Counter(progress, "pictures for a paper", figures)
         paper = write_latex(report, folder, drawn.advance)
         first = first or paper

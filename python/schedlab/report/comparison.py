@@ -11,10 +11,11 @@ from statistics import median
 
 import polars as pl
 
-from schedlab.comparison.measures import Measure
-from schedlab.comparison.printed import Quantity, column_decimals, fitting, in_column
-from schedlab.comparison.statistics import Estimate
-from schedlab.display.names import slug
+from schedlab.analysis.comparison.measures import Measure
+from schedlab.analysis.comparison.printed import column_decimals, in_column
+from schedlab.analysis.comparison.statistics import Estimate
+from schedlab.base.display.names import slug
+from schedlab.base.display.numbers import Quantity, counted, fitting
 from schedlab.report import turns
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
@@ -22,7 +23,7 @@ from schedlab.report.comparison_stills import each_metric, each_own, means_of_ow
 from schedlab.report.findings import FEW_POLICIES, Score, contests, score
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
 from schedlab.report.suites import COMPARED, Suite
-from schedlab.report.wording import counted, prose
+from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time
 

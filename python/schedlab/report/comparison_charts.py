@@ -10,9 +10,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.comparison.measures import Measure
-from schedlab.comparison.printed import TIME, Quantity
-from schedlab.display.names import json_text
+from schedlab.analysis.comparison.measures import Measure
+from schedlab.base.display.names import json_text
+from schedlab.base.display.numbers import TIME, Quantity
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
 from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH, in_policy_order
 from schedlab.report.model import Chart

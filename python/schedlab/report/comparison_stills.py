@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.comparison.measures import Measure
-from schedlab.display.names import slug, unique_slugs
+from schedlab.analysis.comparison.measures import Measure
+from schedlab.base.display.names import slug, unique_slugs
 from schedlab.report.charts import dots, drawn, lines
 from schedlab.report.comparison_charts import label, named, unit_of
 from schedlab.report.model import Chart
@@ -138,7 +138,8 @@ class _Chosen:
         self._chart = chart
         self._values = values
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, *, validate: bool = True) -> dict[str, Any]:
+        """Returns the specification. It is not held against the schema, whatever `validate` says."""
         plain = self._chart.plain
         parameters = [
             {**each, "value": self._values[each["name"]]} if each["name"] in self._values else each

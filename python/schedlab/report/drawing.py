@@ -7,19 +7,31 @@ A process that only draws imports no more than this, which takes it a tenth of t
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from schedlab.errors import WrongUsage
+
 WIDTH = 720
 """The width of a chart's view on paper, in pixels. A page makes it fit its place
 (templates/charts.js)."""
-SMALL, SMALL_WIDTH = "-small", 420
-"""What ends the name of a picture that stands for a page, and how wide it is, in pixels."""
 _PNG_SCALE = 2.0
 _RELEASE = re.compile(r"/v(\d+\.\d+)[.\d]*\.json$")
 """Of Vega-Lite, in the address of the schema that Altair writes for, as vl-convert names it: 6.4."""
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
+
+
+def need_address_space() -> None:
+    """Raises WrongUsage if the process may not have as many addresses as it likes.
+
+    The library that draws reserves more than 32 GiB of them, hardly uses any, and aborts if it does not get them.
+    """
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        raise WrongUsage(
+            "ulimit -v: charts cannot be drawn under a limit of addresses; limit memory by a control group instead"
+        )
 
 
 def svg(specification: Mapping[str, Any]) -> str:
@@ -31,17 +43,14 @@ def svg(specification: Mapping[str, Any]) -> str:
     return str(vl_convert.vegalite_to_svg(dict(specification), vl_version=release[1]))
 
 
-def draw(work: tuple[Mapping[str, Any], str, bool]) -> None:
-    """Draws one specification into STEM.svg and STEM.png; where a small one is wanted, into STEM-small.svg, too."""
+def draw(work: tuple[Mapping[str, Any], str]) -> None:
+    """Draws one specification into STEM.svg and STEM.png."""
     import vl_convert
 
-    specification, stem, small = work
+    specification, stem = work
     picture = svg(specification)
     Path(f"{stem}.svg").write_text(picture)
     Path(f"{stem}.png").write_bytes(vl_convert.svg_to_png(picture, scale=_PNG_SCALE))
-    if small:
-        bare = {**specification, "background": None}
-        Path(f"{stem}{SMALL}.svg").write_text(narrowed(bare, SMALL_WIDTH))
 
 
 def narrowed(specification: Mapping[str, Any], wanted: float) -> str:

@@ -9,23 +9,23 @@ from math import ceil
 
 import polars as pl
 
-from schedlab.display.names import slug
-from schedlab.explanation import Asked, Blames, Explained, explain
-from schedlab.explanation.explained import ExplainedWait
-from schedlab.explanation.waits import Wait
-from schedlab.explanation.words import Names, described
+from schedlab.analysis.explanation import Asked, Blames, Explained, explain
+from schedlab.analysis.explanation.explained import ExplainedWait
+from schedlab.analysis.explanation.waits import Wait
+from schedlab.analysis.explanation.words import Names, described
+from schedlab.analysis.tables import TraceTables
+from schedlab.base.display.markdown import code, literal
+from schedlab.base.display.names import slug
+from schedlab.base.display.numbers import duration
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import wakeup_latencies
-from schedlab.metrics.tables import duration
 from schedlab.report import charts
 from schedlab.report.charts.processes import people_of
-from schedlab.report.markup import code, literal
 from schedlab.report.model import Block, Cell, Chart, Column, Row, Table, Text
 from schedlab.report.wording import cpus
 from schedlab.report.workload_tables import Links, ShownWait, Workload
 from schedlab.runs.collection import Kept, Repeated
-from schedlab.tables import TraceTables
-from schedlab.toolchain.policies import known_policies
 
 _SETUPS = 12
 """The most setups of a workload of which a run is explained."""

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The files beside a report: the data behind each table and chart, and each chart as a picture."""
+"""The files beside a report: the data behind each table and chart, and pictures of charts if they are wanted."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.display.names import write_csv
-from schedlab.host.workers import worker_pool
+from schedlab.base.display.names import write_csv
+from schedlab.base.host.workers import worker_pool
+from schedlab.base.toolchain.build import host_processors
 from schedlab.report import drawing
 from schedlab.report.model import Chart, Report, Text
 from schedlab.report.specifications import for_paper
-from schedlab.toolchain.build import host_processors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +27,7 @@ _WORTH_A_POOL = 12
 """Charts from which on a second process, which takes a second to begin, pays."""
 
 Advance = Callable[[str], None]
-"""Is told of each file's name when it is there."""
+"""Called with the name of each chart that has been drawn."""
 
 
 def check_names(report: Report) -> None:
@@ -44,35 +44,24 @@ def check_names(report: Report) -> None:
             taken.add(name.lower())
 
 
-def write_files(
-    report: Report, folder: Path, advance: Advance = lambda name: None, *, on_paper: bool = False
-) -> None:
-    """Writes all of them into `folder`; the pictures by as many processes as pay. `on_paper`: those too that stand
-    for what can be chosen in a chart.
-
-    A report that is to grow has no pictures: drawing them takes the most of a report's time.
-    """
+def write_files(report: Report, folder: Path, *, on_paper: bool) -> None:
+    """Writes the data behind all tables and charts into `folder`; with `on_paper`, of the charts that stand for
+    others there, too."""
     folder.mkdir(parents=True, exist_ok=True)
     blocks = [each for page in report.pages for each in page.blocks() if not isinstance(each, Text)]
-    charts = [] if report.missing else charts_of(report, on_paper=on_paper)
-    small = {page.picture for page in report.pages}
-    with ExitStack() as stack:
-        pictures = _pictures(charts, small, folder, stack)
-        written = {each.name: each for each in (*blocks, *charts)}
-        for block in written.values():
-            write_data(block.data, folder / block.name)
-        for chart, _ in zip(charts, pictures, strict=True):
-            advance(chart.name)
+    stills = charts_of(report) if on_paper else []
+    for block in {each.name: each for each in (*blocks, *stills)}.values():
+        write_data(block.data, folder / block.name)
 
 
-def charts_of(report: Report, *, on_paper: bool) -> list[Chart]:
-    """Returns the charts of a report, and with `on_paper` those that stand for them there."""
+def charts_of(report: Report) -> list[Chart]:
+    """Returns the charts of a report, and those that stand for them on paper."""
     return [
         chart
         for page in report.pages
         for block in page.blocks()
         if isinstance(block, Chart)
-        for chart in (block, *(block.still if on_paper else ()))
+        for chart in (block, *block.still)
     ]
 
 
@@ -82,12 +71,14 @@ def write_data(data: pl.DataFrame, stem: Path) -> None:
     data.write_parquet(stem.with_name(f"{stem.name}.parquet"))
 
 
-def _pictures(
-    charts: Sequence[Chart], small: Container[str], folder: Path, stack: ExitStack
-) -> Iterable[None]:
-    """Ends with each chart's pictures, in order; of those in `small`, with a small one, too."""
-    work = [(for_paper(chart), str(folder / chart.name), chart.name in small) for chart in charts]
+def draw_pictures(report: Report, folder: Path, advance: Advance = lambda name: None) -> None:
+    """Draws each chart into `folder` as SVG and PNG, by as many processes as pay."""
+    charts = charts_of(report)
+    work = [(for_paper(chart), str(folder / chart.name)) for chart in charts]
     workers = min(host_processors(), len(charts))
-    if len(charts) < _WORTH_A_POOL or workers < 2:
-        return map(drawing.draw, work)
-    return stack.enter_context(worker_pool(workers)).map(drawing.draw, work)
+    with ExitStack() as stack:
+        drawn: Iterable[None] = map(drawing.draw, work)
+        if len(charts) >= _WORTH_A_POOL and workers > 1:
+            drawn = stack.enter_context(worker_pool(workers)).map(drawing.draw, work)
+        for chart, _ in zip(charts, drawn, strict=True):
+            advance(chart.name)

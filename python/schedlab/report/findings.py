@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schedlab.comparison.best import level_of
-from schedlab.comparison.measures import Measure
-from schedlab.comparison.statistics import sample_size
+from schedlab.analysis.comparison.best import level_of
+from schedlab.analysis.comparison.measures import Measure
+from schedlab.analysis.comparison.statistics import sample_size
+from schedlab.base.display.markdown import code
+from schedlab.base.display.numbers import counted
 from schedlab.report.charts.theme import in_policy_order
-from schedlab.report.markup import code
 from schedlab.report.suites import COMPARED, Suite
-from schedlab.report.wording import counted, listed
+from schedlab.report.wording import listed
 
 FINDINGS = 5
 FEW_POLICIES = 3

@@ -11,8 +11,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.comparison.measures import Measure
-from schedlab.display.names import json_text, visible_in_chart
+from schedlab.analysis.comparison.measures import Measure
+from schedlab.base.display.names import json_text, visible_in_chart
 from schedlab.report.charts.parts import chart_of
 from schedlab.report.charts.theme import BLUE, SMALL_TEXT_SIZE, WIDTH
 from schedlab.report.findings import contenders, contests, goals, score, undecided

@@ -11,8 +11,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.comparison.measures import BY_NAME, Measure
-from schedlab.comparison.printed import TIME, Quantity, fitting
+from schedlab.analysis.comparison.measures import BY_NAME, Measure
+from schedlab.base.display.numbers import TIME, Quantity, fitting
 from schedlab.report.charts.parts import CUT, NUMBERS, Looks, Reach, chart_of, reach_of, sentences
 from schedlab.report.charts.theme import ANNOTATION, WIDTH, in_policy_order
 from schedlab.report.comparison_charts import label

@@ -15,10 +15,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from schedlab.display.names import json_in_script, slug
-from schedlab.files.whole import written
+from schedlab.base.display.names import json_in_script, slug
+from schedlab.base.files.whole import written
 from schedlab.paths import in_caches
-from schedlab.report import drawing, files, layout, markup, playing, trials
+from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.specifications import VEGA_LITE, for_page
@@ -37,32 +37,21 @@ SHARED = (*THEME, HAND_OVER)
 STYLES = (*THEME, "style.css", "blocks.css", "media.css")
 """Style sheets of a report's pages; the last have what depends on the screen, and on paper."""
 _COPIED = (*STYLES, "report.js", "traces.js", HAND_OVER)
-_GROWING = "growing.js"
-"""What shows a page again when there is a newer report."""
-_MADE = "made.js"
-"""Says which report is there: a page that was opened as a file may read a script, and no other file."""
 
 
-def write_pages(report: Report, folder: Path) -> Path:
-    """Writes the pages beside the `files` that are there, and returns the first page."""
+def write_pages(report: Report, folder: Path, *, pictures: bool = False) -> Path:
+    """Writes the pages beside the `files` that exist, and returns the first page. `pictures`: charts are among them."""
     numbering = Numbering(report)
     for number, page in enumerate(report.pages):
-        html = _PageWriter(report, page, numbering).html()
+        html = _PageWriter(report, page, numbering, pictures).html()
         (folder / file_of(report, page)).write_text(html)
         if number == 0:
             first = folder / file_of(report, page)
-    for name in (*_COPIED, *([_GROWING] if report.missing else [])):
+    for name in _COPIED:
         (folder / name).write_bytes((TEMPLATES / name).read_bytes())
-    (folder / _MADE).write_text(f"window.reportMade?.({json_in_script(made(report))});\n")
     (folder / _SCRIPT).write_text(charts_script())
-    if not report.missing:
-        playing.write(report, folder)
+    playing.write(report, folder)
     return first
-
-
-def made(report: Report) -> str:
-    """Returns what tells a report from those that were made in its place before."""
-    return report.missing and hashlib.sha256(report.missing.encode()).hexdigest()[:16]
 
 
 def file_of(report: Report, page: Page) -> str:
@@ -82,8 +71,11 @@ class Heading:
 class _PageWriter:
     """One page. What the templates call is public."""
 
-    def __init__(self, report: Report, page: Page, numbering: Numbering) -> None:
+    def __init__(
+        self, report: Report, page: Page, numbering: Numbering, pictures: bool = False
+    ) -> None:
         self.report = report
+        self.pictures = pictures
         self.page = page
         self.numbering = numbering
         self.ids: dict[int, str] = {}
@@ -116,8 +108,6 @@ class _PageWriter:
         """The address of a place of the report, as seen from this page; or of a trial of this page."""
         if target.startswith(markup.TRIAL):
             return playing.address_of(self.page.trials[target.removeprefix(markup.TRIAL)])
-        if self.report.missing and target.startswith(f"{playing.FOLDER}/"):
-            return playing.PERFETTO  # there are no traces yet
         if not target.startswith("#"):
             return target
         name = target[1:]
@@ -130,8 +120,6 @@ class _PageWriter:
         return f"{file_of(self.report, home)}{target}"
 
     def text(self, markdown: str) -> Markup:
-        if self.report.missing:  # the page that they lead to comes with the whole report
-            markdown = markup.without_trials(markdown)
         return Markup(markup.to_html(markdown, self.resolve))
 
     def line(self, markdown: str) -> Markup:
@@ -140,24 +128,17 @@ class _PageWriter:
     @property
     def trial(self) -> str:
         """The name of the trial that is offered below the lead; "": none is."""
-        there = trials.NAME in self.page.trials and not self.report.missing
-        return trials.NAME if there else ""
+        return trials.NAME if trials.NAME in self.page.trials else ""
 
     def cards(self, with_picture: bool) -> list[tuple[Page, str]]:
         """Returns the pages that the first one leads to, and their files."""
-        drawn = not self.report.missing
-        return [
-            each for each in self.pages()[1:] if bool(drawn and each[0].picture) == with_picture
-        ]
+        return [each for each in self.pages()[1:] if bool(each[0].picture) == with_picture]
 
-    def small(self, page: Page) -> str:
-        """Returns the address of the picture that stands for a page."""
-        return f"{files.FOLDER}/{page.picture}{drawing.SMALL}.svg"
-
-    def described(self, page: Page) -> str:
-        """Returns what that picture shows."""
+    def chart_of(self, page: Page) -> Chart:
+        """Returns the chart that represents a page on the first page."""
         chart = self.numbering.blocks[page.picture]
-        return chart.description if isinstance(chart, Chart) else ""
+        assert isinstance(chart, Chart), page.picture
+        return chart
 
     def short(self, page: Page) -> str:
         """Returns what a page is called where there is little room."""
@@ -181,13 +162,9 @@ class _PageWriter:
         return self.page is self.report.pages[0]
 
     @property
-    def made(self) -> str:
-        """What tells this report from a newer one."""
-        return made(self.report)
-
-    @property
     def has_charts(self) -> bool:
-        return any(isinstance(block, Chart) for block in self.page.blocks())
+        carded = self.is_first and any(page.picture for page, _ in self.pages())
+        return carded or any(isinstance(block, Chart) for block in self.page.blocks())
 
     @property
     def is_wide(self) -> bool:
@@ -208,7 +185,7 @@ class _PageWriter:
 
     def files(self, block: Table | Chart) -> list[tuple[str, str]]:
         """Returns the files beside it: the kind of each, and its address."""
-        pictures = () if self.report.missing or isinstance(block, Table) else files.PICTURES
+        pictures = files.PICTURES if self.pictures and isinstance(block, Chart) else ()
         kinds = (*pictures, *files.DATA)
         return [(kind.upper(), f"{files.FOLDER}/{block.name}.{kind}") for kind in kinds]
 

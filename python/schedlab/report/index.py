@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from schedlab.base.display.markdown import code, literal
+from schedlab.base.display.numbers import counted
 from schedlab.report.findings import Finding, findings
 from schedlab.report.goal_strip import strip
 from schedlab.report.headlines import headlines
-from schedlab.report.markup import TRIAL, code, literal
+from schedlab.report.markup import TRIAL
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.suites import Suite
 from schedlab.report.tones import MEANINGS, SIGNS
 from schedlab.report.trials import of_suite
-from schedlab.report.wording import counted, cpus, listed, prose, ranges
+from schedlab.report.wording import cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 

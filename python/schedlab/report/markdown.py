@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from schedlab.base.display.markdown import literal
 from schedlab.report import files
 from schedlab.report.layout import fitted, heading
-from schedlab.report.markup import literal, title_markdown, without_html, without_trials
+from schedlab.report.markup import title_markdown, without_html, without_trials
 from schedlab.report.model import Block, Cell, Chart, Page, Report, Section, Table, Text
 from schedlab.report.numbering import Numbering, numbered_notes
 from schedlab.report.tones import SIGNS, used_tones

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Markdown in reports: what makes it of any text, and what makes HTML of it."""
+"""Markdown in reports: titles, and HTML made of it (schedlab.base.display.markdown makes any text safe)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-_PUNCTUATION = re.compile(r"([\\`*_\[\]<>&|#~$^@{}!])")
-"""What Markdown reads as more than itself, in CommonMark and in Pandoc's dialect."""
-_FIRST = re.compile(r"^([-+=](?=[-+=\s]|$)|\d+(?=[.)](?:\s|$)))")
-"""What begins a list, or makes a heading of what is above, at the beginning of a line."""
+from schedlab.base.display.markdown import TICKS, code, escaped, literal
+
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_TICKS = re.compile(r"`+")
 
 TRIAL = "try:"
 """Begins the target of a link to a trial."""
@@ -25,38 +22,6 @@ _TRIALS = re.compile(rf" *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)[^\n]*")
 
 Resolve = Callable[[str], str]
 """Returns the text of a link, given its target."""
-
-
-def literal(text: str) -> str:
-    """Any text, so that Markdown shows it as it is: on one line."""
-    return _escaped(" ".join(text.split()))
-
-
-def _escaped(line: str) -> str:
-    line = _PUNCTUATION.sub(r"\\\1", line)
-    first = _FIRST.match(line)
-    if not first:
-        return line
-    rest = line[first.end() :]
-    return f"{first[1]}\\{rest}" if first[1].isdigit() else f"\\{line}"
-
-
-def code(text: str) -> str:
-    """Any text as `code`, on one line."""
-    line = " ".join(text.split())
-    ticks = "`" * (_longest_run(line) + 1)
-    padding = " " if line.startswith("`") or line.endswith("`") or not line else ""
-    return f"{ticks}{padding}{line}{padding}{ticks}"
-
-
-def listing(text: str) -> str:
-    """Any text as lines of code, such as a console's."""
-    fence = "`" * max(3, _longest_run(text) + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}"
-
-
-def _longest_run(text: str) -> int:
-    return max((len(run) for run in _TICKS.findall(text)), default=0)
 
 
 def title_html(title: str) -> Markup:
@@ -80,9 +45,7 @@ def title_markdown(title: str) -> str:
     parts = " ".join(title.split()).split("`")
     if len(parts) % 2 == 0:
         return literal(title)
-    return "".join(
-        code(part) if number % 2 else _escaped(part) for number, part in enumerate(parts)
-    )
+    return "".join(code(part) if number % 2 else escaped(part) for number, part in enumerate(parts))
 
 
 def _parser() -> MarkdownIt:
@@ -162,9 +125,9 @@ def _escape_outside_code(line: str) -> str:
 
 def _end_of_code(line: str, begin: int) -> int:
     """Returns the place after the code span that begins here, or after ticks that no others answer."""
-    match = _TICKS.match(line, begin)
+    match = TICKS.match(line, begin)
     assert match
-    for closing in _TICKS.finditer(line, match.end()):
+    for closing in TICKS.finditer(line, match.end()):
         if len(closing[0]) == len(match[0]):
             return closing.end()
     return match.end()

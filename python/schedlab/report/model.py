@@ -30,7 +30,7 @@ class Text:
 
     A link to `#NAME` leads to the table, chart or page of that name, on whatever page it stands; one to
     `try:NAME` to the trial of that name of its page, where there is such a page to lead to.
-    Text of others is made Markdown by schedlab.report.markup: `literal`, `code`, `listing`.
+    Text of others is made Markdown by schedlab.base.display.markdown: `literal`, `code`, `listing`.
     """
 
     markdown: str
@@ -137,15 +137,14 @@ class Chart:
 
     @cached_property
     def plain(self) -> dict[str, Any]:
-        """The specification, in Vega-Lite, without a look of its own. Altair holds it against a schema,
-        which takes longer than all else that is done with a chart: once is enough."""
+        """The specification, in Vega-Lite, without a look of its own. Tests hold charts against the schema."""
         import altair as alt
 
         with (
             alt.theme.enable("none"),
             alt.data_transformers.enable("default", max_rows=None),
         ):
-            plain: dict[str, Any] = self.chart.to_dict()
+            plain: dict[str, Any] = self.chart.to_dict(validate=False)
         return plain
 
 
@@ -210,9 +209,6 @@ class Report:
     """Name and value: version, commit, machine, host, when; at the foot of each page."""
     findings: tuple[str, ...] = ()
     """What the first page says first, in Markdown."""
-    missing: str = ""
-    """What is not there yet, in Markdown, if it is made while runs go on: each page begins with that, shows itself
-    again when there is a newer report, and has no pictures to download and nothing that plays."""
 
     @property
     def menu(self) -> tuple[Page, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from schedlab.files import placing
+from schedlab.base.files import placing
 from schedlab.runs import results
 
 MARK = "report.json"

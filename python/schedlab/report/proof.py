@@ -12,19 +12,19 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from schedlab.base.files.archive import unpack
+from schedlab.base.files.formats import check_format
+from schedlab.base.files.kept import Field, flag, list_of, read_object, text
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.versions import commit
 from schedlab.errors import FileRefused
-from schedlab.files.archive import unpack
-from schedlab.files.formats import check_format
-from schedlab.files.kept import Field, flag, list_of, read_object, text
-from schedlab.files.whole import file_hash
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report import drawing
 from schedlab.report.artifact import FIGURES, FORMAT, LISTING, Figure, as_csv, blocks_of
 from schedlab.report.model import Chart
 from schedlab.report.specifications import for_paper
 from schedlab.runs import collection, results
-from schedlab.runs.carrying_out import measure
-from schedlab.toolchain.versions import commit
+from schedlab.runs.worker import measure
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FIGURE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -109,7 +109,7 @@ def hold(artifact: Artifact, again: Mapping[Path, Path], out: Path) -> list[Held
     for name, block in found.items():
         (out / f"{name}.csv").write_bytes(as_csv(block))
         if isinstance(block, Chart):
-            drawing.draw((for_paper(block), str(out / name), False))
+            drawing.draw((for_paper(block), str(out / name)))
     return [_held(artifact, each, out) for each in artifact.figures]
 
 

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.comparison.measures import measure_of
-from schedlab.comparison.printed import Quantity, fitting, in_column
-from schedlab.comparison.statistics import Difference, difference
+from schedlab.analysis.comparison.measures import measure_of
+from schedlab.analysis.comparison.printed import in_column
+from schedlab.analysis.comparison.statistics import Difference, difference
+from schedlab.base.display.numbers import Quantity, fitting
+from schedlab.base.toolchain.policies import parse_setting
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.studies.texts import of_rows
 from schedlab.report.study_tables import NOT_RUN, Measured, measure
 from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.proposals import Proposal, Test, is_of_proposals, proposals
-from schedlab.toolchain.policies import parse_setting
 
 NAME = "proposals"
 LEAST = 0.01

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from schedlab.report.markup import literal
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.numbers import NOTHING, counted
 from schedlab.report.model import Cell
-from schedlab.report.wording import NOTHING, counted, listed, ranges
+from schedlab.report.wording import listed, ranges
 from schedlab.runs.collection import Kept, Repeated
 from schedlab.units import format_time
 

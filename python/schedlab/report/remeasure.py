@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.host.workers import worker_pool
+from schedlab.base.host.workers import worker_pool
+from schedlab.base.toolchain.build import host_processors
 from schedlab.machines.outcome import Outcome
-from schedlab.runs.carrying_out import evaluate
 from schedlab.runs.collection import Collection, Kept
-from schedlab.toolchain.build import host_processors
+from schedlab.runs.worker import evaluate
 
 Work = tuple[Path, Path, Outcome]
 """A run's folder, where its metrics go, how its machine ended."""

@@ -8,10 +8,11 @@ from collections.abc import Container, Sequence
 
 import polars as pl
 
+from schedlab.base.display.markdown import code, listing, literal
+from schedlab.base.display.numbers import NOTHING, counted, host_time
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.report import playing, trials
 from schedlab.report.explained import explanations
-from schedlab.report.markup import code, listing, literal
 from schedlab.report.model import (
     Cell,
     Column,
@@ -23,7 +24,7 @@ from schedlab.report.model import (
     Text,
 )
 from schedlab.report.provenance import is_repeatable, message
-from schedlab.report.wording import NOTHING, counted, cpus, prose, ranges
+from schedlab.report.wording import cpus, prose, ranges
 from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import (
     Workload,
@@ -37,7 +38,6 @@ from schedlab.runs.again import command_of, commands
 from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.experiment import Experiment
 from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.units import format_duration
 from schedlab.workload.changes import workload_title
 
 PLAYED_BYTES = 64 << 20
@@ -288,7 +288,7 @@ def _listed(run: Kept, recording: Recording | None) -> Row:
         Cell(str(run.seed)),
         Cell(setup.machine if is_repeatable(run) else f"{setup.machine} (not repeatable)"),
         status,
-        Cell(NOTHING if seconds is None else format_duration(seconds), "muted", rank=seconds),
+        Cell(NOTHING if seconds is None else host_time(seconds), "muted", rank=seconds),
         Cell(run.folder.name, "muted", more=_more(run, recording)),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from schedlab.display.names import all_visible, visible_in_chart
+from schedlab.base.display.names import all_visible, visible_in_chart
 from schedlab.report.charts import theme
 from schedlab.report.model import HREF, Chart
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
-from schedlab.comparison.printed import in_column
-from schedlab.comparison.statistics import Estimate, Within, estimate
+from schedlab.analysis.comparison.printed import in_column
+from schedlab.analysis.comparison.statistics import Estimate, Within, estimate
+from schedlab.base.display.numbers import NOTHING
 from schedlab.report.model import Cell, Column, Row, Table, Tone
-from schedlab.report.wording import NOTHING as NOTHING
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Kept, Repeated
@@ -30,6 +30,10 @@ NOT_RUN = "not run"
 
 Numbers = Mapping[Path, float]
 """What was measured of each run, by its folder; a run without a number is not in it."""
+
+
+class NotMeasured(Exception):
+    """A text needs a number that the runs do not have. The message says why it is missing."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,17 @@ class Measured:
     def mean(self) -> float | None:
         """Returns the mean, for texts and charts, or None if there are no values."""
         return self.estimate.mean if self.estimate else None
+
+    @property
+    def value(self) -> float:
+        """Returns the mean. Raises NotMeasured if there is none."""
+        if self.estimate is None:
+            raise NotMeasured("no such value" if self.missing == NOTHING else self.missing)
+        return self.estimate.mean
+
+    def __format__(self, spec: str) -> str:
+        """Returns the mean, for texts: `f"{measured:.1f}"`. Raises NotMeasured if there is none."""
+        return format(self.value, spec)
 
     def text(self, decimals: int) -> str:
         """`86.0 [85.1, 86.9]`, or `not run`."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.display.markdown import code
+from schedlab.base.toolchain.kept import committed_policies
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import WORKLOAD_FILE
-from schedlab.report.markup import code
 from schedlab.report.model import Trial
 from schedlab.report.suites import Suite
 from schedlab.report.wording import cpus, listed
@@ -19,7 +20,6 @@ from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
 from schedlab.studies.pack import Study
-from schedlab.toolchain.kept import page_policies
 from schedlab.units import format_time
 from schedlab.workload.changes import Change
 from schedlab.workload.costs import KERNEL
@@ -108,7 +108,7 @@ def _trial(load: _Load, policies: Sequence[str], count: int, seed: int, tick_ns:
 
 
 def _is_known(policy: str) -> bool:
-    return policy.partition(":")[0] in page_policies()
+    return policy.partition(":")[0] in committed_policies()
 
 
 def _in_link(policy: str) -> str:

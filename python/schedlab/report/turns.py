@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from schedlab.comparison.measures import BY_NAME, Measure
-from schedlab.comparison.printed import column_decimals, fitting, in_column, number_as_text
-from schedlab.comparison.statistics import Estimate, estimate
-from schedlab.metrics.tables import percent
+from schedlab.analysis.comparison.measures import BY_NAME, Measure
+from schedlab.analysis.comparison.printed import column_decimals, in_column
+from schedlab.analysis.comparison.statistics import Estimate, estimate
+from schedlab.base.display.numbers import fitting, number_as_text, percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
 from schedlab.report.suites import Suite
 from schedlab.runs.collection import Collection

@@ -11,29 +11,24 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.display.names import visible_frame
-from schedlab.explanation import Explained
+from schedlab.analysis.explanation import Explained
+from schedlab.base.display.markdown import listing, literal
+from schedlab.base.display.names import visible_frame
+from schedlab.base.display.numbers import NOTHING, counted, duration, index, percent, percent_change
+from schedlab.base.toolchain.policies import PolicyChoice, known_policies
 from schedlab.metrics import Metrics
-from schedlab.metrics.tables import duration, percent
-from schedlab.replay.nearness import FIGURES, error, figures, nearness
+from schedlab.metrics.registry import BY_COLUMN
 from schedlab.report import charts
 from schedlab.report.explained import AFTER, waits_table
-from schedlab.report.markup import listing, literal
 from schedlab.report.model import Block, Cell, Column, Page, Section, Table, Text, Tone
-from schedlab.report.wording import NOTHING, counted
 from schedlab.report.workload_tables import groups_table, metrics_table, workloads
 from schedlab.runs.collection import Collection, Kept
-from schedlab.toolchain.policies import PolicyChoice, known_policies
+from schedlab.runs.replay.nearness import FIGURES, error, figures, nearness
 
 TITLE = "What if"
 _PAIRS = 12
 """So many pairs of who delays whom are listed; all are in the data."""
 _GROUPS = 12
-_WITHOUT_PROCESS = {
-    "(idle)": "the CPU idled",
-    "(scheduler)": "the CPU was in the scheduler",
-    "(unknown)": "something ran of which the recording does not tell",
-}
 
 
 @dataclass(frozen=True)
@@ -284,10 +279,8 @@ def _delays(found: WhatIf) -> Iterator[Block]:
 
 
 COLUMNS: Mapping[str, str] = {
-    "waiting_mean_ns": "waiting, mean",
-    "waiting_max_ns": "waiting, maximum",
-    "wakeup_latency_max_ns": "wake-up latency, maximum",
-    "turnaround_mean_ns": "turnaround, mean",
+    f"{column}_ns": BY_COLUMN[f"{column}_ns"].title
+    for column in ("waiting_mean", "waiting_max", "wakeup_latency_max", "turnaround_mean")
 }
 """Times of the table of policies."""
 
@@ -299,9 +292,9 @@ def told(row: Mapping[str, Any]) -> dict[str, str]:
         "policy": row["policy"],
         **{heading: _time(row[name]) for name, heading in COLUMNS.items()},
         "finished": f"{row['finished']} of {row['processes']}",
-        "fairness of turnaround": NOTHING if fairness is None else f"{fairness:.3f}",
+        "fairness of turnaround": index(fairness),
         "switches": f"{row['context_switches']:,.0f}",
-        CHANGE: NOTHING if change is None else f"{change:+.1%}",
+        CHANGE: percent_change(change),
     }
 
 

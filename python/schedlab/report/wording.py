@@ -3,76 +3,45 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from string import Template
 
-from schedlab.comparison.printed import TIME, Quantity, column_decimals, fitting, in_column
-from schedlab.comparison.statistics import Estimate, Within, estimate
-from schedlab.metrics.tables import three_digits
-from schedlab.units import counted as counted
+from schedlab.analysis.comparison.printed import column_decimals, in_column
+from schedlab.analysis.comparison.statistics import Estimate, estimate
+from schedlab.base.display.numbers import NOTHING, TIME, Quantity, fitting
 
-NOTHING = "–"
-"""There is no such value."""
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What a column's numbers are multiplied by, and how they are printed."""
-
-    factor: float
-    name: str = ""
-    digits: int | None = None
-    """Decimals; None: as many as count."""
-    within: Within = (0, math.inf)
-    """What values are possible, before they are multiplied."""
-
-    def number(self, value: float) -> str:
-        """One of which no interval is known, of three digits if `digits` does not say how many."""
-        scaled = value * self.factor
-        return three_digits(scaled) if self.digits is None else f"{scaled:,.{self.digits}f}"
-
-    def heading(self, title: str) -> str:
-        return f"{title},\N{NO-BREAK SPACE}{self.name}" if self.name else title
-
-
-PLAIN = Unit(1)
-COUNT = Unit(1, digits=0)
+COUNT = Quantity(digits=0)
 """The count of one run; a mean of several is written as any other number."""
-INDEX = Unit(1, digits=3, within=(0, 1))
-RATIO = Unit(1, digits=3)
-PERCENT = Unit(100, "%", within=(0, 1))
-PERCENT_OF_SHARES = Unit(100, "%", digits=1, within=(0, 1))
+PERCENT_OF_SHARES = Quantity("%", 100, digits=1, within=(0, 1))
 _SHORTEST_UNIT_NS = 1000
 
 
-def time_unit(nanoseconds: Iterable[float | None]) -> Unit:
+def time_unit(nanoseconds: Iterable[float | None]) -> Quantity:
     """Returns the largest of s, ms and µs in which the greatest of these times is one or more."""
     times = [abs(value) for value in nanoseconds if value is not None]
-    shown = fitting(TIME, max([_SHORTEST_UNIT_NS, *times]))
-    return Unit(shown.factor, shown.unit)
+    return fitting(TIME, max([_SHORTEST_UNIT_NS, *times]))
 
 
-def mean_of(values: Sequence[float | None], unit: Unit) -> Estimate | None:
+def mean_of(values: Sequence[float | None], unit: Quantity) -> Estimate | None:
     """Returns the mean over seeds, or None if a seed has no such value: the mean would be one of the
     others."""
     there = [float(value) for value in values if value is not None]
     return estimate(there, unit.within) if there and len(there) == len(values) else None
 
 
-def in_a_column(unit: Unit, means: Iterable[Estimate | None]) -> Unit:
+def in_a_column(unit: Quantity, means: Iterable[Estimate | None]) -> Quantity:
     """Returns the unit with the decimals of all numbers of its column, unless it says them."""
     there = [each for each in means if each is not None]
     if unit.digits is not None or not there:
         return unit
-    return replace(unit, digits=column_decimals(there, Quantity("", unit.factor)))
+    return replace(unit, digits=column_decimals(there, unit))
 
 
-def with_interval(mean: Estimate | None, unit: Unit) -> str:
+def with_interval(mean: Estimate | None, unit: Quantity) -> str:
     """Returns a mean as all tables have it; a dash if there is none."""
-    return NOTHING if mean is None else in_column(mean, Quantity("", unit.factor), unit.digits)
+    return NOTHING if mean is None else in_column(mean, unit)
 
 
 def prose(name: str, **slots: str) -> str:

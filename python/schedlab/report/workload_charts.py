@@ -8,9 +8,9 @@ from itertools import groupby
 
 import polars as pl
 
-from schedlab.display.names import unique_slugs
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.names import unique_slugs
 from schedlab.report import charts
-from schedlab.report.markup import literal
 from schedlab.report.model import Chart
 from schedlab.report.provenance import mark, provenance, repeatable
 from schedlab.report.wording import cpus

@@ -9,24 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.comparison.statistics import Estimate
-from schedlab.display.names import unique_slugs
+from schedlab.analysis.comparison.statistics import Estimate
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.names import unique_slugs
+from schedlab.base.display.numbers import NOTHING, SHARE, TIME, Quantity, counted
+from schedlab.metrics.registry import METRICS, Metric
 from schedlab.metrics.steady import BATCHES, steady_of
 from schedlab.metrics.tails import tails
 from schedlab.report.charts import theme
-from schedlab.report.markup import literal
 from schedlab.report.model import Cell, Column, Row, Table
 from schedlab.report.provenance import failure_cells, mark, provenance
 from schedlab.report.wording import (
     COUNT,
-    INDEX,
-    NOTHING,
-    PERCENT,
     PERCENT_OF_SHARES,
-    PLAIN,
-    RATIO,
-    Unit,
-    counted,
     in_a_column,
     mean_of,
     time_unit,
@@ -134,90 +129,33 @@ def _who(setup: Setup) -> tuple[Cell, Cell]:
 # --- metrics
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A column of the summary, and how it is printed."""
-
-    column: str
-    title: str
-    family: str
-    unit: Unit | None = None
-    """None: the numbers are times, and choose the unit themselves."""
-    error: str = ""
-    """The column with half the interval of one run's mean; the metric is shown if a run has that."""
-
-
-_STEADY = "after the warm-up"
-METRICS = (
-    Metric("turnaround_mean_ns", "mean", "turnaround"),
-    Metric("turnaround_p95_ns", "95th percentile", "turnaround"),
-    Metric("turnaround_p99_ns", "99th percentile", "turnaround"),
-    Metric("turnaround_p999_ns", "99.9th percentile", "turnaround"),
-    Metric("turnaround_max_ns", "maximum", "turnaround"),
-    Metric("slowdown_mean", "mean", "slowdown", RATIO),
-    Metric("slowdown_p95", "95th percentile", "slowdown", RATIO),
-    Metric("slowdown_p99", "99th percentile", "slowdown", RATIO),
-    Metric("slowdown_p999", "99.9th percentile", "slowdown", RATIO),
-    Metric("response_mean_ns", "mean", "response"),
-    Metric("response_p95_ns", "95th percentile", "response"),
-    Metric("response_p99_ns", "99th percentile", "response"),
-    Metric("response_p999_ns", "99.9th percentile", "response"),
-    Metric("response_max_ns", "maximum", "response"),
-    Metric("waiting_mean_ns", "mean", "waiting"),
-    Metric("waiting_max_ns", "maximum", "waiting"),
-    Metric("wakeup_latency_median_ns", "median", "wake-up latency"),
-    Metric("wakeup_latency_p99_ns", "99th percentile", "wake-up latency"),
-    Metric("wakeup_latency_max_ns", "maximum", "wake-up latency"),
-    *(
-        Metric(
-            f"steady_{of}_{value}{ends}",
-            f"{of}, {words}",
-            _STEADY,
-            unit,
-            f"steady_{of}_error{ends}",
-        )
-        for of, ends, unit in (
-            ("turnaround", "_ns", None),
-            ("slowdown", "", RATIO),
-            ("response", "_ns", None),
-        )
-        for value, words in (("mean", "mean"), ("p99", "99th percentile"))
-    ),
-    Metric("miss_share", "missed", "deadlines", PERCENT),
-    Metric("lateness_max_ns", "lateness, maximum", "deadlines"),
-    Metric("tardiness_mean_ns", "tardiness, mean", "deadlines"),
-    Metric("throughput_per_second", "processes per second", "throughput", PLAIN),
-    Metric("context_switches", "switches", "scheduling", PLAIN),
-    Metric("overhead_share", "overhead", "scheduling", PERCENT),
-    Metric("fairness_turnaround", "of turnaround", "fairness (Jain)", INDEX),
-    Metric(
-        "fairness_share",
-        "of share\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}ideal",
-        "fairness (Jain)",
-        INDEX,
-    ),
-)
-
-
 def metrics_table(collection: Collection, workload: Workload, links: Links | None = None) -> Table:
     """The workload as a whole: a row for each policy and number of CPUs.
 
     `links`: what a click on a number shows.
     """
     links = links or {}
-    data = _with_tails(workload.rows_of(collection.summary), collection.processes)
-    shown = [metric for metric in METRICS if _has_values(data, metric.error or metric.column)]
+    data = _with_tails(workload.rows_of(collection.summary), workload.rows_of(collection.processes))
+    shown = [
+        metric
+        for metric in METRICS
+        if metric.family
+        and metric.in_reports
+        and metric.of != "group"
+        and _has_values(data, metric.error or metric.column)
+    ]
     rows = [rows_of(data, [each]) if each.succeeded else None for each in workload.setups]
     means, units = {}, {}
     for metric in shown:
-        name, unit = metric.column, metric.unit or time_unit(data[metric.column].to_list())
+        name, unit = metric.column, _unit(metric, data)
         means[name] = [None if own is None else _mean(own, metric, unit) for own in rows]
         units[name] = in_a_column(unit, means[name])
     single = any(metric.error for metric in shown) and any(
         own is not None and len(own) == 1 for own in rows
     )
     columns = [
-        Column(units[metric.column].heading(metric.title), metric.family) for metric in shown
+        Column(units[metric.column].heading(metric.short.replace(" ÷ ", _DIVIDED)), metric.family)
+        for metric in shown
     ]
     return Table(
         name=f"metrics-{workload.stem}",
@@ -245,7 +183,18 @@ def metrics_table(collection: Collection, workload: Workload, links: Links | Non
     )
 
 
-def _mean(own: pl.DataFrame, metric: Metric, unit: Unit) -> Estimate | None:
+_DIVIDED = "\N{NO-BREAK SPACE}÷\N{NO-BREAK SPACE}"
+
+
+def _unit(metric: Metric, data: pl.DataFrame) -> Quantity:
+    kind = metric.kind
+    if kind.quantity is TIME:
+        return time_unit(data[metric.column].to_list())
+    unit = kind.quantity.unit if kind.quantity is SHARE else ""
+    return replace(kind.quantity, unit=unit, digits=kind.digits, within=kind.within)
+
+
+def _mean(own: pl.DataFrame, metric: Metric, unit: Quantity) -> Estimate | None:
     """Of a setup's runs. Of a single run the interval is by batches of its processes, if these are enough."""
     mean = mean_of(own[metric.column].to_list(), unit)
     if mean is None or not metric.error or mean.count > 1 or "_mean" not in metric.column:
@@ -277,7 +226,7 @@ def _has_values(data: pl.DataFrame, column: str) -> bool:
 def _metric_cells(
     each: Repeated,
     means: Sequence[Estimate | None],
-    units: Iterable[Unit],
+    units: Iterable[Quantity],
     links: Iterable[ShownWait | None],
 ) -> list[Cell]:
     if not each.succeeded:
@@ -306,11 +255,7 @@ def groups_table(collection: Collection, workload: Workload) -> Table | None:
         title=f"{workload.title}: each group's share of the CPUs{mark(workload.setups)}",
         columns=(
             *_WHO,
-            *(
-                Column(PERCENT.heading(title), name)
-                for name in names
-                for title in ("share", "ideal")
-            ),
+            *(Column(SHARE.heading(title), name) for name in names for title in ("share", "ideal")),
         ),
         rows=tuple(
             (*_who(each.setup), *_share_cells(each, rows_of(data, [each]), names))
@@ -412,15 +357,15 @@ def processes_table(collection: Collection, workload: Workload) -> Table | None:
     )
 
 
-def _of_column(times: pl.Series) -> Unit:
+def _of_column(times: pl.Series) -> Quantity:
     """Returns the unit of a column of times, each of a single run, with the decimals of all of them."""
     unit = time_unit(times.to_list())
     single = (Estimate(time, time, time, 1) for time in times.drop_nulls())
     return in_a_column(unit, single)
 
 
-def _process_cells(row: dict[str, Any], units: dict[str, Unit]) -> Row:
-    def number(column: str, unit: Unit) -> Cell:
+def _process_cells(row: dict[str, Any], units: dict[str, Quantity]) -> Row:
+    def number(column: str, unit: Quantity) -> Cell:
         return Cell(NOTHING if row[column] is None else unit.number(row[column]))
 
     return (

@@ -9,16 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import WrongUsage
 from schedlab.machines import MACHINES, Branching, machine_named
-from schedlab.machines.folder import SHAPE_FILE, TRACE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
-from schedlab.machines.run import Run
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.spec import Branch, RunSpec
 from schedlab.runs import results
-from schedlab.shapes.reading import read as read_shape
-from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.units import format_time, parse_time
-from schedlab.workload import workload_files
-from schedlab.workload.delays import delays_of
 from schedlab.workload.model import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ class Past:
     """A run that is carried out again, up to a moment."""
 
     folder: Path
-    run: Run
+    run: RunSpec
     manifest: Mapping[str, Any]
     events: Trace = field(repr=False)
 
@@ -99,16 +97,28 @@ class Past:
         policy = parse_choices(texts[since])[0] if since else self.run.policy
         return policy, tuple(settings.items())
 
-    def future(self, future: Future, at_ns: int) -> Run:
-        """What a branch is from the moment on, as a run."""
+    def future(self, future: Future, at_ns: int) -> RunSpec:
+        """Returns the specification of a branch from a moment on. Raises WrongUsage."""
         policy, settings = self.under(at_ns)
         known = {} if future.policy else dict(settings)
+        changes = (*future.changes, *(() if future.seed is None else ("another seed",)))
+        branch = Branch(
+            self.folder.name,
+            file_hash(self.folder / TRACE_FILE),
+            at_ns,
+            self.run.policy,
+            self.run.settings,
+            self.run.seed,
+            tuple(self.commands(future, at_ns).splitlines()),
+            f"from {format_time(at_ns)} on: {', '.join(changes)}" if changes else "",
+        )
         return replace(
             self.run,
             label="",
             policy=future.policy or policy,
             settings=tuple({**known, **dict(future.settings)}.items()),
             seed=self.run.seed if future.seed is None else future.seed,
+            branch=branch,
         )
 
     def commands(self, future: Future, at_ns: int) -> str:
@@ -150,7 +160,7 @@ def past(place: Path) -> Past:
     return Past(folder, run, manifest, events)
 
 
-def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> Run:
+def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> RunSpec:
     """Returns the run of a folder, whose trace is not looked at. Raises WrongUsage if it cannot have
     branches."""
     check_machine(folder, manifest["machine"])
@@ -162,7 +172,7 @@ def repeatable_run(folder: Path, manifest: Mapping[str, Any]) -> Run:
         raise WrongUsage(
             f"{folder} is itself a branch ({manifest['branch']}); name the run that it is a branch of"
         )
-    return _run_of(folder, manifest)
+    return _checked(folder, RunSpec.from_manifest(manifest, folder), manifest)
 
 
 def check_machine(folder: Path, name: str) -> None:
@@ -174,37 +184,19 @@ def check_machine(folder: Path, name: str) -> None:
         )
 
 
-def _run_of(folder: Path, manifest: Mapping[str, Any]) -> Run:
+def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpec:
     """Raises WrongUsage if what is run now would be another run than the manifest's."""
-    changes = tuple(manifest.get("with", {}).items())
-    own, shape = folder / WORKLOAD_FILE, folder / SHAPE_FILE
-    run = Run(
-        manifest["workload"],
-        parse_choices(manifest["policy"])[0],
-        tuple(manifest["tunables"].items()),
-        manifest["cpus"],
-        manifest["machine"],
-        manifest["seed"],
-        manifest["tick_ns"],
-        manifest["limit_ns"],
-        manifest["memory_mib"],
-        label=manifest.get("label", ""),
-        file=workload_files.read(own, changes) if own.exists() else None,
-        changes=changes,
-        delays=delays_of(manifest.get("delays") or ""),
-        shape=replace(read_shape(shape), name=manifest["shape"]) if "shape" in manifest else None,
-    )
     other = [
         name
-        for name, text in run.files().items()
+        for name, text in spec.files().items()
         if name == WORKLOAD_TEXT and (folder / name).read_text() != text
     ]
-    if other or machine_named(run.machine).arguments(run) != manifest.get("boot_arguments"):
+    if other or machine_named(spec.machine).arguments(spec) != manifest.get("boot_arguments"):
         raise WrongUsage(
             f"{folder} was made by another version of schedlab, which ran it in another way: run it"
             " again first"
         )
-    return run
+    return spec
 
 
 # --- moments

@@ -4,38 +4,37 @@ a folder of its own, as any run. All are there at the end, or none."""
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from filecmp import cmp
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from schedlab.display.terminal import messages, say
+from schedlab.base.display.terminal import say
+from schedlab.base.display.working import working
+from schedlab.base.host.disk import DiskWatch
+from schedlab.base.host.supervision import signals_caught, supervise
+from schedlab.base.toolchain.build import host_processors
+from schedlab.base.toolchain.versions import sitting
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.files.whole import file_hash
-from schedlab.host.supervision import cancelled_by_signals, supervise, to_the_end
 from schedlab.machines import Branching, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import read_console, tail_of
+from schedlab.machines.spec import RunSpec
 from schedlab.runs import results
 from schedlab.runs.branches import Future, Past
 from schedlab.runs.carrying_out import (
     Finished,
     Interrupted,
     Software,
-    ended,
-    evaluate,
     inputs,
     software,
 )
 from schedlab.runs.parts import supply
-from schedlab.toolchain.build import host_processors
-from schedlab.toolchain.versions import sitting
-from schedlab.units import format_time
+from schedlab.runs.worker import ended, evaluate
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
@@ -45,20 +44,36 @@ _BRANCH_FAILED = "the machine did not come to its branches"
 
 def perform(past: Past, at_ns: int, futures: Sequence[Future], out: Path) -> list[Finished]:
     """Returns the futures in their order. Raises Interrupted on a signal; then nothing is left."""
-    machine = machine_named(past.run.machine)
-    for future in futures:
-        if (out / future.name).exists():
-            raise WrongUsage(f"--out {out}: it holds {future.name} already; name another folder")
-    told = [past.commands(future, at_ns) for future in futures]
+    specs = {future.name: past.future(future, at_ns) for future in futures}
+    return carry_out(specs, out, lambda machine, base: _differences(past, machine, base))
+
+
+def carry_out(
+    specs: Mapping[str, RunSpec],
+    out: Path,
+    notes: Callable[[Machine, Software], list[str]] = lambda _machine, _base: [],
+) -> list[Finished]:
+    """Carries out branches of one run at one moment, each in the folder of its name in `out`.
+
+    Raises Interrupted on a signal; then nothing is left.
+    """
+    past = next(iter(specs.values())).past
+    machine = machine_named(past.machine)
+    if not isinstance(machine, Branching):
+        raise WrongUsage(
+            f"{past.machine} has no branches; the manifest of {next(iter(specs))} is wrong"
+        )
+    for name in specs:
+        if (out / name).exists():
+            raise WrongUsage(f"--out {out}: it holds {name} already; name another folder")
     machine.release()
-    tools = machine.tools if past.run.file else ()
+    tools = machine.tools if past.file else ()
     found = supply((*machine.parts, *tools))
     own = {name: found.pop(name) for name in machine.parts}
     with software(own, sitting(), found) as base:
-        for line in _differences(past, machine, base):
+        for line in notes(machine, base):
             say(line)
-        branching = _Branching(past, at_ns, futures, told, machine, base, out)
-        return asyncio.run(branching.carry_out())
+        return _Branching(past, specs, machine, base, out).carry_out()
 
 
 def _differences(past: Past, machine: Machine, base: Software) -> list[str]:
@@ -78,63 +93,63 @@ def _differences(past: Past, machine: Machine, base: Software) -> list[str]:
 
 
 class _Branching:
-    """One past and its futures."""
+    """One past and its branches."""
 
     def __init__(
         self,
-        past: Past,
-        at_ns: int,
-        futures: Sequence[Future],
-        told: Sequence[str],
+        past: RunSpec,
+        specs: Mapping[str, RunSpec],
         machine: Machine,
         base: Software,
         out: Path,
     ) -> None:
         self.past = past
-        self.at_ns = at_ns
-        self.futures = futures
-        self.told = told
+        self.specs = specs
         self.machine = machine
         self.base = base
         self.out = out
 
-    async def carry_out(self) -> list[Finished]:
-        with cancelled_by_signals(asyncio.current_task()) as caught:
-            try:
-                return await self.branch()
-            except asyncio.CancelledError:
-                if not caught.number:
-                    raise
-        raise Interrupted(caught.number)
-
-    async def branch(self) -> list[Finished]:
-        with ExitStack() as stack:
+    def carry_out(self) -> list[Finished]:
+        with signals_caught() as self.caught, ExitStack() as stack:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-")))
-            folders = [
-                stack.enter_context(results.new_folder(self.out / future.name))
-                for future in self.futures
-            ]
-            stack.enter_context(messages().status(f"{len(folders)} branches"))
-            await self.run_machine(folders, scratch)
-            return [
-                await to_the_end(asyncio.to_thread(self.finish, future, folder, scratch))
-                for future, folder in zip(self.futures, folders, strict=True)
-            ]
+            folders = {
+                name: stack.enter_context(results.new_folder(self.out / name))
+                for name in self.specs
+            }
+            stack.enter_context(working(f"{len(folders)} branches"))
+            self.run_machine(folders, scratch)
+            finished = [self.finish(name, folder, scratch) for name, folder in folders.items()]
+            self.check_interrupted()
+        return finished
 
-    async def run_machine(self, folders: list[Path], scratch: Path) -> None:
+    def check_interrupted(self) -> None:
+        if self.caught.number:
+            raise Interrupted(self.caught.number)
+
+    def run_machine(self, folders: Mapping[str, Path], scratch: Path) -> None:
         """Raises SchedlabError if it did not come to the moment."""
-        run = self.past.run
         place = scratch / "past"
         place.mkdir()
-        for name, text in run.files().items():
+        for name, text in self.past.files().items():
             (place / name).write_text(text)
-        starting = asyncio.to_thread(self.machine.start, run, self.base.parts, place, scratch)
-        command = await to_the_end(starting)
-        told = dict(zip(folders, self.told, strict=True))
+        command = self.machine.start(self.past, self.base.parts, place, scratch)
+        branches = {name: spec.branch for name, spec in self.specs.items() if spec.branch}
+        told = {folders[name]: branch.commands for name, branch in branches.items()}
+        (at_ns,) = {branch.at_ns for branch in branches.values()}
         assert isinstance(self.machine, Branching)
-        command = self.machine.branched(command, self.at_ns, told, host_processors())
+        command = self.machine.branched(command, at_ns, told, host_processors())
         seconds = self.seconds()
-        status = await supervise(command, place, scratch / CONSOLE, seconds)
+        disk = DiskWatch(scratch, *folders.values())
+        status = supervise(
+            command,
+            place,
+            scratch / CONSOLE,
+            seconds,
+            lambda: bool(self.caught.number) or disk.has_problem(),
+        )
+        self.check_interrupted()
+        if disk.problem:
+            raise SchedlabError(f"{_BRANCH_FAILED}: {disk.problem}")
         if status != 0:
             console = read_console(scratch / CONSOLE)
             why = f"within {seconds:.0f} s" if status is None else f"and ended with status {status}"
@@ -142,43 +157,25 @@ class _Branching:
 
     def seconds(self) -> float:
         """Returns the seconds of the host after which it must be hanging."""
-        run = self.past.run
-        return (1 + len(self.futures)) * self.machine.host_limit(run.cpus, run.limit_ns)
+        limit = self.machine.host_limit(self.past.cpus, self.past.limit_ns)
+        return (1 + len(self.specs)) * limit
 
-    def finish(self, future: Future, folder: Path, scratch: Path) -> Finished:
+    def finish(self, name: str, folder: Path, scratch: Path) -> Finished:
         """Makes a run's folder of what a branch left."""
         assert isinstance(self.machine, Branching)
         status = self.machine.branch_status(folder)
-        for name, text in self.past.run.files().items():
-            (folder / name).write_text(text)
+        for file, text in self.past.files().items():
+            (folder / file).write_text(text)
         outcome = ended(self.machine, status, self.seconds(), folder, scratch, folder / CONSOLE)
         metrics, outcome = evaluate(folder, outcome)
-        manifest = self.manifest(future)
-        manifest.update(status=outcome.status, message=outcome.message)
-        results.write_json(folder / results.MANIFEST, manifest)
-        run = self.past.future(future, self.at_ns)
-        return Finished(run, self.out / future.name, outcome, manifest, metrics)
-
-    def manifest(self, future: Future) -> dict[str, Any]:
-        """As of any run: under what it went on, and of what it is a branch."""
-        run = self.past.run
-        changes = (*future.changes, *(() if future.seed is None else ("another seed",)))
-        told = f"from {format_time(self.at_ns)} on: {', '.join(changes)}"
-        return {
-            **inputs(self.past.future(future, self.at_ns), self.machine, self.base),
-            "boot_arguments": self.machine.arguments(run),
-            **({"branch": told} if changes else {}),
-            "branch_of": {
-                "run": self.past.folder.name,
-                "trace_sha256": file_hash(self.past.folder / TRACE_FILE),
-                "at_ns": self.at_ns,
-                "policy": str(run.policy),
-                "tunables": dict(run.settings),
-                "seed": run.seed,
-                "told": self.past.commands(future, self.at_ns).splitlines(),
-            },
+        manifest = {
+            **inputs(self.specs[name], self.machine, self.base),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "status": outcome.status,
+            "message": outcome.message,
         }
+        results.write_json(folder / results.MANIFEST, manifest)
+        return Finished(self.specs[name], self.out / name, outcome, manifest, metrics)
 
 
 def is_the_run(past: Past, unchanged: Finished) -> bool:

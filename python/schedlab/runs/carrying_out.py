@@ -3,48 +3,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import shutil
 import signal
 import tempfile
-import time
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from schedlab import __version__
-from schedlab.display.names import json_text
-from schedlab.files.whole import file_hash
-from schedlab.host.supervision import cancelled_by_signals, supervise, to_the_end
+from schedlab.base.display.names import json_text
+from schedlab.base.files.whole import file_hash
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.base import Machine, Parts
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
-from schedlab.machines.outcome import Outcome, hung, read_console
-from schedlab.machines.run import Run
+from schedlab.machines.outcome import Outcome
+from schedlab.machines.spec import RunSpec
 from schedlab.runs import results
+from schedlab.runs.executor import execute, local
 from schedlab.runs.plan import Plan
-from schedlab.runs.printed import printed
-from schedlab.runs.waiting import Waiting
+from schedlab.runs.results import printed
+from schedlab.runs.worker import Laboratory, Result, Task
 from schedlab.units import format_time
-from schedlab.workload.delays import delays_text
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
     from schedlab.runs.progress import Board
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Finished:
     """A run that has ended, and what came of it."""
 
-    run: Run
+    run: RunSpec
     folder: Path
     outcome: Outcome
     manifest: dict[str, Any]
@@ -99,197 +91,74 @@ def carry_out(
 
     Metrics are on disk in any case; those of thousands of runs are too many to be given, too.
     """
-    conductor = _Conductor(plan, machine, base, slots, board, with_metrics)
-    return asyncio.run(conductor.conduct())
+    host = f"{platform.node()}, {platform.platform()}"
+    tasks = [
+        Task(run.name, run, {**inputs(run, machine, base), "host": host}, plan.place(run))
+        for run in plan.runs
+    ]
+    digest = _whole if with_metrics else _nothing
+    machines = {run.machine: machine for run in plan.runs}
+    laboratory = Laboratory(base.parts, digest, machines=machines)
+    collected = _Collected(board)
+    with local(slots, processes=False) as workers:
+        number = execute(tasks, workers, laboratory, collected)
+    finished = [each for task in tasks if (each := collected.finished.get(task.key))]
+    if number:
+        raise Interrupted(number, finished)
+    return finished
 
 
-class _Conductor:
-    """Keeps as many CPUs of the host busy as there are, and no more."""
+def _whole(metrics: Metrics) -> Metrics:
+    return metrics
 
-    def __init__(
-        self,
-        plan: Plan,
-        machine: Machine,
-        base: Software,
-        slots: int,
-        board: Board,
-        with_metrics: bool,
-    ) -> None:
-        self.with_metrics = with_metrics
-        self.plan = plan
-        self.machine = machine
-        self.base = base
-        self.waiting = Waiting(
-            ((run, min(slots, machine.host_cpus(run.cpus))) for run in plan.runs), slots
-        )
+
+def _nothing(metrics: Metrics) -> None:
+    return None
+
+
+class _Collected:
+    """Collects finished runs, and shows how far they are."""
+
+    def __init__(self, board: Board) -> None:
         self.board = board
-        self.finished: dict[Run, Finished] = {}
+        self.finished: dict[str, Finished] = {}
 
-    async def conduct(self) -> list[Finished]:
-        with cancelled_by_signals(asyncio.current_task()) as caught:
-            begun: set[asyncio.Task[None]] = set()
-            try:
-                await self.all(begun)
-            except asyncio.CancelledError:
-                if not caught.number:
-                    raise
-            finally:
-                for task in begun:
-                    task.cancel()
-                await asyncio.gather(*begun, return_exceptions=True)
-        if caught.number:
-            raise Interrupted(caught.number, self.in_order())
-        return self.in_order()
+    def started(self, task: Task) -> None:
+        assert task.place
+        self.board.started(task.run, task.place)
 
-    async def all(self, begun: set[asyncio.Task[None]]) -> None:
-        """Carries out all runs. `begun` holds, at any time, those that are under way."""
-        while True:
-            begun |= {asyncio.create_task(self.one(run, n)) for run, n in self.waiting.begin()}
-            if not begun:
-                return
-            done, _ = await asyncio.wait(begun, return_when=asyncio.FIRST_COMPLETED)
-            begun -= done
-            for task in done:
-                task.result()
+    def ended(self, task: Task, result: Result) -> None:
+        assert task.place
+        self.finished[task.key] = Finished(
+            task.run, task.place, result.outcome, dict(result.manifest), result.data
+        )
+        self.board.ended(task.run, result.outcome, result.seconds)
 
-    def in_order(self) -> list[Finished]:
-        return [self.finished[run] for run in self.plan.runs if run in self.finished]
-
-    async def one(self, run: Run, cpus: int) -> None:
-        """Carries out a run that has this many CPUs of the host."""
-        try:
-            finished = await self.perform(run)
-        finally:
-            self.waiting.give_back(cpus)
-        self.finished[run] = finished
-        self.board.ended(run, finished.outcome)
-
-    async def perform(self, run: Run) -> Finished:
-        place = self.plan.folder / run.name
-        with results.new_folder(place) as folder:
-            manifest = self.manifest_before(run)
-            self.board.started(run, folder / TRACE_FILE)
-            began = time.monotonic()
-            outcome = await self.run_machine(run, folder)
-            manifest["host_seconds"] = round(time.monotonic() - began, 3)
-            metrics, outcome = await to_the_end(asyncio.to_thread(evaluate, folder, outcome))
-            manifest.update(status=outcome.status, message=outcome.message)
-            if outcome.note:
-                manifest["mode"] = outcome.note
-            results.write_json(folder / results.MANIFEST, manifest)
-        return Finished(run, place, outcome, manifest, metrics if self.with_metrics else None)
-
-    async def run_machine(self, run: Run, folder: Path) -> Outcome:
-        for name, text in run.files().items():
-            (folder / name).write_text(text)
-        seconds = self.machine.host_limit(run.cpus, run.limit_ns)
-        console = folder / CONSOLE
-        with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
-            place = Path(scratch)
-            starting = asyncio.to_thread(self.machine.start, run, self.base.parts, folder, place)
-            command = await to_the_end(starting)
-            status = await supervise(command, folder, console, seconds)
-            ending = asyncio.to_thread(ended, self.machine, status, seconds, folder, place, console)
-            return await to_the_end(ending)
-
-    def manifest_before(self, run: Run) -> dict[str, Any]:
-        return {
-            **inputs(run, self.machine, self.base),
-            "host": f"{platform.node()}, {platform.platform()}",
-            "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        }
+    def poll(self) -> None:
+        pass
 
 
-def inputs(run: Run, machine: Machine, base: Software) -> dict[str, Any]:
+def inputs(run: RunSpec, machine: Machine, base: Software) -> dict[str, Any]:
     """What the manifest says of a run before it has begun."""
-    from schedlab.toolchain.measuring import measuring_code
+    from schedlab.base.toolchain.measuring import measuring_code
 
     release = machine.release()
+    own = run.manifest()
+    own.pop("files", None)  # a run's folder has them as files
+    if run.machine != SIMULATOR:
+        own.pop("costs", None)
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
         **base.facts,
         "measuring": measuring_code(),
-        "label": run.label,
-        "workload": run.workload,
-        **_given(run),
-        **({"with": dict(run.changes)} if run.changes else {}),
-        **({"delays": delays_text(run.delays)} if run.delays else {}),
-        **({"shape": run.shape.name} if run.shape else {}),
-        **({"ignore_limits": True} if run.ignore_limits else {}),
-        "policy": str(run.policy),
-        "tunables": dict(run.settings),
-        "cpus": run.cpus,
-        "seed": run.seed,
-        "tick_ns": run.tick_ns,
-        "limit_ns": run.limit_ns,
-        "memory_mib": run.memory_mib,
-        "boot_arguments": machine.arguments(run),
-        "machine": machine.name,
+        **own,
+        "boot_arguments": machine.arguments(run.past),
         "machine_version": release.version,
         "machine_origin": release.origin,
         "repeatable": machine.repeatable,
         **({"mode": machine.note} if machine.note else {}),
     }
-
-
-def _given(run: Run) -> dict[str, Any]:
-    """What a run of a file is given: the file; on the simulator, the costs and the recording that
-    it replays."""
-    given = run.given
-    if not given:
-        return {}
-    told: dict[str, Any] = {"workload_sha256": given.sha256}
-    if run.machine == SIMULATOR:
-        told["costs"] = run.costs.name
-    return {**told, "replay_of": run.replay.facts} if run.replay else told
-
-
-def ended(
-    machine: Machine,
-    status: int | None,
-    seconds: float,
-    folder: Path,
-    scratch: Path,
-    console: Path,
-) -> Outcome:
-    """What came of a machine's process; None: it had to be ended after `seconds`."""
-    killed = -signal.SIGKILL
-    outcome = machine.outcome(killed if status is None else status, folder, scratch, console)
-    if status is not None:
-        return outcome
-    return replace(hung(seconds, read_console(console)), note=outcome.note)
-
-
-def evaluate(
-    folder: Path, outcome: Outcome, place: Path | None = None
-) -> tuple[Metrics | None, Outcome]:
-    """Checks the trace and computes the metrics, where the run left enough for that.
-
-    They are written into `place`; None: into the run's folder.
-    """
-    if outcome.status not in ("success", "limit"):
-        return None, outcome
-    from polars.exceptions import PanicException  # which is no Exception
-
-    try:
-        return measure(folder, place), outcome
-    except (
-        Exception,
-        PanicException,
-    ) as error:  # whatever it is, the trace is kept, and the other runs go on
-        words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
-        told = f"the trace could not be measured: {words}"
-        return None, replace(outcome, status="unmeasured", message=told)
-
-
-def measure(folder: Path, place: Path | None = None) -> Metrics:
-    """Checks a run's trace, and writes its metrics beside it, or into `place`."""
-    from schedlab import metrics
-
-    computed = metrics.measure(folder / TRACE_FILE)
-    computed.write(place or folder / results.METRICS)
-    return computed
 
 
 def as_json(finished: list[Finished], **more: Any) -> str:
@@ -306,7 +175,7 @@ def as_json(finished: list[Finished], **more: Any) -> str:
     return json_text({"schedlab": __version__, "runs": runs, **more}, indent=2)
 
 
-def label(run: Run, several_seeds: bool) -> str:
+def label(run: RunSpec, several_seeds: bool) -> str:
     """The label of the run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
     repeatable = machine_named(run.machine).repeatable
@@ -322,7 +191,18 @@ def describe(finished: list[Finished]) -> Iterator[str]:
             yield f"{title}: {each.outcome.message}\n  kept in {each.folder}"
 
 
-def summary(runs: Sequence[Run]) -> str:
+def ignored(finished: list[Finished]) -> Iterator[str]:
+    """One line for each policy that ignores attributes which its workload sets."""
+    told = {
+        (str(each.run.policy), each.run.workload): names
+        for each in finished
+        if (names := each.manifest.get("attributes_ignored"))
+    }
+    for (policy, workload), names in told.items():
+        yield f"{policy} ignores {', '.join(names)}, which {workload} sets"
+
+
+def summary(runs: Sequence[RunSpec]) -> str:
     """One line on what all runs of a plan share."""
     run = runs[0]
     shared = [each for each in run.settings if all(each in other.settings for other in runs)]

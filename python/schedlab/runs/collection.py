@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
 """Runs that were kept, read back: what was run, how it ended, what was measured. Names in them are
-visible (schedlab.display.names), whatever they were."""
+visible (schedlab.base.display.names), whatever they were."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from schedlab.display.names import all_visible, visible, visible_frame
+from schedlab.base.display.names import all_visible, visible, visible_frame
+from schedlab.base.files.kept import read_object, read_tables
+from schedlab.base.files.whole import file_hash
 from schedlab.errors import WrongUsage
-from schedlab.files.kept import read_object, read_tables
-from schedlab.files.whole import file_hash
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.runs import results
-from schedlab.runs.looks import looks_at
+from schedlab.runs.results import looks_at
 from schedlab.workload.changes import workload_title
 
 if TYPE_CHECKING:
@@ -108,11 +108,11 @@ class Kept:
     def metrics(self) -> Metrics:
         """All of them. Raises FileRefused if it was not measured, or a table is not whole."""
         from schedlab import metrics
+        from schedlab.metrics.model import TABLES
 
         read = metrics.load(self.measured)
-        return replace(
-            read, **{each.name: visible_frame(getattr(read, each.name)) for each in fields(read)}
-        )
+        tables: dict[str, Any] = {name: visible_frame(getattr(read, name)) for name in TABLES}
+        return replace(read, **tables)
 
     def summary(self) -> pl.DataFrame:
         """Their first table alone, of one row. Raises FileRefused as `metrics` does."""
@@ -247,12 +247,13 @@ class Collection:
         ]
         own = _read_tables(table, measured)
         shared = [name for name in own.columns if name in who.columns and name != _PLACE]
-        return who.join(
+        joined = who.join(
             own.drop(shared),
             on=_PLACE,
             how="left" if table == "summary" else "inner",
             maintain_order="left_right",
-        ).drop(_PLACE)
+        )
+        return visible_frame(joined.drop(_PLACE))
 
 
 _PLACE = "place"

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from schedlab.base.toolchain.build import PARTS, build
 from schedlab.errors import WrongUsage
 from schedlab.paths import ROOT
-from schedlab.toolchain.build import PARTS, build
 
 LINUX_KERNEL = "linux_kernel"
 Instead = Mapping[str, Path]

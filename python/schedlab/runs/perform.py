@@ -3,26 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from schedlab.errors import WrongUsage
-from schedlab.machines import LINUX_KERNELS, machine_named
-from schedlab.machines.base import Machine
-from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
-from schedlab.runs.carrying_out import Finished, Software, carry_out, software
-from schedlab.runs.parts import Instead, supply
-from schedlab.runs.plan import Plan
-from schedlab.runs.progress import Board, Whole
-from schedlab.toolchain.build import host_processors
-from schedlab.toolchain.kept import kept_listing
-from schedlab.toolchain.policies import (
+from schedlab.base.files import placing
+from schedlab.base.toolchain.build import host_processors
+from schedlab.base.toolchain.kept import kept_listing
+from schedlab.base.toolchain.policies import (
     FAIR,
     Catalogue,
     PolicyChoice,
     check_choices,
     read_catalogue,
 )
-from schedlab.toolchain.versions import sitting
+from schedlab.base.toolchain.versions import sitting
+from schedlab.errors import WrongUsage
+from schedlab.machines import LINUX_KERNELS, machine_named
+from schedlab.machines.base import Machine
+from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
+from schedlab.machines.spec import RunSpec
+from schedlab.runs import results
+from schedlab.runs.carrying_out import Finished, Software, carry_out, inputs, software
+from schedlab.runs.parts import Instead, supply
+from schedlab.runs.plan import Plan
+from schedlab.runs.progress import Board, Whole
 
 Selection = Callable[[Plan, Machine, Software], Plan]
 """What of a plan is to be run, once it is known what it starts from."""
@@ -51,7 +55,7 @@ def perform(
     own = {name: found.pop(name) for name in machine.parts}
     with software(own, sitting(), found) as base:
         left = select(wanted, machine, base) if select else wanted
-        with Board(left, slots, whole=whole) as board:
+        with Board(left.runs, slots, whole=whole) as board:
             return carry_out(left, machine, base, slots, board, with_metrics)
 
 
@@ -94,3 +98,45 @@ def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...])
             f"--set {name}={value}: {program.name} has no tunables of ours; leave it out, or leave out"
             f" {policy}"
         )
+
+
+# --- going on with a plan of which some runs are finished
+
+
+def still_to_run(plan: Plan) -> Iterator[RunSpec]:
+    """Gives the runs that are not there, and those that are and failed, whatever they were made from."""
+    for run in plan.runs:
+        place = plan.place(run)
+        if not (results.is_whole(place) and results.succeeded(results.read_manifest(place))):
+            yield run
+
+
+def unfinished(plan: Plan, machine: Machine, base: Software) -> Plan:
+    """The runs that are not there, and those that are there and failed.
+
+    Raises WrongUsage if what is there was made from something else than what would be run now.
+    """
+    return replace(
+        plan, runs=tuple(run for run in plan.runs if not _is_done(plan, run, machine, base))
+    )
+
+
+def _is_done(plan: Plan, run: RunSpec, machine: Machine, base: Software) -> bool:
+    place = plan.place(run)
+    if not place.exists():
+        return False
+    if not results.is_whole(place):
+        raise WrongUsage(f"--out {plan.folder}: {run.name} in it is no run; name another folder")
+    manifest = results.read_manifest(place)
+    wanted = inputs(run, machine, base)
+    for key, what in results.DECISIVE.items():
+        if manifest.get(key) != wanted.get(key):
+            raise WrongUsage(
+                f"--out {plan.folder}: {run.name} in it was made with other {what}:"
+                f" {results.shown(key, manifest)}, now {results.shown(key, wanted)}. The two do not"
+                " belong together: name another folder, or move that one away"
+            )
+    done = results.succeeded(manifest)
+    if not done:
+        placing.check_folder("--out", place)
+    return done

@@ -6,10 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from schedlab.base.files.placing import below
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
-from schedlab.machines.run import Run
-from schedlab.toolchain.policies import PolicyChoice
+from schedlab.machines.spec import RunSpec
+from schedlab.units import format_time
 
 MEMORY_MIB = (32, 65536)
 TICK_NS = (100_000, 1_000_000_000)
@@ -20,27 +22,32 @@ class Plan:
     """The runs of one command, and the folder that theirs go into."""
 
     folder: Path
-    runs: tuple[Run, ...] = field(default=())
+    runs: tuple[RunSpec, ...] = field(default=())
     unchecked: bool = False
     """Also of policies that were changed and have not passed a check since."""
+
+    def place(self, run: RunSpec) -> Path:
+        """Returns the folder of one of its runs."""
+        return below(self.folder, run.name)
 
     def check(self) -> None:
         """Raises WrongUsage for what cannot be run, before anything is written."""
         for run in self.runs:
             check_cpus(run)
+            check_tick(run)
             machine_named(run.machine).check(run)
 
     def check_new(self) -> None:
         """Raises WrongUsage if any of its runs is there already."""
         for run in self.runs:
-            if (self.folder / run.name).exists():
+            if self.place(run).exists():
                 raise WrongUsage(
                     f"--out {self.folder}: it holds a run called {run.name} already; name another"
                     " folder, or move that one away"
                 )
 
 
-def check_cpus(run: Run) -> None:
+def check_cpus(run: RunSpec) -> None:
     """Raises WrongUsage for more CPUs than the machine can have, or fewer than the workload names."""
     most = machine_named(run.machine).cpus_max
     if run.cpus > most:
@@ -59,9 +66,18 @@ def check_cpus(run: Run) -> None:
         )
 
 
+def check_tick(run: RunSpec) -> None:
+    """Raises WrongUsage for a tick that no machine has."""
+    least, most = TICK_NS
+    if not least <= run.tick_ns <= most:
+        raise WrongUsage(
+            f"--tick {run.tick_ns}ns: only {format_time(least)} to {format_time(most)} are possible"
+        )
+
+
 def product(
     folder: Path,
-    base: Run,
+    base: RunSpec,
     policies: tuple[PolicyChoice, ...],
     cpus: tuple[int, ...],
     repeats: int,

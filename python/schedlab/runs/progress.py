@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Shows how far the runs of a plan are, and how long they will still take."""
+"""Shows how far runs are, and how long they will still take."""
 
 from __future__ import annotations
 
 import json
 import struct
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from glob import escape
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,26 +20,30 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.display.terminal import messages, say
-from schedlab.files.whole import written
+from schedlab.base.display.numbers import host_time
+from schedlab.base.display.terminal import is_live, messages, say_progress
+from schedlab.base.display.working import Update, working
+from schedlab.base.files.whole import written
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import cache_folder
-from schedlab.runs.plan import Plan
-from schedlab.units import format_duration
+from schedlab.runs import results
+from schedlab.trace.format import HEADER, RECORD
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_HEADER_BYTES, _RECORD_BYTES = 64, 32  # abi/trace_format.h
 _REMEMBERED_MAX = 10_000
 _REPORT = "report of a run - -"
 """The key of what a report takes for each of its runs."""
-_REPORT_S = 0.015
+_REPORT_S = 0.025
 """The same, in seconds, as long as none has been made here: docs/contributing.md has what one took."""
+_TITLES_SHOWN = 2
 _LINES_MAX = 40
 """Runs of a plan that each get a line when they end. Of larger plans, these many lines in all:"""
 _STEPS = 20
+_FAILURES_SHOWN = 10
 _BAR, _BESIDE = 16, 48
 """Characters of a bar, and of all that stands beside the name of a run."""
 _SURE_S = 5.0
@@ -67,10 +73,10 @@ class Durations:
         self.alike.setdefault(f"{machine} {workload}", {})[key] = seconds
 
     @staticmethod
-    def key(run: Run) -> str:
+    def key(run: RunSpec) -> str:
         return f"{run.machine} {run.cpus} {run.policy} {run.tick_ns} {run.workload}"
 
-    def of(self, run: Run) -> float | None:
+    def of(self, run: RunSpec) -> float | None:
         """Returns the time of the same run with another seed; else the mean of others of the same workload,
         or None if there are none."""
         known = self.seconds.get(self.key(run))
@@ -79,7 +85,7 @@ class Durations:
         others = self.alike.get(f"{run.machine} {run.workload}", {}).values()
         return sum(others) / len(others) if others else None
 
-    def learn(self, run: Run, seconds: float) -> None:
+    def learn(self, run: RunSpec, seconds: float) -> None:
         self.seconds.pop(self.key(run), None)
         self.seconds[self.key(run)] = seconds
         self._note_alike(self.key(run), seconds)
@@ -102,38 +108,39 @@ class Durations:
                 new.write_text(json.dumps(kept))
 
 
-def _unheard(run: Run) -> None:
-    """Is told of a run, and does nothing."""
-
-
 @dataclass(frozen=True)
 class Whole:
     """What a plan is a part of: other machines may have parts of it, and it may end in more than runs."""
 
     done: int = 0
     """Runs before this plan."""
-    later: tuple[Run, ...] = ()
+    later: tuple[RunSpec, ...] = ()
     """Those after it."""
     reported: int = 0
     """The runs of which a report is made in the end; 0: none is."""
-    ended: Callable[[Run], None] = _unheard
-    """Is told of each run that has ended."""
     began: float = field(default_factory=time.monotonic)
 
 
 class Board:
-    """The runs of a plan on standard error: lines, and below them a live picture on a terminal."""
+    """Runs on standard error: lines, and below them a live picture on a terminal."""
 
     def __init__(
-        self, plan: Plan, slots: int, durations: Durations | None = None, whole: Whole | None = None
+        self,
+        runs: Sequence[RunSpec],
+        slots: int,
+        durations: Durations | None = None,
+        whole: Whole | None = None,
+        total: int | None = None,
     ) -> None:
-        self.plan = plan
+        """`total`: the number of runs, if there are too many to estimate each; `runs` is empty then."""
+        self.runs = runs
         self.slots = slots
         self.whole = whole or Whole()
-        self.all = self.whole.done + len(plan.runs) + len(self.whole.later)
+        self.foresees = total is None
+        self.all = self.whole.done + (total or len(runs)) + len(self.whole.later)
         self.durations = durations or Durations()
-        self.running: dict[Run, tuple[float, Path]] = {}
-        self.done = 0
+        self.running: dict[RunSpec, tuple[float, Path | None]] = {}
+        self.done = self.failed = 0
         self.foreseen_s = self.taken_s = 0.0
         """Of the runs that have ended: what earlier starts had told of them, and what they took. The host may be busier
         than it was then."""
@@ -146,37 +153,56 @@ class Board:
             refresh_per_second=4,
             transient=True,
         )
+        self.voice = ExitStack()
+        self.update: Update = lambda _: None
 
     def __enter__(self) -> Board:
-        if messages().is_terminal:
+        if is_live():
             self.live.start()
+        else:
+            self.update = self.voice.enter_context(working("starting"))
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.voice.close()
         self.live.stop()
         self.durations.save()
 
-    def started(self, run: Run, trace: Path) -> None:
-        self.running[run] = (time.monotonic(), trace)
+    def started(self, run: RunSpec, place: Path | None = None) -> None:
+        """`place`: the folder that the run will have."""
+        self.running[run] = (time.monotonic(), place)
+        self.update(self.under_way())
 
-    def ended(self, run: Run, outcome: Outcome) -> None:
-        began, _ = self.running.pop(run)
-        seconds = time.monotonic() - began
+    def ended(self, run: RunSpec, outcome: Outcome, seconds: float) -> None:
+        self.running.pop(run, None)
         self.done += 1
+        self.update(self.under_way())
         if outcome.succeeded:
             self.learn(run, seconds)
-        self.whole.ended(run)
-        if self.all <= _LINES_MAX or not outcome.succeeded:
+        else:
+            self.failed += 1
+        if self.all <= _LINES_MAX or (not outcome.succeeded and self.failed <= _FAILURES_SHOWN):
             ending = "" if outcome.succeeded else f": {outcome.status}"
+            if not (self.foresees or outcome.succeeded):
+                reason, _, _ = outcome.message.partition("\n")
+                ending += f": {reason}"
             title = f"{run.title}, seed {run.seed}"
-            ahead = "" if messages().is_terminal else self.ahead()  # the picture tells it
-            say(f"{self.count()} {title}  {format_duration(seconds)}{ending}{ahead}")
+            ahead = "" if is_live() else self.ahead()  # the picture tells it
+            say_progress(f"{self.count()} {title}  {host_time(seconds)}{ending}{ahead}")
+            if self.failed == _FAILURES_SHOWN < self.all and not outcome.succeeded:
+                say_progress("more runs that fail are not shown here")
         elif self.steps(self.done) > self.steps(self.done - 1):
-            so_far = format_duration(time.monotonic() - self.whole.began)
-            say(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
+            so_far = host_time(time.monotonic() - self.whole.began)
+            say_progress(f"{self.count()} {run.title}  {so_far}{self.ahead()}")
 
-    def learn(self, run: Run, seconds: float) -> None:
+    def exist_already(self, count: int) -> None:
+        """Subtracts runs that exist already from the total."""
+        self.all -= count
+
+    def learn(self, run: RunSpec, seconds: float) -> None:
         """Notes what a run took, for this start and for later ones."""
+        if not self.foresees:
+            return
         foreseen = self.durations.of(run)
         if foreseen is not None and self.durations.key(run) not in self.learned:
             self.foreseen_s += foreseen
@@ -184,23 +210,32 @@ class Board:
         self.learned.add(self.durations.key(run))
         self.durations.learn(run, seconds)
 
-    def estimate(self, run: Run) -> float | None:
+    def estimate(self, run: RunSpec) -> float | None:
         """Returns the seconds that a run will take, or None if nothing is known of its like."""
         seconds = self.durations.of(run)
         if seconds is None or self.durations.key(run) in self.learned:
             return seconds
         return seconds * self.busy
 
+    def under_way(self) -> str:
+        """Which runs are under way."""
+        titles = [run.title for run in islice(self.running, _TITLES_SHOWN)]
+        return f"running {self.count()}: {'; '.join(titles)}"
+
     def count(self) -> str:
         return f"[{self.whole.done + self.done}/{self.all}]"
 
     def steps(self, done: int) -> int:
         """How many twentieths of the whole."""
-        return (self.whole.done + done) * _STEPS // self.all
+        return (self.whole.done + done) * _STEPS // max(1, self.all)
 
     def ahead(self) -> str:
         left = self.left() if self.whole.done + self.done < self.all else None
-        return "" if left is None else f", about {format_duration(left)} left"
+        if left is None:
+            return ""
+        rate = self.done / max(time.monotonic() - self.began, 1e-3)
+        speed = "" if self.foresees else f", {rate:.3g} runs/s"
+        return f"{speed}, about {host_time(left)} left"
 
     def closing(self) -> float:
         """Returns the seconds of the report that follows."""
@@ -214,24 +249,25 @@ class Board:
     def left(self) -> float | None:
         """Returns the seconds to go, with those of a report, or None if they cannot be told."""
         now = time.monotonic()
-        waiting = (*self.plan.runs[self.done + len(self.running) :], *self.whole.later)
-        estimates = [self.estimate(run) for run in waiting]
-        for run, (began, _) in self.running.items():
-            whole = self.estimate(run)
-            estimates.append(None if whole is None else max(0.0, whole - (now - began)))
-        known = [seconds for seconds in estimates if seconds is not None]
-        if len(known) < len(estimates):
+        known: list[float] = []
+        if self.foresees:
+            waiting = (*self.runs[self.done + len(self.running) :], *self.whole.later)
+            known = [seconds for run in waiting if (seconds := self.estimate(run)) is not None]
+            for run, (began, _) in self.running.items():
+                if (seconds := self.estimate(run)) is not None:
+                    known.append(max(0.0, seconds - (now - began)))
+        unknown = self.all - self.whole.done - self.done - len(known)
+        if unknown > 0:
             if not self.done:
                 return None
-            usual = self.slots * (now - self.began) / self.done
-            known += [usual] * (len(estimates) - len(known))
+            known += [self.slots * (now - self.began) / self.done] * unknown
         return max(sum(known) / self.slots, max(known, default=0.0)) + self.closing()
 
     def picture(self) -> RenderableType:
         """A line for each run under way, whose name is cut if there is no room, and one for all runs."""
         grid = Table.grid(padding=(0, 2))
         room = max(messages().width - _BESIDE, _BAR)
-        for run, (began, trace) in list(self.running.items()):
+        for run, (began, place) in list(self.running.items())[: self.slots]:
             elapsed = time.monotonic() - began
             whole = self.durations.of(run)
             bar = ProgressBar(
@@ -240,10 +276,10 @@ class Board:
                 width=_BAR,
                 pulse=whole is None,
             )
-            guest = f"guest {guest_seconds(trace):.2f} s"
+            guest = f"guest {guest_seconds(place):.2f} s" if place else ""
             name = Text(f"{run.title}, seed {run.seed}")
             name.truncate(room, overflow="ellipsis")
-            grid.add_row(name, bar, format_duration(elapsed), guest)
+            grid.add_row(name, bar, host_time(elapsed), guest)
         ahead = self.ahead().removeprefix(", ")
         done = self.whole.done + self.done
         bar = ProgressBar(total=self.all, completed=done, width=_BAR)
@@ -252,15 +288,14 @@ class Board:
         return Group(grid, whole_grid)
 
 
-def guest_seconds(trace: Path) -> float:
-    """How far the guest's clock is, by the last record that has left it."""
-    try:
-        with trace.open("rb") as file:
-            records = (file.seek(0, 2) - _HEADER_BYTES) // _RECORD_BYTES
-            if records <= 0:
-                return 0.0
-            file.seek(_HEADER_BYTES + (records - 1) * _RECORD_BYTES)
-            (nanoseconds,) = struct.unpack("<Q", file.read(8))
-    except (OSError, struct.error):
-        return 0.0
-    return float(nanoseconds) / 1e9
+def guest_seconds(place: Path) -> float:
+    """How far the guest's clock is, by the last record that has left it. `place`: the folder that the run will have."""
+    name = f"{results.UNFINISHED}{escape(place.name)}-????????/{TRACE_FILE}"
+    for trace in place.parent.glob(name):
+        with suppress(OSError, struct.error), trace.open("rb") as file:
+            records = (file.seek(0, 2) - HEADER.itemsize) // RECORD.itemsize
+            if records > 0:
+                file.seek(HEADER.itemsize + (records - 1) * RECORD.itemsize)
+                (nanoseconds,) = struct.unpack("<Q", file.read(8))
+                return float(nanoseconds) / 1e9
+    return 0.0

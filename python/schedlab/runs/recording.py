@@ -11,19 +11,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.errors import WrongUsage
-from schedlab.files.whole import file_hash
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.spec import Replay
 from schedlab.runs import results
-from schedlab.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.workload import costs
 from schedlab.workload.costs import KERNEL, Costs
 from schedlab.workload.delays import delayed_costs, delays_of
 from schedlab.workload.model import STANDARD_LIMIT_NS
 
 if TYPE_CHECKING:
-    from schedlab.replay import Otherwise, Replayed
+    from schedlab.runs.replay import Otherwise, Replayed
     from schedlab.trace import Trace
 
 STANDARD_TICK_NS = 1_000_000
@@ -98,7 +99,7 @@ class Recording:
     def replayed(self) -> Replayed:
         """What its processes wanted. Raises TraceError if the file is no trace."""
         from schedlab import trace
-        from schedlab.replay import AS_RECORDED, charges, workload_of
+        from schedlab.runs.replay import AS_RECORDED, charges, workload_of
 
         paid = charges(self.costs.text, str(self.policy))
         otherwise = self.otherwise or AS_RECORDED
@@ -109,14 +110,12 @@ class Recording:
         """What of it is not replayed."""
         return self.replayed.notes
 
-    def processes(self) -> int:
-        """The number of processes for which the simulator must have room."""
+    @cached_property
+    def replay(self) -> Replay:
+        """What the simulator replays."""
         least, most = _PROCESSES
-        return min(max(least, self.replayed.processes), most)
-
-    def text(self, seed: int, tick_ns: int) -> str:
-        """The text in the simulator's form. It depends on neither: nothing in it is random."""
-        return self.replayed.text
+        processes = min(max(least, self.replayed.processes), most)
+        return Replay(self.sha256, self.facts, self.replayed.text, processes)
 
     def but(self, otherwise: Otherwise, changes: str) -> Recording:
         """The same, where processes do or have something in another way, which `changes` says in words."""

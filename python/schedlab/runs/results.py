@@ -13,12 +13,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from schedlab.display.names import json_text
+from schedlab.base.display.names import json_text
+from schedlab.base.files import placing
+from schedlab.base.files.formats import check_format
+from schedlab.base.files.kept import Field, by_name, checked, flag, number, read_object, text, whole
+from schedlab.base.files.whole import written
+from schedlab.base.outputs import Figures, OutputError, figures
 from schedlab.errors import WrongUsage
-from schedlab.files import placing
-from schedlab.files.formats import check_format
-from schedlab.files.kept import Field, by_name, checked, flag, number, read_object, text, whole
-from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines import MACHINES
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import read_console
+from schedlab.machines.spec import RunSpec
 from schedlab.workload.delays import delays_of
 
 MANIFEST = "manifest.json"
@@ -66,7 +71,7 @@ MADE_OF = {
 def new_folder(place: Path) -> Iterator[Path]:
     """A folder to fill, which is `place` after the block, or gone if the block raises.
 
-    It has a list of what schedlab has put into it (schedlab.files.placing). A failed run that is there
+    It has a list of what schedlab has put into it (schedlab.base.files.placing). A failed run that is there
     already, as it was made, gives way; anything else does not, and raises OSError.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +150,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return checked_manifest(path, read_object(path, {}))
 
 
+def why_unrepeatable(manifest: Mapping[str, Any]) -> str:
+    """Returns why a run cannot be carried out again; "" if it can."""
+    if manifest["machine"] not in MACHINES:
+        return f"it was recorded on {manifest['machine']}, which schedlab does not run"
+    if "recorded_from_ns" in manifest:
+        return "it was recorded live"
+    return ""
+
+
+def read_spec(folder: Path) -> RunSpec:
+    """Returns the specification of the run that was carried out there. Raises FileRefused and WrongUsage."""
+    return RunSpec.from_manifest(read_manifest(folder), folder)
+
+
 def checked_manifest(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """The same of an object that was read from `path` before."""
     check_format(path, content, FORMAT, "a run's manifest")
@@ -159,11 +178,25 @@ def _are_delays(value: object) -> bool:
 
 
 _TEXT, _NAME = text(), text(required=True, empty=False)
+_SOME_TEXT = text(empty=False)
 _NANOSECONDS = whole(0, 10**18)
 _BITS = 64
 _TUNABLES = by_name(
     "whole numbers", whole(-(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1).sound, required=True
 )
+_BRANCH_FIELDS: Mapping[str, Field] = {
+    "policy": _NAME,
+    "tunables": _TUNABLES,
+    "seed": whole(0, 2**_BITS - 1),
+    "at_ns": whole(0, 10**18, required=True),
+    "run": _SOME_TEXT,
+    "trace_sha256": _SOME_TEXT,
+    "told": Field(
+        "commands",
+        lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+        required=True,
+    ),
+}
 FIELDS: Mapping[str, Field] = {
     "status": _NAME,
     "policy": _NAME,
@@ -171,13 +204,14 @@ FIELDS: Mapping[str, Field] = {
     "workload": _NAME,
     "tunables": _TUNABLES,
     "branch_of": Field(
-        "an object: what a run was, with its policy and tunables",
+        "an object: what a run was, from which time on it is continued, and what its kernel was told",
         lambda value: (
             isinstance(value, dict)
-            and _NAME.sound(value.get("policy"))
-            and _TUNABLES.sound(value.get("tunables"))
+            and all(field.allows(value.get(name)) for name, field in _BRANCH_FIELDS.items())
         ),
     ),
+    "replay_of": Field("an object: what was recorded", lambda value: isinstance(value, dict)),
+    "processes": whole(1, 2**24),
     "cpus": whole(1, 2**16, required=True),
     "seed": whole(0, 2**_BITS - 1, required=True),
     "tick_ns": whole(0, 10**18, required=True),
@@ -191,7 +225,49 @@ FIELDS: Mapping[str, Field] = {
     "changed": flag(),
     "measuring": by_name("texts", _TEXT.sound),
     **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
-                     "commit", "changes_sha256", "costs", "shape", "machine_version", "machine_origin",
+                     "commit", "changes_sha256", "costs", "costs_text", "shape", "machine_version", "machine_origin",
                      "boot_arguments", "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip
 """What each member of a run's manifest must be."""
+
+
+# --- how often a folder of runs is looked at
+
+LOOKS = "looks.json"
+"""How often it is looked at a folder of runs, at most, whether they tell policies apart.
+
+To add seeds until policies are told apart is to look several times, each time with a chance to err. What is
+concluded from the runs must know how often (docs/comparing.md): the folder says so, as whoever looks may come
+later, and more than once.
+"""
+_LOOKS_FIELDS: dict[str, Field] = {"looks": whole(1, 100, required=True)}
+
+
+def looks_at(folder: Path) -> int:
+    """Returns what the folder says; 1, if it says nothing. Raises FileRefused."""
+    place = folder / LOOKS
+    return int(read_object(place, _LOOKS_FIELDS)["looks"]) if place.is_file() else 1
+
+
+def note_looks(folder: Path, looks: int) -> None:
+    """Notes it, if it is more than was noted before."""
+    if looks > looks_at(folder):
+        with written(folder / LOOKS) as new:
+            new.write_text(looks_text(looks))
+
+
+def looks_text(looks: int) -> str:
+    """Returns the note, as it stands in its file."""
+    return json_text({"looks": looks}, indent=2) + "\n"
+
+
+# --- what a benchmark printed
+
+
+def printed(folder: Path, command: str) -> Figures:
+    """Returns them by name, with the unit in the name; none if the command is no benchmark that is known, or did not
+    get so far."""
+    try:
+        return figures(command, read_console(folder / CONSOLE))
+    except (OutputError, OSError):
+        return {}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/studies.md, from its template beside the studies and from what their folders hold.
-`./schedlab docs studies` writes it anew.
+`./schedlab dev docs studies` writes it anew.
 """
 
 from __future__ import annotations

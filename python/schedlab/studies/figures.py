@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
+from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused
-from schedlab.files.kept import read_text
 from schedlab.paths import STUDIES
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class Figure:
     """The policy and preset of schedlab that is like the scheduler measured; None where none was
     or, for Linux's CFS, where it is not one of ours."""
     source: Source
+
+    def __str__(self) -> str:
+        """Returns the figure as it was printed."""
+        return self.text
 
     @property
     def finished(self) -> bool:

@@ -149,7 +149,7 @@ def _study_4() -> Iterator[tuple[str, Described]]:
     for size in MIXED_SIZES:
         yield (
             f"s4-mixed-{size}",
-            Described("mixed", (("tasks.cpu.instance", str(size)),), remark=_JOURNAL),
+            Described("study4-mixed", (("tasks.cpu.instance", str(size)),), remark=_JOURNAL),
         )
     short = (("tasks.cpu.run", "20ticks"),)
     yield "s4-sleeper", Described("sleeper", quick=short)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The folders of the studies, which hold what is known of each as data and as a page.
+"""The folders of the studies, which hold what is known of each as data.
 
 study.yaml cites it; published.csv has its figures, contradictions.yaml what does not fit together
-in it; page.md, notes.md and tables.yaml are what its page of a report says; costs.yaml is what took
-longer on its machine (schedlab.studies.costs); experiments.yaml what the simulator runs of it
-(schedlab.studies.simulated). All values of YAML are texts, as they were printed.
+in it; costs.yaml is what took longer on its machine (schedlab.studies.costs); experiments.yaml what
+the simulator runs of it (schedlab.studies.simulated). All values of YAML are texts, as they were
+printed. Its page of a report is a module of schedlab.report.studies.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused
-from schedlab.files.kept import read_text
 from schedlab.paths import STUDIES
 from schedlab.studies.figures import PUBLISHED, Figure, read
 
@@ -79,16 +79,6 @@ class Study:
         """The number by which the study is known everywhere."""
         return int(self.folder.name)
 
-    @property
-    def page(self) -> Path:
-        """The text of its page; the file need not be there."""
-        return self.folder / "page.md"
-
-    @property
-    def notes(self) -> Path:
-        """Texts that its page and its tables' footnotes share; the file need not be there."""
-        return self.folder / "notes.md"
-
     @cached_property
     def facts(self) -> dict[str, Any]:
         """All that study.yaml says. Raises FileRefused."""
@@ -101,18 +91,6 @@ class Study:
     def figures(self) -> tuple[Figure, ...]:
         """The figures, in the order of the file. Raises FileRefused."""
         return tuple(read(self.folder / PUBLISHED, self.number))
-
-    @cached_property
-    def tables(self) -> dict[str, Any]:
-        """What tables.yaml says, by the tables' names; none, if there is no such file. What is `like`
-        another has all from there that it does not say itself."""
-        path = self.folder / "tables.yaml"
-        tables = read_yaml(path) if path.exists() else {}
-        if not isinstance(tables, dict) or not all(
-            isinstance(each, dict) for each in tables.values()
-        ):
-            raise FileRefused(f"{path}: expected names of tables, and of each what it holds")
-        return {name: {**tables.get(own.get("like"), {}), **own} for name, own in tables.items()}
 
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:

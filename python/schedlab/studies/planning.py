@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies.costs import costs_of
 from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
-from schedlab.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 
 _LIMIT_ON_LINUX_NS = 120_000_000_000
 """The limit on Linux, whose tick cannot be chosen."""
@@ -61,35 +61,15 @@ def plan(
     return Plan(folder, runs)
 
 
-@dataclass(frozen=True)
-class Turns:
-    """Runs in the order in which they tell the most at any time."""
-
-    first: tuple[Run, ...]
-    """Those that give a first answer: the tests under the most policies, each with all of its seeds, so that what is
-    told of a test early stays."""
-    tried: tuple[Run, ...]
-    """One of each other test, which tells how long the others will take."""
-    rest: tuple[Run, ...]
-    """The others: again, the tests under the most policies come first."""
-
-
-def in_turns(runs: Sequence[Run]) -> Turns:
-    """Returns the runs in that order."""
-    policies: dict[str, set[tuple[PolicyChoice, tuple[tuple[str, int], ...]]]] = {}
+def sample_first(runs: Sequence[RunSpec]) -> tuple[tuple[RunSpec, ...], tuple[RunSpec, ...]]:
+    """Returns one run of each test, and the others."""
+    tests: dict[str, list[RunSpec]] = {}
     for run in runs:
-        policies.setdefault(run.label, set()).add((run.policy, run.settings))
-    counts = {label: len(each) for label, each in policies.items()}
-    ordered = sorted(runs, key=lambda run: -counts[run.label])
-    first = sum(counts[run.label] == max(counts.values()) for run in runs)
-    others: dict[str, list[Run]] = {}
-    for run in ordered[first:]:
-        others.setdefault(run.label, []).append(run)
-    tried = {each[len(each) // 2] for each in others.values()}
-    return Turns(
-        tuple(ordered[:first]),
-        tuple(run for run in ordered if run in tried),
-        tuple(run for run in ordered[first:] if run not in tried),
+        tests.setdefault(run.label, []).append(run)
+    sample = {test[len(test) // 2] for test in tests.values()}
+    return (
+        tuple(run for run in runs if run in sample),
+        tuple(run for run in runs if run not in sample),
     )
 
 
@@ -102,13 +82,13 @@ def _tick_ns(each: Experiment, wanted_ns: int) -> int:
 
 def _bases(
     each: Experiment, depth: Depth, tick_ns: int, memory_mib: int, machine: str, cpus: int
-) -> Iterable[Run]:
+) -> Iterable[RunSpec]:
     """What all runs of an experiment on this many CPUs share; nothing, if the machine cannot run
     it."""
     if machine != each.machine if each.machine else machine in LINUX_MACHINES:
         return
     on_linux = each.machine in LINUX_MACHINES
-    base = Run(
+    base = RunSpec(
         workload=each.command_at(tick_ns, depth, cpus),
         policy=PolicyChoice(""),
         settings=(),

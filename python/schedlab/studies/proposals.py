@@ -12,15 +12,15 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from schedlab.base.files.reading import read_text
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 from schedlab.errors import FileRefused
-from schedlab.files.kept import read_text
 from schedlab.machines import SIMULATOR
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.pack import Study, merged, studies
-from schedlab.toolchain.policies import PolicyChoice, parse_choices, parse_setting
 from schedlab.workload.workload_files import read
 
 PROPOSALS = "proposals.yaml"
@@ -128,7 +128,7 @@ def plan_of_proposals(
 ) -> Plan:
     """The runs of their tests on this machine. The work is in ticks and nanoseconds, so a tick has its
     usual length."""
-    runs: dict[str, Run] = {}
+    runs: dict[str, RunSpec] = {}
     for proposal in proposals(only):
         for test in proposal.tests:
             if test.machine == machine:
@@ -137,8 +137,8 @@ def plan_of_proposals(
     return Plan(folder, tuple(runs.values()))
 
 
-def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[Run]:
-    base = Run(
+def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[RunSpec]:
+    base = RunSpec(
         workload=test.workload,
         policy=PolicyChoice(""),
         settings=(),

@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from schedlab.machines.run import Run
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies import published
-from schedlab.toolchain.policies import PolicyChoice
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
@@ -178,7 +178,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
     """All runs: tests × CPUs × policies × seeds."""
     window_ns = setting.ticks * setting.tick_ns
     runs = tuple(
-        Run(
+        RunSpec(
             workload=setting.command(test),
             policy=policy,
             settings=(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from schedlab.base.files.placing import below
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines import MACHINES, machine_named
 from schedlab.runs import results
@@ -113,7 +114,7 @@ def _kept(folder: Path, row: Mapping[str, Any], facts: Mapping[str, Any]) -> Kep
         "repeatable": machine_named(row["machine"]).repeatable,
         **({"shape": facts["shape"]} if facts.get("shape") else {}),
     }
-    return Kept(folder / str(row[_KEY]), manifest)
+    return Kept(below(folder, str(row[_KEY])), manifest)
 
 
 def _pairs(text: str | None) -> list[tuple[str, str]]:

@@ -11,13 +11,14 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from schedlab.comparison.printed import fitting
+from schedlab.analysis.comparison.best import Front
+from schedlab.base.display.numbers import fitting
+from schedlab.base.files.placing import check_file
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import check_file
 from schedlab.report.model import Chart
 from schedlab.sweep import listing
 from schedlab.sweep.objectives import Objective, parse
-from schedlab.sweep.ranking import Front, Values, front, ranked, read_values, title_of
+from schedlab.sweep.ranking import Choice, Values, front, ranked, read_values, title_of
 
 PICTURES = (".svg", ".png")
 
@@ -95,7 +96,7 @@ def write_chart(chart: Chart, path: Path) -> None:
         path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
 
 
-def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front) -> Chart:
+def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front[Choice]) -> Chart:
     """Draws the front of two objectives."""
     from schedlab.report.charts.frontier import frontier
 

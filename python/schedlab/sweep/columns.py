@@ -6,13 +6,14 @@ Types are spelt out, so that all parts of a data set have the same, whatever is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from schedlab.metrics import schemas, steady, tails
+from schedlab.metrics import registry, schemas, steady, tails
+from schedlab.metrics.registry import BY_COLUMN, meaning_of
 
 FORMAT = 1
 TUNABLE = "set_"
@@ -72,65 +73,12 @@ OUTCOME = (
     Column("message", TEXT, "how it failed; null after a success"),
 )
 
-_MEANINGS = {
-    "clock_step_ns": "in what steps the machine's clock moves",
-    "truncated": "the trace was cut off",
-    "lost_records": "of the trace",
-    "root_pid": "the process that began the window",
-    "begin_ns": "of the window",
-    "end_ns": "of the window",
-    "elapsed_ns": "its length",
-    "elapsed_cycles": "its length",
-    "group": "its label",
-    "processes": "of the workload",
-    "finished": "those that ended in the window",
-    "turnaround_mean_ns": "from fork to exit: mean over processes",
-    "response_mean_ns": "from fork to the first run: mean over processes",
-    "waiting_mean_ns": "runnable and not running: mean over processes",
-    "running_ns": "all time on CPUs",
-    "blocked_ns": "all time blocked",
-    "selections": "times picked",
-    "wakeups": "times woken",
-    "blocks": "times blocked",
-    "yields": "times the CPU was given up",
-    "preemptions": "times it was taken away",
-    "migrations": "times moved to another CPU",
-    "completion_ns": "from the first fork to the last exit; null unless all ended",
-    "share": "running time ÷ that of the whole workload",
-    "ideal_share": "by weighted max-min",
-    "share_error_points": "share less ideal share",
-    "wakeup_latency_median_ns": "from a wake-up to the next run",
-    "jobs": "jobs of tasks with deadlines",
-    "misses": "those that were done after their deadlines, or not yet",
-    "miss_share": "misses ÷ jobs",
-    "lateness_mean_ns": "from the deadline to the end of a job, negative if before: mean over jobs",
-    "tardiness_mean_ns": "lateness, or 0 if negative: mean over jobs",
-    "root_running_ns": "CPU time of the root",
-    "other_running_ns": "CPU time of all other processes",
-    "idle_ns": "CPU time of no process",
-    "scheduler_entries": "times that a CPU came to pick",
-    "scheduler_cycles": "what that took",
-    "overhead_share": "between leaving a process and entering the next",
-    "overhead_with_idle_share": "the same, idling counted in",
-    "context_switches": "from process to process",
-    "switches_to_idle": "from a process to idle",
-    "switches_from_idle": "from idle to a process",
-    "fairness_turnaround": "Jain's index over turnaround",
-    "fairness_share": "Jain's index over share ÷ ideal share",
-    "throughput_per_second": "processes finished",
-    "throughput_per_million_cycles": "processes finished",
-}
-"""Meanings of the metrics' columns; those of the others are in `_STATISTICS`."""
-_STATISTICS = {"_median_ns": "median", "_max_ns": "maximum", "_p99_ns": "99th percentile"}
-
 
 def _measured(table: str) -> tuple[Column, ...]:
     """The columns that the metrics have in a table, without those that tell what was run."""
     known = {column.name for column in IDENTITY}
     return tuple(
-        Column(
-            name, _wide(dtype), _MEANINGS.get(name) or _STATISTICS[name[name.rindex("_", 0, -3) :]]
-        )
+        Column(name, _wide(dtype), meaning_of(name))
         for name, dtype in schemas()[table].items()
         if name not in known
     )
@@ -140,41 +88,22 @@ def _wide(dtype: pl.DataType) -> Any:
     return WHOLE if dtype.is_integer() else type(dtype)
 
 
-_STEADY_MEANINGS = {
-    "mean": "mean over jobs that ended, after the warm-up",
-    "median": "median, likewise",
-    "p95": "95th percentile, likewise",
-    "p99": "99th percentile, likewise",
-    "p999": "99.9th percentile, likewise",
-    "error": "half the width of the mean's 95 % interval, by batch means",
-}
-STEADY = tuple(
-    Column("steady_jobs", WHOLE, "processes that ended, without the tenth of them that came first")
-    if name == "steady_jobs"
-    else Column(name, NUMBER, f"{name.split('_')[1]}: {_STEADY_MEANINGS[name.split('_')[2]]}")
-    for name in steady.COLUMNS
-)
-_TAIL_MEANINGS = {
-    "mean": "mean over processes",
-    "p95": "95th percentile; null of fewer than 20 processes",
-    "p99": "99th percentile; null of fewer than 100 processes",
-    "p999": "99.9th percentile; null of fewer than 1,000 processes",
-}
-TAILS = tuple(
-    Column(name, NUMBER, f"{name.split('_')[0]}: {_TAIL_MEANINGS[name.split('_')[1]]}")
-    for name in tails.COLUMNS
-)
+def _derived(names: Iterable[str]) -> Iterator[Column]:
+    """Yields columns of metrics that are made of a run's tables."""
+    for name in names:
+        yield Column(name, WHOLE if name == "steady_jobs" else NUMBER, BY_COLUMN[name].meaning)
+
+
+_KEPT = {*tails.COLUMNS, *steady.COLUMNS}
 METRICS = (
     *_measured("summary"),
-    *TAILS,
-    Column("share_error_max_points", NUMBER, "of the group that is farthest off its ideal share"),
-    Column(
-        "response_iqr_ns", NUMBER, "interquartile range of the responses of this run's processes"
+    *_derived(tails.COLUMNS),
+    *_derived(
+        each.column for each in registry.METRICS if each.derived and each.column not in _KEPT
     ),
-    Column("events_per_second", NUMBER, "that the program told (`cpubench`)"),
-    *STEADY,
+    *_derived(steady.COLUMNS),
 )
-GROUP_METRICS = (*_measured("groups"), *TAILS, *STEADY)
+GROUP_METRICS = (*_measured("groups"), *_derived((*tails.COLUMNS, *steady.COLUMNS)))
 TOLD = (
     Column("name", TEXT, "what a program told of itself"),
     Column("count", WHOLE, "how often"),

@@ -3,29 +3,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedlab.display.terminal import say
-from schedlab.files.json_lines import Node
+from schedlab.base.display.terminal import say
+from schedlab.base.files.json_lines import Node
+from schedlab.base.files.reading import read_text
+from schedlab.base.toolchain.build import host_processors
+from schedlab.base.toolchain.policies import parse_choices, read_catalogue
+from schedlab.base.toolchain.versions import sitting
 from schedlab.machines import machine_named
-from schedlab.runs.carrying_out import Software, inputs
+from schedlab.runs.carrying_out import Interrupted, Software, inputs
+from schedlab.runs.executor import Workers, execute, local
 from schedlab.runs.parts import supply
+from schedlab.runs.worker import Laboratory, Result, Task
 from schedlab.sweep import dataset, expanding, reading
 from schedlab.sweep.description import PolicyEntry
-from schedlab.sweep.make import Make, make_of
-from schedlab.sweep.one_run import Task
+from schedlab.sweep.make import Make, check_worker, make_of
 from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
-from schedlab.toolchain.build import host_processors
-from schedlab.toolchain.policies import parse_choices, read_catalogue
-from schedlab.toolchain.versions import sitting
+from schedlab.sweep.rows import rows_of
 
 if TYPE_CHECKING:
-    from schedlab.sweep.crew import Crew
+    from schedlab.runs.progress import Board
+
+_PROCESSES_FROM = 24
+"""The number of runs at which workers become processes."""
+_KEEP_SECONDS = (0.3, 30.0)
+"""Finished runs are kept after so long: the first soon, those of a long sweep in larger parts."""
+_KEEP_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,7 @@ def plan(path: Path | None, options: Mapping[str, Node], loads: str | None = Non
         from schedlab.sweep.load_curves import with_loads
 
         description = with_loads(description, loads)
-    source = path.read_bytes().decode() if path else ""
+    source = read_text(path) if path else ""
     found = SweepPlan(description.title, tuple(expanding.expand(description)), source)
     _ = found.dimensions  # raises, if columns would have the same name
     return found
@@ -86,7 +97,10 @@ def carry_out(wanted: SweepPlan, doing: Doing) -> Done:
         if already:
             say(f"schedlab: {already} of {len(points)} runs are there already")
         if left:
-            run(wanted, make, {key: points[key] for key in left}, data_set, doing)
+            with workers_of(doing, len(left)) as (workers, board):
+                Execution(wanted, make, data_set, doing, workers, board).run(
+                    {key: points[key] for key in left}
+                )
         failed = sum(data_set.statuses[key] != "success" for key in points)
         return Done(doing.out, len(points), already, failed)
 
@@ -104,49 +118,92 @@ def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
     return make_of(machines, supply(sorted(names)), tools)
 
 
-def run(
-    wanted: SweepPlan,
-    make: Make,
-    points: Mapping[str, expanding.Point],
-    data_set: dataset.DataSet,
-    doing: Doing,
-) -> None:
-    """Runs them on workers of this host, or of a cluster."""
-    from schedlab.sweep import execution
-    from schedlab.sweep.progress import Board
+class Execution:
+    """Executes points of a sweep, as often as it is asked to, and adds what came of them to its data set."""
 
-    traces = traces_of(doing)
-    said = sitting()
-    tasks = [
-        Task(key, point.run, manifest_of(point, make, said) if traces else {})
-        for key, point in points.items()
-    ]
-    identities = {
-        key: wanted.identity(point, make, data_set.dimensions) for key, point in points.items()
-    }
-    with crew_of(doing, len(tasks)) as crew, Board(len(tasks)) as board:
-        execution.carry_out(tasks, identities, crew, make, data_set, board, traces)
+    def __init__(
+        self,
+        wanted: SweepPlan,
+        make: Make,
+        data_set: dataset.DataSet,
+        doing: Doing,
+        workers: Workers,
+        board: Board,
+    ) -> None:
+        self.wanted, self.make, self.data_set = wanted, make, data_set
+        self.workers, self.board = workers, board
+        self.traces = traces_of(doing)
+        check = partial(check_worker, make.to_dict(), self.traces)
+        self.laboratory = Laboratory(make.programs, rows_of, check)
+        self.said = sitting()
+        self.finished: list[tuple[Mapping[str, Any], Result]] = []
+        self.began = self.kept = time.monotonic()
+
+    def run(self, points: Mapping[str, expanding.Point]) -> None:
+        """Executes points, by their keys. Raises Interrupted; what was finished is in the data set then."""
+        self.points = points
+        tasks = [self.task(key, point) for key, point in points.items()]
+        try:
+            number = execute(tasks, self.workers, self.laboratory, self)
+        finally:
+            self.keep()
+        if number:
+            raise Interrupted(number)
+
+    def task(self, key: str, point: expanding.Point) -> Task:
+        if not self.traces:
+            return Task(key, point.run)
+        manifest = manifest_of(point, self.make, self.said)
+        return Task(key, point.run, manifest, self.traces / f"{point.run.name}-{key[:8]}")
+
+    def started(self, task: Task) -> None:
+        pass
+
+    def ended(self, task: Task, result: Result) -> None:
+        identity = self.wanted.identity(self.points[task.key], self.make, self.data_set.dimensions)
+        # With the plan's key: each result comes with a copy, of which a long sweep would keep many.
+        self.finished.append((identity, replace(result, key=task.key)))
+        self.board.ended(task.run, result.outcome, result.seconds)
+
+    def poll(self) -> None:
+        """Keeps what is finished: the first runs soon, those of a long sweep in larger parts."""
+        now = time.monotonic()
+        least, most = _KEEP_SECONDS
+        due = min(most, max(least, (now - self.began) / 20))
+        if len(self.finished) >= _KEEP_ROWS or now - self.kept >= due:
+            self.keep()
+
+    def keep(self) -> None:
+        finished, self.finished = self.finished, []
+        self.data_set.add(finished)
+        self.kept = time.monotonic()
 
 
 def traces_of(doing: Doing) -> Path | None:
     """Returns the folder of runs that are kept, which is there then; None: none are."""
     if not doing.keep_traces:
         return None
-    traces = doing.out / dataset.TRACES
+    traces = (doing.out / dataset.TRACES).absolute()
     traces.mkdir(exist_ok=True)
     return traces
 
 
-def crew_of(doing: Doing, most: int) -> AbstractContextManager[Crew]:
-    """Returns the crew of a cluster, which needs Dask, or of this host: no more workers than can
-    have a run."""
-    if doing.scheduler:
-        from schedlab.sweep import cluster
+@contextmanager
+def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
+    """Workers of a cluster, which need Dask, or of this host: no more than can have a run; and a board for so many."""
+    from schedlab.runs.progress import Board
 
-        return cluster.connected(doing.scheduler, doing.certificate)
-    from schedlab.sweep import processes
+    with ExitStack() as stack:
+        count = min(doing.workers or host_processors(), most)
+        workers: AbstractContextManager[Workers]
+        if doing.scheduler:
+            from schedlab.runs import cluster
 
-    return processes.local(min(doing.workers or host_processors(), most))
+            workers = cluster.connected(doing.scheduler, doing.certificate)
+        else:
+            workers = local(count, processes=most >= _PROCESSES_FROM)
+        board = Board((), count, total=most)
+        yield stack.enter_context(workers), stack.enter_context(board)
 
 
 def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:

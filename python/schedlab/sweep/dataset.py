@@ -18,9 +18,8 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.errors import WrongUsage
-from schedlab.files.formats import check_format
-from schedlab.files.kept import (
+from schedlab.base.files.formats import check_format
+from schedlab.base.files.kept import (
     Field,
     by_name,
     checked,
@@ -29,7 +28,9 @@ from schedlab.files.kept import (
     read_tables,
     text,
 )
+from schedlab.errors import WrongUsage
 from schedlab.runs import results
+from schedlab.runs.worker import Result
 from schedlab.sweep.columns import (
     CHANGE,
     FORMAT,
@@ -41,8 +42,8 @@ from schedlab.sweep.columns import (
     frame,
     runs_table,
 )
-from schedlab.sweep.one_run import Result
 from schedlab.sweep.origin import Origin
+from schedlab.sweep.rows import Rows
 
 MANIFEST = results.MANIFEST
 RUNS, GROUPS, TOLD = "runs", "groups", "told"
@@ -82,8 +83,9 @@ class DataSet:
                 continue
             self.statuses[result.key] = sys.intern(result.outcome.status)
             rows[RUNS].append(_row(identity, result))
-            rows[GROUPS] += [{**row, "key": result.key} for row in result.rows.groups]
-            rows[TOLD] += [{**row, "key": result.key} for row in result.rows.told]
+            measured = result.data or Rows()
+            rows[GROUPS] += [{**row, "key": result.key} for row in measured.groups]
+            rows[TOLD] += [{**row, "key": result.key} for row in measured.told]
         if not rows[RUNS]:
             return
         name = self.next_part()
@@ -158,7 +160,7 @@ class DataSet:
 def _row(identity: Mapping[str, Any], result: Result) -> Row:
     return {
         **identity,
-        **result.rows.summary,
+        **(result.data or Rows()).summary,
         "key": result.key,
         "status": result.outcome.status,
         "message": result.outcome.message or None,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from schedlab.shapes.model import Shape
+from schedlab.base.toolchain.policies import Policy, PolicyChoice
 from schedlab.sweep.conditions import Condition
 from schedlab.sweep.ranges import Values
-from schedlab.toolchain.policies import Policy, PolicyChoice
+from schedlab.workload.shapes.model import Shape
 
 
 @dataclass(frozen=True)

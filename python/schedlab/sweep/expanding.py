@@ -9,16 +9,17 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from schedlab.base.display.terminal import say
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import check_cpus
-from schedlab.shapes.model import Shape
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.sweep import ranges, sampling
 from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
 from schedlab.workload import costs, workload_files
 from schedlab.workload.model import WorkloadFile, limit_of
+from schedlab.workload.shapes.model import Shape
 
 RUNS_MAX = 1_000_000
 TRIED_MAX = 5_000_000
@@ -34,7 +35,7 @@ Setup = tuple[PolicyEntry, Settings]
 class Point:
     """One run of a sweep."""
 
-    run: Run
+    run: RunSpec
     tunables: Settings = ()
     """All of the policy's, with the values that they have in this run."""
 
@@ -48,14 +49,14 @@ def expand(description: Description) -> list[Point]:
             " values, or a sample"
         )
     chosen = [(entry, each) for entry in description.policies for each in setups(entry)]
-    found: dict[Run, Point] = {}
+    found: dict[RunSpec, Point] = {}
     for base in bases(description):
         for point in points(base, chosen, description):
             found.setdefault(point.run, point)
     return list(found.values())
 
 
-def bases(description: Description) -> Iterator[Run]:
+def bases(description: Description) -> Iterator[RunSpec]:
     """A run for each choice of all else; policy and seed are yet to be put. Raises WrongUsage."""
     for base in _bases(description):
         machine_named(base.machine).check(base)
@@ -64,7 +65,7 @@ def bases(description: Description) -> Iterator[Run]:
             yield replace(base, cpus=cpus)
 
 
-def points(base: Run, chosen: Iterable[Setup], description: Description) -> Iterator[Point]:
+def points(base: RunSpec, chosen: Iterable[Setup], description: Description) -> Iterator[Point]:
     """These setups with all seeds."""
     for entry, values in chosen:
         effective = tuple({**entry.standard(), **dict(values)}.items())
@@ -158,7 +159,7 @@ def fulfils(entry: PolicyEntry, values: Settings) -> bool:
 # --- everything else
 
 
-def _bases(description: Description) -> Iterator[Run]:
+def _bases(description: Description) -> Iterator[RunSpec]:
     """A run for each workload, machine, tick, costs and shape; CPUs, policy and seed are yet to be put."""
     chosen = [costs.choose(text) for text in description.costs]
     for entry in description.workloads:
@@ -175,7 +176,7 @@ def _bases(description: Description) -> Iterator[Run]:
                         yield from _shaped(each, description.shapes)
 
 
-def _shaped(base: Run, shapes: tuple[Shape, ...]) -> list[Run]:
+def _shaped(base: RunSpec, shapes: tuple[Shape, ...]) -> list[RunSpec]:
     """A run on a machine of each shape."""
     return [replace(base, shape=each, cpus=each.cpus) for each in shapes] or [base]
 
@@ -186,13 +187,13 @@ def _base(
     machine: str,
     tick_ns: int,
     file: WorkloadFile | None,
-) -> Run:
+) -> RunSpec:
     command, label = entry.name, ""
     if entry.kind == "experiment":
         experiment = EXPERIMENTS[entry.name]
         tick_ns = experiment.tick_ns or tick_ns
         command, label = experiment.command_at(tick_ns), entry.name
-    return Run(
+    return RunSpec(
         workload=command,
         policy=description.policies[0].choice,
         settings=(),
@@ -213,13 +214,18 @@ def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
     if entry.place is None:
         yield None
         return
+    told: set[str] = set()
     grids = []
     for values in entry.changes.values():
         assert not isinstance(values, ranges.Logarithmic)  # the reader refuses it
         grids.append(values.values)
     for chosen in itertools.product(*grids):
         pairs = zip(entry.changes, chosen, strict=True)
-        yield workload_files.read(entry.place, [(place, _text(value)) for place, value in pairs])
+        file = workload_files.read(entry.place, [(place, _text(value)) for place, value in pairs])
+        for note in (each for each in file.notes if each not in told):
+            say(f"schedlab: {entry.place}, {note}")
+        told.update(file.notes)
+        yield file
 
 
 def _text(value: ranges.Scalar) -> str:

@@ -9,15 +9,16 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from schedlab.comparison.printed import as_text, change_as_text, number_as_text
-from schedlab.comparison.statistics import Estimate
-from schedlab.display.names import visible_line
-from schedlab.display.terminal import new_table
-from schedlab.metrics.tables import percent
+from schedlab.analysis.comparison.best import Front, Place
+from schedlab.analysis.comparison.printed import as_text, change_as_text
+from schedlab.analysis.comparison.statistics import Estimate
+from schedlab.base.display.names import visible_line
+from schedlab.base.display.numbers import counted, number_as_text, percent
+from schedlab.base.display.terminal import new_table
 from schedlab.sweep.effects import Effects
 from schedlab.sweep.objectives import Objective
-from schedlab.sweep.ranking import SCENE, Front, Place, Values, title_of
-from schedlab.units import counted, format_time
+from schedlab.sweep.ranking import SCENE, Choice, Values, title_of
+from schedlab.units import format_time
 
 _LEFT_OUT_SHOWN = 5
 _PAIRS_SHOWN = 6
@@ -41,7 +42,9 @@ def scene_title(values: Values) -> str:
     return visible_line(", ".join(parts))
 
 
-def ranking_table(values: Values, objective: Objective, places: Sequence[Place], top: int) -> Table:
+def ranking_table(
+    values: Values, objective: Objective, places: Sequence[Place[Choice]], top: int
+) -> Table:
     """The best `top` of them, or all that cannot be told from the best, if they are fewer."""
     title = f"{objective.title} ({objective.better} is better): {scene_title(values)}"
     table = new_table(title, ">", "setup", ">mean [95 %]", ">behind the best [95 %]", "")
@@ -58,7 +61,7 @@ def ranking_table(values: Values, objective: Objective, places: Sequence[Place],
     return table
 
 
-def verdict(place: Place, seeds: int) -> str:
+def verdict(place: Place[Choice], seeds: int) -> str:
     """In a word, of so many seeds."""
     if place.behind is None:
         return "best"
@@ -74,7 +77,7 @@ def _probability(chance: float | None) -> str:
     return "< 0.001" if chance < 0.001 else f"= {chance:.2g}"
 
 
-def remarks(values: Values, places: Sequence[Place], top: int) -> Iterator[Text]:
+def remarks(values: Values, places: Sequence[Place[Choice]], top: int) -> Iterator[Text]:
     """What one should know before one believes a ranking, of which `top` are shown."""
     possible = sum(place.possible for place in places)
     setups = counted(len(places), "setup")
@@ -99,7 +102,7 @@ def _left_out(values: Values) -> Iterator[Text]:
         yield Text(f"Left out: {more} more", "yellow")
 
 
-def front_table(values: Values, objectives: Sequence[Objective], found: Front) -> Table:
+def front_table(values: Values, objectives: Sequence[Objective], found: Front[Choice]) -> Table:
     """The setups on the front."""
     title = f"Setups that no other surpasses in everything: {scene_title(values)}"
     measured = (f">{each.title}\n({each.better} is better)" for each in objectives)
@@ -112,7 +115,7 @@ def front_table(values: Values, objectives: Sequence[Objective], found: Front) -
     return table
 
 
-def _front_remarks(values: Values, found: Front) -> Iterator[Text]:
+def _front_remarks(values: Values, found: Front[Choice]) -> Iterator[Text]:
     seeds = len(values.seeds)
     yield Text(
         f"{len(found.members)} of {len(values.choices)} setups, by their means over {seeds}"
@@ -129,7 +132,9 @@ def _front_remarks(values: Values, found: Front) -> Iterator[Text]:
 # --- for programs
 
 
-def ranking_dict(values: Values, objective: Objective, places: Sequence[Place]) -> dict[str, Any]:
+def ranking_dict(
+    values: Values, objective: Objective, places: Sequence[Place[Choice]]
+) -> dict[str, Any]:
     return {
         **_scene_dict(values),
         "metric": objective.text,
@@ -150,7 +155,9 @@ def ranking_dict(values: Values, objective: Objective, places: Sequence[Place]) 
     }
 
 
-def front_dict(values: Values, objectives: Sequence[Objective], found: Front) -> dict[str, Any]:
+def front_dict(
+    values: Values, objectives: Sequence[Objective], found: Front[Choice]
+) -> dict[str, Any]:
     return {
         **_scene_dict(values),
         "metrics": [each.text for each in objectives],

@@ -12,10 +12,12 @@ import polars as pl
 from rich import box
 from rich.table import Table
 
-from schedlab.comparison.statistics import estimate
+from schedlab.analysis.comparison.statistics import estimate
+from schedlab.base.display.numbers import three_digits
+from schedlab.base.files.placing import below, check_file
+from schedlab.base.toolchain.policies import known_policies, parse_choices
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import check_file
-from schedlab.metrics.tables import three_digits
+from schedlab.metrics.registry import STEADY
 from schedlab.report.model import Chart
 from schedlab.sweep import dataset, ranges
 from schedlab.sweep.columns import SHAPE
@@ -24,7 +26,6 @@ from schedlab.sweep.expanding import Point
 from schedlab.sweep.origin import MADE_OF
 from schedlab.sweep.plan import change_column
 from schedlab.sweep.theory import theory
-from schedlab.toolchain.policies import known_policies, parse_choices
 from schedlab.units import parse_time
 from schedlab.workload import workload_files
 from schedlab.workload.model import WorkloadFile
@@ -38,21 +39,9 @@ SEEDS = "1..5"
 LIMIT = "60m"
 """Of the guest's time, if none is given: at a low load jobs come for long."""
 SHOWN = {
-    "steady_turnaround_mean_ns": "turnaround, mean",
-    "steady_turnaround_median_ns": "turnaround, median",
-    "steady_turnaround_p95_ns": "turnaround, 95th percentile",
-    "steady_turnaround_p99_ns": "turnaround, 99th percentile",
-    "steady_turnaround_p999_ns": "turnaround, 99.9th percentile",
-    "steady_slowdown_mean": "slowdown, mean",
-    "steady_slowdown_median": "slowdown, median",
-    "steady_slowdown_p95": "slowdown, 95th percentile",
-    "steady_slowdown_p99": "slowdown, 99th percentile",
-    "steady_slowdown_p999": "slowdown, 99.9th percentile",
-    "steady_response_mean_ns": "response, mean",
-    "steady_response_median_ns": "response, median",
-    "steady_response_p95_ns": "response, 95th percentile",
-    "steady_response_p99_ns": "response, 99th percentile",
-    "steady_response_p999_ns": "response, 99.9th percentile",
+    metric.column: metric.short
+    for metric in STEADY
+    if metric.error and metric.column != metric.error
 }
 """Columns that are drawn, with their titles."""
 _IN_TABLES = (
@@ -119,7 +108,7 @@ def jobs_kept(folder: Path) -> list[Jobs]:
     """Those of a data set, by the files that it keeps."""
     found = []
     for facts in dataset.read_manifest(folder).get(MADE_OF, {}).values():
-        place = folder / dataset.FILES / f"{facts.get('workload_sha256')}.json"
+        place = below(folder / dataset.FILES, f"{facts.get('workload_sha256')}.json")
         if place.is_file():
             file = workload_files.read(place, list(facts.get("changes", {}).items()))
             found.append(Jobs(facts["workload"], facts["cpus"], facts["tick_ns"], file))

@@ -7,16 +7,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from schedlab.base.toolchain.build import build_lock
+from schedlab.base.toolchain.measuring import Facts, measuring_code
 from schedlab.machines import machine_named
 from schedlab.machines.base import Parts
-from schedlab.machines.run import Run
-from schedlab.toolchain.build import build_lock
-from schedlab.toolchain.measuring import Facts, measuring_code
+from schedlab.machines.spec import RunSpec
+from schedlab.runs.worker import Unfit
 from schedlab.workload.model import WorkloadFile
 
-MEASURING = ("sweep/one_run.py", "sweep/columns.py")
+MEASURING = ("sweep/rows.py", "sweep/columns.py")
 """Files of the package that decide what a row says, besides the machine's programs and the measuring code."""
 
 
@@ -54,6 +56,33 @@ def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Ma
     return Make(measuring(), facts, programs)
 
 
+def check_worker(make: Mapping[str, Any], traces: Path | None, where: str) -> None:
+    """Raises Unfit if the worker `where` has something else than a data set's manifest says of its make, or not the
+    folder of the `traces` that are kept."""
+    _check_same(where, make["measuring"], measuring())
+    for name, facts in make["machines"].items():
+        version = machine_named(name).release().version
+        _check_same(where, {name: facts["machine_version"]}, {name: version})
+    if traces and not traces.is_dir():
+        raise Unfit(f"{where}: there is no folder {traces}, where traces are to be kept")
+
+
+def _check_same(where: str, wanted: Facts, found: Facts) -> None:
+    for name, value in wanted.items():
+        other = found.get(name)
+        if other != value:
+            raise Unfit(
+                f"{where} has another {name.removesuffix('_sha256')}: {_shown(other)} there,"
+                f" {_shown(value)} here. Start it in the same version of schedlab:"
+                " ./schedlab dask worker"
+            )
+
+
+def _shown(value: str | None) -> str:
+    text = str(value)
+    return text if len(text) < 32 else f"{text[:12]}…"
+
+
 def measuring() -> Facts:
     """Returns what measures in this checkout, with this Python."""
     return measuring_code(*MEASURING)
@@ -63,7 +92,7 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def key_of(run: Run, make: Make) -> str:
+def key_of(run: RunSpec, make: Make) -> str:
     """32 hexadecimal digits: the same for the same run by the same make, here and elsewhere."""
     decisive = {
         "measuring": make.measuring,
@@ -80,7 +109,7 @@ def key_of(run: Run, make: Make) -> str:
     return _hash_of(decisive)[:32]
 
 
-def facts_of(run: Run, make: Make) -> dict[str, Any]:
+def facts_of(run: RunSpec, make: Make) -> dict[str, Any]:
     """Returns what a run is made of, besides what is chosen (its policy and tunables) and its seed."""
     return {
         "label": run.label,
@@ -98,7 +127,7 @@ def facts_of(run: Run, make: Make) -> dict[str, Any]:
     }
 
 
-def made_of(run: Run, make: Make) -> str:
+def made_of(run: RunSpec, make: Make) -> str:
     """16 hexadecimal digits, of `facts_of`: runs are compared if they have the same."""
     return _hash_of(facts_of(run, make))[:16]
 

@@ -4,32 +4,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
-from schedlab.comparison.best import Better
-from schedlab.comparison.measures import (
+from schedlab.analysis.comparison.measures import (
     GROUP_MEASURES,
     MEASURES,
-    OF_ENDED,
-    Grain,
     Measure,
     measure_of,
 )
-from schedlab.comparison.printed import Quantity
-from schedlab.comparison.statistics import Within
+from schedlab.analysis.comparison.statistics import Within
+from schedlab.base.display.numbers import Quantity
+from schedlab.base.toolchain.policies import unknown
 from schedlab.errors import WrongUsage
+from schedlab.metrics.registry import BY_COLUMN, Better, Grain
 from schedlab.sweep.columns import GROUP_METRICS, METRICS, Column
-from schedlab.toolchain.policies import unknown
 
 _TEXT = re.compile(r"(?:(min|max):)?([A-Za-z0-9_-]+)(?:@(.{1,8}))?")
-_WHOLE_COLUMNS = {"share_error": "share_error_max_points"}
-_GROUP_COLUMNS = {"share_error": "share_error_points"}
-"""The columns of measures that a data set calls something else."""
-_BETTER_LOWER = ("turnaround_", "response_", "waiting_", "wakeup_latency_")
-"""Beginnings of columns in which less is better, whichever statistic they are."""
-_OF_ENDED = ("turnaround_", "fairness_turnaround")
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ def parse(text: str) -> Objective:
             f"--best {text}: more of it is neither good nor bad in itself: say min:{name} or max:{name}"
         )
     title = found.title if group is None else f"{found.title}, {group}"
-    ended = name in OF_ENDED or found.column.startswith(_OF_ENDED)
+    ended = found.column in BY_COLUMN and BY_COLUMN[found.column].of_ended
     kind = (found.quantity, found.grain, found.within)
     return Objective(text, title, found.column, group, better, *kind, ended)
 
@@ -81,18 +73,16 @@ def parse(text: str) -> Objective:
 def _measure(text: str, name: str, of_groups: bool) -> Measure:
     """The measure of that name, or the one that is the data set's column of that name."""
     measures = GROUP_MEASURES if of_groups else MEASURES
-    renamed = _GROUP_COLUMNS if of_groups else _WHOLE_COLUMNS
     columns = _names(of_groups)
     for measure in measures:
-        column = renamed.get(measure.column, measure.column)
-        if name in (measure.name, column):
-            if column not in columns:
+        if name in (measure.name, measure.column):
+            if measure.column not in columns:
                 raise WrongUsage(f"--best {text}: a sweep's data set does not have it for groups")
-            return replace(measure, column=column)
+            return measure
     if name not in columns:
         known = [*(each.name for each in measures), *columns]
         raise WrongUsage(f"--best {text}: {unknown('metric', name, known)}")
-    return measure_of(name, name, name, "lower" if name.startswith(_BETTER_LOWER) else None, "")
+    return measure_of(name, name, name, BY_COLUMN[name].better if name in BY_COLUMN else None, "")
 
 
 def _names(of_groups: bool) -> list[str]:

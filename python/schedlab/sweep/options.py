@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import Node, Object, Value
-from schedlab.sweep.yaml_lines import scalar_of
-from schedlab.toolchain.policies import (
+from schedlab.base.files.json_lines import Node, Object, Value
+from schedlab.base.toolchain.policies import (
     PolicyChoice,
     check_owners,
     is_choice,
     parse_choices,
     settings_for,
 )
+from schedlab.errors import WrongUsage
+from schedlab.sweep.yaml_lines import scalar_of
 
 SIMPLE = {
     "machines": "--machine", "cpus": "--cpus", "seeds": "--seeds", "tick": "--tick",

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from schedlab.base.toolchain.versions import sitting
 from schedlab.sweep.make import Make, facts_of, made_of, sha256
 from schedlab.sweep.plan import Row, SweepPlan
-from schedlab.toolchain.versions import sitting
 
 MADE_OF = "made_of"
 """The member of the manifest that says what the column of this name stands for."""

@@ -9,19 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.comparison.printed import as_text, change_as_text, number_as_text
-from schedlab.display.names import slug
+from schedlab.analysis.comparison.best import Place
+from schedlab.analysis.comparison.printed import as_text, change_as_text
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.names import slug
+from schedlab.base.display.numbers import counted, number_as_text, percent
 from schedlab.errors import WrongUsage
-from schedlab.metrics.tables import percent
 from schedlab.report.build import facts, write_into
-from schedlab.report.markup import literal
 from schedlab.report.model import Block, Cell, Column, Page, Report, Section, Table, Text, Tone
-from schedlab.report.wording import counted
 from schedlab.sweep import as_runs, dataset, listing
 from schedlab.sweep.effects import Effects, effects
 from schedlab.sweep.objectives import Objective, parse
 from schedlab.sweep.pictures import heat_map, pairs_of
-from schedlab.sweep.ranking import Place, Values, ranked, read_values, title_of
+from schedlab.sweep.ranking import Choice, Values, ranked, read_values, title_of
 
 TITLE = "A sweep"
 METRICS = (
@@ -34,11 +34,14 @@ _SCENES = 6
 _PAIRS = 6
 
 
-def write(folder: Path, out: Path, formats: tuple[str, ...]) -> dict[str, Any]:
+def write(
+    folder: Path, out: Path, formats: tuple[str, ...], pictures: bool = False
+) -> dict[str, Any]:
     """Makes the report, as schedlab.report.command does of runs. Raises WrongUsage."""
     found = page(folder)
     runs = as_runs.collection(folder)
-    first = write_into(Report(TITLE, (found,), facts(runs)), out, formats)
+    report = Report(TITLE, (found,), facts(runs))
+    first = write_into(report, out, formats, pictures=pictures)
     failed = [str(run.folder) for run in runs if not run.succeeded]
     return {"report": str(first), "runs": len(runs), "failed": failed}
 
@@ -90,7 +93,9 @@ def _blocks(folder: Path, objective: Objective) -> Iterator[Block]:
         yield heat_map(folder, objective, pair)
 
 
-def _ranking(values: Values, objective: Objective, places: list[Place], number: int) -> Table:
+def _ranking(
+    values: Values, objective: Objective, places: list[Place[Choice]], number: int
+) -> Table:
     rows = []
     for at, place in enumerate(places[:_PLACES], start=1):
         behind = change_as_text(place.behind, objective.quantity) if place.behind else ""

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedlab.comparison.printed import fitting
-from schedlab.display.names import slug
+from schedlab.base.display.names import slug
+from schedlab.base.display.numbers import fitting
+from schedlab.base.files.placing import check_file
 from schedlab.errors import WrongUsage
-from schedlab.files.placing import check_file
 from schedlab.report.model import Chart
 from schedlab.sweep.best import write_chart
 from schedlab.sweep.effects import Effects, cells, in_order

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from schedlab.display.names import visible_line
+from schedlab.base.display.names import visible_line
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.sweep.columns import CHANGE, SHAPE, TUNABLE

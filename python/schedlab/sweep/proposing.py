@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.distributions import IntDistribution
     from optuna.trial import Trial
 
-    from schedlab.comparison.best import Better
+    from schedlab.metrics.registry import Better
 
 ROUND = 8
 """Setups that are under way together."""

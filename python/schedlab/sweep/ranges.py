@@ -8,18 +8,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from schedlab.files.json_lines import JsonError, Node, Object
+from schedlab.base.files.json_lines import JsonError, Node, Object
 from schedlab.sweep.yaml_lines import scalar_of
+from schedlab.units import RANGE, numbers_in
 from schedlab.workload.values import by_key, whole, wrong
 
 VALUES_MAX = 100_000
 """The most values of one dimension of a grid."""
 NUMBER_MAX = 10**18
 _KEYS = ("from", "to", "step", "factor", "log")
-_RANGE = re.compile(r"(-?\d{1,18})\.\.(-?\d{1,18})(?:([+*])(\d{1,18}))?")
+_DOTTED = re.compile(RANGE.pattern.replace("-|", "", 1))
+"""Of any value, where 1-4 is a text."""
 EXPECTED = (
-    "a whole number; several, [1, 2, 4]; or a range: 1..8, 1..32+4, 60..3840*2,"
-    " {from: 60, to: 3840, factor: 2} or, for samples, {from: 1, to: 1000, log: true}"
+    "a whole number; several, [1, 2, 4]; a range: 1-8, 1-32+4, 60-3840*2; both: 1-3,7;"
+    " or {from: 60, to: 3840, factor: 2} or, for samples, {from: 1, to: 1000, log: true}"
 )
 
 Scalar = str | int | float | bool | None
@@ -93,15 +95,18 @@ def size(values: Values) -> int:
 
 def whole_numbers(node: Node) -> Values:
     """Raises JsonError for anything but whole numbers."""
-    return _values(node, _whole_number, EXPECTED)
+    return _values(node, _whole_number, EXPECTED, RANGE)
 
 
 def scalars(node: Node) -> Values:
     """Numbers, texts, yes or no: what a workload file may hold. A range is of whole numbers."""
-    return _values(node, _any_scalar, "a value; several, in [ ]; or a range of whole numbers: 1..8")
+    expected = "a value; several, in [ ]; or a range of whole numbers: 1..8"
+    return _values(node, _any_scalar, expected, _DOTTED)
 
 
-def _values(node: Node, read: Callable[[Node], Scalar], expected: str) -> Values:
+def _values(
+    node: Node, read: Callable[[Node], Scalar], expected: str, pattern: re.Pattern[str]
+) -> Values:
     value = node.value
     if isinstance(value, Object):
         return _range_of_keys(node)
@@ -109,12 +114,20 @@ def _values(node: Node, read: Callable[[Node], Scalar], expected: str) -> Values
         if not value:
             raise wrong(node, expected)
         return Listed(_each_once(node, [read(item) for item in value]))
-    if isinstance(value, str) and (found := _RANGE.fullmatch(value.strip())):
+    if isinstance(value, str) and (found := pattern.fullmatch(value.strip())):
         return _range(node, int(found[1]), int(found[2]), found[3], int(found[4] or 1))
     if isinstance(value, str) and "," in value:
         parts = [Node(scalar_of(part.strip()), node.line, node.path) for part in value.split(",")]
-        return Listed(_each_once(node, [read(part) for part in parts]))
+        several = [_values(part, read, expected, pattern) for part in parts]
+        if sum(map(size, several)) > VALUES_MAX:
+            raise wrong(node, f"{VALUES_MAX} values at most")
+        return Listed(_each_once(node, [one for each in several for one in _listed(each)]))
     return Listed((read(node),))
+
+
+def _listed(values: Values) -> tuple[Scalar, ...]:
+    assert not isinstance(values, Logarithmic)
+    return values.values
 
 
 def _whole_number(node: Node) -> Scalar:
@@ -153,17 +166,10 @@ def _range_of_keys(node: Node) -> Values:
 
 
 def _range(node: Node, first: int, last: int, sign: str | None, by: int) -> Values:
-    if first > last:
-        raise wrong(node, f"the lower end first: {first} is above {last}")
-    if sign != "*":
-        if by < 1:
-            raise wrong(node, "a step of 1 or more")
-        return Span(first, first + (last - first) // by * by, by)
-    if by < 2 or first < 1:
-        raise wrong(node, "a factor of 2 or more, from a number from 1 on")
-    values: list[Scalar] = []
-    number = first
-    while number <= last:
-        values.append(number)
-        number *= by
-    return Listed(tuple(values))
+    try:
+        numbers = numbers_in(first, last, sign, by)
+    except ValueError as error:
+        raise wrong(node, str(error)) from None
+    if isinstance(numbers, range):
+        return Span(numbers[0], numbers[-1], by)
+    return Listed(tuple(numbers))

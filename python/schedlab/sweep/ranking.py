@@ -4,10 +4,7 @@
 Setups are compared where all else is equal: under the same workload, on as many CPUs of the same
 machine (a *scene*). Each has a value for each seed, and two are compared seed by seed.
 
-A sweep has hundreds of setups and few seeds. Permutations of n seeds give no p-value below 2^-n,
-which no correction for hundreds of comparisons survives; so Student's t is used here however many
-seeds there are, where `schedlab.comparison.statistics` takes permutations from `FEW` on. The one that looks
-best is best partly by luck: measure it again, with other seeds, before you quote it.
+The one that looks best is best partly by luck: measure it again, with other seeds, before you quote it.
 """
 
 from __future__ import annotations
@@ -20,18 +17,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from schedlab.comparison.statistics import (
-    CONFIDENCE,
-    Difference,
-    Estimate,
-    Floats,
-    chances_of_more,
-    difference,
-    estimates,
-    holm,
-    student_bounds,
-)
-from schedlab.display.names import visible_line
+from schedlab.analysis.comparison import best
+from schedlab.analysis.comparison.best import Front, Place, places
+from schedlab.analysis.comparison.statistics import Floats
+from schedlab.base.display.names import visible_line
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.metrics import tails
 from schedlab.sweep import dataset
@@ -44,7 +33,6 @@ SCENE = (
     "workload", "changes", "machine", "costs", "cpus", "tick_ns", "limit_ns", "memory_mib", "made_of",
 )  # fmt: skip
 """What it is chosen for: the last tells apart what has the same names and is not the same."""
-_NOISE = 1e-12
 _NO_VALUE = "a run has no such value"
 
 Scene = tuple[Any, ...]
@@ -66,36 +54,6 @@ class Values:
     """Choices that lack a value, and why."""
     apart: str = ""
     """What tells it from scenes of the same names; "": there are none."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """A choice in the ranking of its scene."""
-
-    choice: Choice
-    value: Estimate
-    behind: Difference | None
-    """How much better the best is, seed by seed; None: this is the best."""
-    chance: float | None
-    """How probable so large a difference is if there is none (two-sided p-value, corrected by Holm): below 5 % the
-    interval does not hold 0. None: of one seed nothing can be said, or it is the best."""
-
-    @property
-    def possible(self) -> bool:
-        """Can it not be told from the best?"""
-        return self.chance is None or self.chance >= 1 - CONFIDENCE
-
-
-@dataclass(frozen=True)
-class Front:
-    """Choices of a scene that no other surpasses in everything."""
-
-    members: tuple[Choice, ...]
-    """The members, by the first objective, the best first."""
-    estimates: dict[Choice, tuple[Estimate, ...]]
-    """For all choices of the scene, an estimate for each objective."""
-    perhaps: tuple[Choice, ...]
-    """Choices that are not on it, but that may be chance."""
 
 
 def title_of(choice: Choice) -> str:
@@ -221,89 +179,26 @@ def _resolution(objective: Objective, part: pl.DataFrame) -> float:
     return 1.0 if objective.grain == "whole" else 0.0
 
 
-# --- one objective
+# --- what is best
 
 
-def ranked(values: Values, objective: Objective) -> list[Place]:
+def ranked(values: Values, objective: Objective) -> list[Place[Choice]]:
     """The best first; of equal means, by name."""
-    matrix, resolution = values.values[0], values.resolutions[0]
-    if not len(values.choices):
-        return []
-    costs = matrix if objective.better == "lower" else -matrix
-    order = np.argsort(costs.mean(axis=1), kind="stable")
-    best = order[0]
-    found = estimates(list(matrix), objective.within)
-    beaten = _not_worse(costs[order[1:]], costs[best], resolution)
-    chances = holm([min(1.0, 2 * float(chance)) for chance in beaten])
-    places = [Place(values.choices[best], found[best], None, None)]
-    for number, chance in zip(order[1:], chances, strict=True):
-        behind = difference(matrix[best], matrix[number], True, resolution, objective.within)
-        low, high = student_bounds(matrix[number] - matrix[best], resolution)
-        known = chance if len(values.seeds) > 1 else None
-        places.append(
-            Place(values.choices[number], found[number], replace(behind, low=low, high=high), known)
-        )
-    return places
+    return places(
+        values.choices,
+        values.values[0],
+        objective.better,
+        values.resolutions[0],
+        objective.within,
+    )
 
 
-def _not_worse(costs: Floats, other: Floats, resolution: float) -> Floats:
-    """Returns the p-value that each row costs no more than the other (Student's t, paired)."""
-    if costs.shape[1] == 1:
-        return np.ones(len(costs))
-    noise = _NOISE * max(float(np.abs(costs).max(initial=0.0)), float(np.abs(other).max()))
-    return chances_of_more(costs - other, resolution, noise)
-
-
-# --- several
-
-
-def front(values: Values, objectives: Sequence[Objective]) -> Front:
+def front(values: Values, objectives: Sequence[Objective]) -> Front[Choice]:
     """Choices of which none other is at least as good in every mean, and better in one (Pareto)."""
-    signs = np.array([1.0 if each.better == "lower" else -1.0 for each in objectives])
-    costs = values.values * signs[:, np.newaxis, np.newaxis]
-    means = costs.mean(axis=2).T
-    on_it = _undominated(means)
-    order = sorted(np.flatnonzero(on_it).tolist(), key=lambda place: tuple(means[place]))
-    found = [
-        estimates(list(values.values[number]), each.within)
-        for number, each in enumerate(objectives)
-    ]
-    by_choice = {
-        choice: tuple(each[place] for each in found) for place, choice in enumerate(values.choices)
-    }
-    others = np.flatnonzero(~on_it).tolist()
-    sure = holm([_chance(costs, place, order, values.resolutions) for place in others])
-    perhaps = [
-        values.choices[p]
-        for p, chance in zip(others, sure, strict=True)
-        if chance >= 1 - CONFIDENCE
-    ]
-    return Front(tuple(values.choices[place] for place in order), by_choice, tuple(perhaps))
-
-
-def _undominated(means: Floats) -> Any:
-    """Marks the choices (choices × objectives) that are on the front, beginning with the best of
-    the first."""
-    on_it = np.zeros(len(means), dtype=bool)
-    for place in np.lexsort(means.T[::-1]):
-        members = means[on_it]
-        as_good = (members <= means[place]).all(axis=1)
-        better = (members < means[place]).any(axis=1)
-        on_it[place] = not (as_good & better).any()
-    return on_it
-
-
-def _chance(
-    costs: Floats, place: int, members: Sequence[int], resolutions: Sequence[float]
-) -> float:
-    """The p-value that no member of the front is better in everything (an intersection-union test:
-    Berger, 1982; Bonferroni over members). Where both are equal with every seed, that is enough."""
-    if costs.shape[2] == 1:
-        return 1.0
-    chances = np.zeros(len(members))
-    for objective, resolution in zip(costs, resolutions, strict=True):
-        for number, member in enumerate(members):
-            if not np.array_equal(objective[place], objective[member]):
-                found = _not_worse(objective[[place]], objective[member], resolution)
-                chances[number] = max(chances[number], float(found[0]))
-    return min(1.0, float(chances.min()) * len(members))
+    return best.front(
+        values.choices,
+        values.values,
+        [each.better for each in objectives],
+        values.resolutions,
+        [each.within for each in objectives],
+    )

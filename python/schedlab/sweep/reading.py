@@ -11,17 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import JsonError, Node, Object
-from schedlab.machines import KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
-from schedlab.paths import ROOT
-from schedlab.runs.plan import MEMORY_MIB, TICK_NS
-from schedlab.shapes.model import Shape
-from schedlab.shapes.reading import choose as choose_shape
-from schedlab.studies.experiments import EXPERIMENTS
-from schedlab.sweep import conditions, ranges, sampling, yaml_lines
-from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
-from schedlab.toolchain.policies import (
+from schedlab.base.files.json_lines import JsonError, Node, Object
+from schedlab.base.files.reading import read_text
+from schedlab.base.toolchain.policies import (
     STANDARD,
     Catalogue,
     Policy,
@@ -30,8 +22,17 @@ from schedlab.toolchain.policies import (
     unknown,
     unknown_tunable,
 )
+from schedlab.errors import WrongUsage
+from schedlab.machines import HOST, KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.paths import ROOT
+from schedlab.runs.plan import MEMORY_MIB, TICK_NS
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.sweep import conditions, ranges, sampling, yaml_lines
+from schedlab.sweep.description import Description, PolicyEntry, Sample, WorkloadEntry
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.palette import palette
+from schedlab.workload.shapes.model import Shape
+from schedlab.workload.shapes.reading import choose as choose_shape
 from schedlab.workload.values import by_key, whole, wrong
 from schedlab.workload.workload_files import is_workload_file
 
@@ -45,12 +46,14 @@ SAMPLE_MAX = 1_000_000
 _STANDARD_TICK_NS = 1_000_000
 _STANDARD_MEMORY_MIB = 512
 _SEARCH = re.compile(r"\d+(:\d+)?")
+_MACHINES = tuple(name for name in MACHINES if name != HOST)
+"""A file of a sweep runs no commands on this machine."""
 _WORKLOAD_KINDS = ("file", "experiment", "command")
 _EXPERIMENTS = [name for name, each in EXPERIMENTS.items() if not each.repeats]
 """Those whose runs a sweep makes alike: none with the costs of a study's machine."""
 _WORKLOAD = (
     "a workload file, an experiment of the studies, a command of the kernel; or an object such as"
-    " {file: mixed.json, with: {tasks.cpu.instance: [10, 20]}}"
+    " {file: study4-mixed.json, with: {tasks.cpu.instance: [10, 20]}}"
 )
 _POLICY = (
     f"a policy, such as {STANDARD}; or an object such as"
@@ -93,13 +96,7 @@ def _placed(path: Path | None) -> Iterator[None]:
 
 
 def _members(path: Path) -> dict[str, Node]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise WrongUsage(f"{path}: it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise WrongUsage(f"{path}: expected UTF-8: {error.reason}") from None
-    return by_key(yaml_lines.parse(text), "an object with workloads and policies", KEYS)
+    return by_key(yaml_lines.parse(read_text(path)), "an object with workloads and policies", KEYS)
 
 
 class _Reader:
@@ -209,8 +206,8 @@ class _Reader:
             return standard
         found: dict[str, None] = {}
         for item in items(node):
-            if item.value not in MACHINES:
-                raise wrong(item, f"a machine: {', '.join(MACHINES)}")
+            if item.value not in _MACHINES:
+                raise wrong(item, f"a machine: {', '.join(_MACHINES)}")
             found[str(item.value)] = None
         return tuple(found)
 

@@ -10,28 +10,27 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.comparison.printed import as_text
-from schedlab.comparison.statistics import Estimate, estimates
-from schedlab.display.terminal import say
+from schedlab.analysis.comparison.printed import as_text
+from schedlab.analysis.comparison.statistics import Estimate, estimates
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import say
+from schedlab.base.files.json_lines import Node
+from schedlab.base.files.reading import read_text
+from schedlab.base.host.supervision import signals_caught
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import Node
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.runs.carrying_out import Interrupted
-from schedlab.sweep import command, dataset, execution, expanding, reading
+from schedlab.sweep import command, dataset, expanding, reading
 from schedlab.sweep.command import Doing, Done
 from schedlab.sweep.description import Description
 from schedlab.sweep.expanding import Point, Setup
 from schedlab.sweep.make import Make, key_of
 from schedlab.sweep.objectives import Objective
-from schedlab.sweep.one_run import Task
 from schedlab.sweep.origin import origin_of
 from schedlab.sweep.plan import SweepPlan
-from schedlab.sweep.progress import Board
 from schedlab.sweep.proposing import Budget, Search, Values, grid_size
 from schedlab.sweep.ranking import Choice, ranked, read_values, title_of, values_by_key
-from schedlab.toolchain.policies import read_catalogue
-from schedlab.toolchain.versions import sitting
-from schedlab.units import counted
 
 CONFIRMED = "confirmed"
 """The folder, in that of the data set, of the best one's runs with other seeds."""
@@ -54,7 +53,7 @@ class Wanted:
 
     description: Description
     source: str
-    base: Run
+    base: RunSpec
     """All that is the same in all of its runs."""
     objectives: tuple[Objective, ...]
     budget: Budget
@@ -131,7 +130,7 @@ def wanted(
             f"--search: each workload, number of CPUs, tick … has a best setup of its own, and here"
             f" are {len(bases)} of them: search for one at a time"
         )
-    source = path.read_bytes().decode() if path else ""
+    source = read_text(path) if path else ""
     found = Wanted(description, source, bases[0], tuple(objectives), budget)
     found.search()
     return found
@@ -158,73 +157,31 @@ def _searched(asked: Wanted, doing: Doing) -> tuple[list[Setup], Done]:
     origin = origin_of(first, make)
     most = search.setups * len(asked.description.seeds)
     tried: list[Setup] = []
+    already = 0
     with (
         dataset.opened(
             doing.out, first.dimensions, make.to_dict(), first.title, origin, command.standards
         ) as there,
-        execution.signals_caught() as caught,
-        command.crew_of(doing, most) as crew,
-        Board(most) as board,
+        signals_caught() as caught,  # also between two rounds
+        command.workers_of(doing, most) as (workers, board),
     ):
-        conductor = _Rounds(first, make, there, doing, crew, board)
+        execution = command.Execution(first, make, there, doing, workers, board)
         while chosen:
             tried += chosen
             points = _points(asked, chosen)
-            conductor.run(points)
+            keys = {key_of(point.run, make): point for point in points}
+            left = {key: point for key, point in keys.items() if key not in there.statuses}
+            already += len(keys) - len(left)
+            board.exist_already(len(keys) - len(left))
+            if left:
+                execution.run(left)
             if caught.number:
                 raise Interrupted(caught.number)
             search.tell(_measured(asked, doing.out, points, make))
             chosen = next(rounds, [])
-        keys = [key_of(point.run, make) for point in _points(asked, tried)]
-        failed = sum(there.statuses[key] != "success" for key in keys)
-        return tried, Done(doing.out, len(keys), conductor.already, failed)
-
-
-class _Rounds:
-    """Runs one round after the other, by one crew, into one data set."""
-
-    def __init__(
-        self,
-        plan: SweepPlan,
-        make: Make,
-        data_set: dataset.DataSet,
-        doing: Doing,
-        crew: Any,
-        board: Board,
-    ) -> None:
-        """`plan`: of the first round."""
-        self.plan, self.make, self.data_set = plan, make, data_set
-        self.crew, self.board = crew, board
-        self.traces = command.traces_of(doing)
-        self.said = sitting()
-        self.already = 0
-        self.prepared = False
-
-    def run(self, points: Sequence[Point]) -> None:
-        """Runs what is not there yet."""
-        keys = {key_of(point.run, self.make): point for point in points}
-        left = {key: each for key, each in keys.items() if key not in self.data_set.statuses}
-        self.already += len(keys) - len(left)
-        self.board.there_already(len(keys) - len(left))
-        if not left:
-            return
-        tasks = [
-            Task(
-                key,
-                each.run,
-                command.manifest_of(each, self.make, self.said) if self.traces else {},
-            )
-            for key, each in left.items()
-        ]
-        identities = {
-            key: self.plan.identity(each, self.make, self.data_set.dimensions)
-            for key, each in left.items()
-        }
-        execution.carry_out(
-            tasks, identities, self.crew, self.make, self.data_set, self.board, self.traces,
-            self.prepared,
-        )  # fmt: skip
-        self.prepared = True
+        tried_keys = [key_of(point.run, make) for point in _points(asked, tried)]
+        failed = sum(there.statuses[key] != "success" for key in tried_keys)
+        return tried, Done(doing.out, len(tried_keys), already, failed)
 
 
 def _points(asked: Wanted, chosen: Sequence[Setup]) -> list[Point]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""YAML in which each value knows its line and place, as in `schedlab.files.json_lines`.
+"""YAML in which each value knows its line and place, as in `schedlab.base.files.json_lines`.
 
 Of YAML 1.1 what people mean is taken: `yes` and `1:30` are texts, and numbers are decimal.
 """
@@ -10,7 +10,7 @@ import re
 
 import yaml
 
-from schedlab.files.json_lines import JsonError, Node, Object, Value
+from schedlab.base.files.json_lines import JsonError, Node, Object, Value
 
 _NODES_MAX = 100_000
 _WHOLE = re.compile(r"[-+]?\d{1,30}")

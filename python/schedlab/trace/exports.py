@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from schedlab.display.names import write_csv
+from schedlab.base.display.names import write_csv
 from schedlab.trace.format import (
     AttributeKind,
     BlockReason,

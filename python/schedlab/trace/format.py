@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The trace format, version 1, as abi/trace_format.h and docs/trace-format.md define it."""
+"""The trace format: what abi/ defines, and what it implies. docs/trace-format.md explains it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
+
+# --- made of the headers in abi/ by ./schedlab dev docs trace-format
 
 MAGIC = b"SCHEDLAB"
 VERSION = 1
@@ -24,7 +26,6 @@ HEADER = np.dtype(
         ("reserved", "V16"),
     ]
 )
-
 RECORD = np.dtype(
     [
         ("time", "<u8"),
@@ -36,14 +37,6 @@ RECORD = np.dtype(
         ("second", "<u8"),
     ]
 )
-
-assert HEADER.itemsize == 64
-assert RECORD.itemsize == 32
-
-TEXT_BYTES_PER_RECORD = 12
-"""Eight bytes of `second`, then four of `first`."""
-TEXT_RECORDS_MAX = 21
-"""Records of one text: its own and the TEXT records after it; 252 bytes."""
 
 
 class Kind(IntEnum):
@@ -76,14 +69,14 @@ class Kind(IntEnum):
     AFFINITY = 25
 
 
-TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID)
-"""Kinds that have a text."""
-TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND, Kind.SAID)
-"""Those of them whose text begins in the TEXT after them: their own numbers are others."""
+class LossKind(IntEnum):
+    """What a LOST says, as its `first` (enum trace_loss)."""
 
-
-MENDED, WAKEUPS_UNTOLD = 1, 2
-"""`first` of LOST: what must have been lost was put in; or each WAKEUP was, where its process ran next."""
+    OF_RECORDS = 0
+    MENDED = 1
+    OF_WAKEUPS = 2
+    UNSEEN = 3
+    SEEN = 4
 
 
 class ProcessState(IntEnum):
@@ -127,37 +120,19 @@ class AttributeKind(IntEnum):
     WEIGHT = 3
     NICE = 4
     SLICE = 5
-    """Nanoseconds, as the next three."""
     RUNTIME = 6
     DEADLINE = 7
     PERIOD = 8
     TASKGROUP = 9
-    """The number of a group of tasks."""
 
 
 class GroupField(IntEnum):
-    """What a group of tasks has, beside its number (enum group_field)."""
+    """What a group of tasks has beside its number (enum group_field)."""
 
     PARENT = 1
     WEIGHT = 2
     QUOTA = 3
-    """Nanoseconds in each period."""
     PERIOD = 4
-
-
-SHARES_BY_CURRENCIES = 100
-"""No attribute's number: groups share by their weights, and processes within them by their tickets
-(enum share_attribute of policies/policy.h)."""
-SHARE_ATTRIBUTES = (
-    0,
-    AttributeKind.TICKETS,
-    AttributeKind.WEIGHT,
-    AttributeKind.NICE,
-    AttributeKind.TASKGROUP,
-    SHARES_BY_CURRENCIES,
-)
-"""The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it; 0:
-no attribute."""
 
 
 class MarkKind(IntEnum):
@@ -170,6 +145,35 @@ class MarkKind(IntEnum):
     NAME = 5
     VALUE = 6
     JOB = 7
+
+
+# --- end of what is made
+
+TEXT_BYTES_PER_RECORD = 12
+"""Eight bytes of `second`, then four of `first`."""
+TEXT_RECORDS_MAX = 21
+"""Records of one text: its own and the TEXT records after it; 252 bytes."""
+
+
+TEXT_OWNERS = (Kind.EXEC, Kind.POLICY, Kind.TUNABLE, Kind.FOUND, Kind.SAID)
+"""Kinds that have a text."""
+TEXT_FOLLOWS = (Kind.TUNABLE, Kind.FOUND, Kind.SAID)
+"""Those of them whose text begins in the TEXT after them: their own numbers are others."""
+
+
+SHARES_EQUAL = 0
+"""A policy shares by no attribute (enum share_attribute of policies/policy.h)."""
+SHARES_BY_CURRENCIES = 100
+"""No attribute's number: groups share by their weights, and processes within them by their tickets."""
+SHARE_ATTRIBUTES = (
+    SHARES_EQUAL,
+    AttributeKind.TICKETS,
+    AttributeKind.WEIGHT,
+    AttributeKind.NICE,
+    AttributeKind.TASKGROUP,
+    SHARES_BY_CURRENCIES,
+)
+"""The attribute by which a policy shares the CPU out, as `process` of POLICY and TUNABLE has it."""
 
 
 def mark_text(value: int) -> str:

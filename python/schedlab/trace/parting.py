@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.base.display.numbers import milliseconds
 from schedlab.trace.format import Kind, MarkKind, mark_text
 from schedlab.trace.model import Trace
 
@@ -29,7 +30,7 @@ class Pick:
     group: str
 
     def __str__(self) -> str:
-        return f"{self.group or 'process'} ({self.pid}) at {self.time_ns / 1e6:.3f} ms"
+        return f"{self.group or 'process'} ({self.pid}) at {milliseconds(self.time_ns)}"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
     perfetto_trace_pb2 as protobuf,
 )
 
-from schedlab.display.names import visible_line
+from schedlab.base.display.names import visible_line
 from schedlab.trace.bounds import TIME_MAX, impossible
 from schedlab.trace.format import (
     AttributeKind,

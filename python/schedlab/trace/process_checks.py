@@ -14,7 +14,7 @@ from schedlab.trace.format import Kind, ProcessState, is_kind
 from schedlab.trace.model import Columns
 from schedlab.trace.steps import Steps
 from schedlab.trace.stories import Mask, changes
-from schedlab.trace.timeline import EXITING, Step
+from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step
 
 _UNKNOWN = 6
 """The state of a PID before its first step."""
@@ -23,7 +23,8 @@ _STATES = 128
 _ALLOWED = np.zeros((len(Step), _STATES), bool)
 """The steps that may follow each state."""
 _ALLOWED[Step.BORN, [_UNKNOWN, ProcessState.ZOMBIE]] = True
-_ALLOWED[Step.FOUND, _UNKNOWN] = True
+_ALLOWED[Step.FOUND, [_UNKNOWN, OUT_OF_SIGHT]] = True
+_ALLOWED[Step.UNSEEN, [ProcessState.RUNNABLE, ProcessState.BLOCKED]] = True
 _ALLOWED[Step.IN, ProcessState.RUNNABLE] = True
 _ALLOWED[Step.OUT, [ProcessState.RUNNING, EXITING]] = True
 _ALLOWED[Step.WOKEN, ProcessState.BLOCKED] = True
@@ -104,4 +105,5 @@ _EXPECTED = {
     Step.WOKEN: "expected a blocked one",
     Step.ENDED: "expected it to run here",
     Step.FOUND: "expected one of which the trace says nothing before",
+    Step.UNSEEN: "expected one that is runnable or blocked",
 }

@@ -20,12 +20,12 @@ from schedlab.trace.bounds import (
 from schedlab.trace.breach import Breach, first_in, first_of
 from schedlab.trace.errors import state_name
 from schedlab.trace.format import (
-    MENDED,
     SHARE_ATTRIBUTES,
     AttributeKind,
     BlockReason,
     GroupField,
     Kind,
+    LossKind,
     MarkKind,
     PreemptReason,
     ProcessState,
@@ -130,7 +130,7 @@ def _affinity_check(columns: Columns, begin: int, cpus: int) -> Iterator[Breach]
 def loss_check(columns: Columns, begin: int) -> Iterator[Breach]:
     """A loss does no harm where the writer of the trace has mended its story."""
     rows = np.flatnonzero(is_kind(columns.kind, Kind.LOST))
-    rows = rows[columns.first[rows] != MENDED]
+    rows = rows[columns.first[rows] != LossKind.MENDED]
     lost = columns.second[rows]
     yield from first_of(
         rows + begin, lost > 0, lambda at: f"this CPU could not keep {lost[at]} records"

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.format import Kind, ProcessState, is_kind
+from schedlab.trace.format import Kind, LossKind, ProcessState, is_kind
 from schedlab.trace.model import Columns, Integers, Trace
 from schedlab.trace.stories import Mask, changes, same_as_next, stable_order
-from schedlab.trace.timeline import EXITING, Step, Timeline
+from schedlab.trace.timeline import EXITING, OUT_OF_SIGHT, Step, Timeline
 
 _STEPS = {
     Kind.FORK: Step.BORN,
@@ -21,8 +21,9 @@ _STEPS = {
     Kind.WAKEUP: Step.WOKEN,
     Kind.EXIT: Step.ENDED,
     Kind.FOUND: Step.FOUND,
+    Kind.LOST: Step.UNSEEN,
 }
-"""The step that a record of a kind is; a SWITCH is an IN, too, after its OUT."""
+"""The step that a record of a kind is; a SWITCH is an IN, too, after its OUT. A LOST is none unless it is UNSEEN."""
 _FIRST_STEP = np.zeros(max(_STEPS) + 1, np.int8)
 _FIRST_STEP[list(_STEPS)] = list(_STEPS.values())
 
@@ -121,6 +122,10 @@ class _New(NamedTuple):
 def _steps_of(columns: Columns) -> _New:
     rows = np.flatnonzero(is_kind(columns.kind, *_STEPS))
     kind = columns.kind[rows]
+    lost = is_kind(kind, Kind.LOST)
+    if lost.any():
+        steps = ~lost | (columns.first[rows] == LossKind.UNSEEN)
+        rows, kind = rows[steps], kind[steps]
     times = 1 + is_kind(kind, Kind.SWITCH)
     at, step = np.repeat(rows, times), np.repeat(np.take(_FIRST_STEP, kind), times)
     # A switch's other step.
@@ -154,6 +159,7 @@ _AFTER = np.array(
         ProcessState.RUNNABLE,  # WOKEN
         EXITING,  # ENDED
         ProcessState.NEW,  # FOUND: as the record says
+        OUT_OF_SIGHT,  # UNSEEN
     ],
     np.int8,
 )

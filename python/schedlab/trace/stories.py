@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from schedlab.trace.format import RECORD, Kind, ProcessState, is_kind
+from schedlab.trace.format import RECORD, Kind, LossKind, ProcessState, is_kind
 from schedlab.trace.model import Columns, Integers
 from schedlab.trace.reader import Records, gather, joined
 
@@ -54,7 +54,21 @@ class Stories:
     def entries(self) -> Integers:
         """Indices of records from which on a process has the CPU, or idle."""
         at = np.flatnonzero(is_kind(self.columns.kind, Kind.START, Kind.SWITCH))
+        lost = np.flatnonzero(is_kind(self.columns.kind, Kind.LOST))
+        of_cpu = is_kind(self.columns.first[lost], LossKind.UNSEEN, LossKind.SEEN) & (
+            self.columns.process[lost] == 0
+        )
+        if of_cpu.any():
+            at = np.sort(np.concatenate((at, lost[of_cpu])))
         return self._with_found_running(at)
+
+    @cached_property
+    def unseen(self) -> Mask:
+        """Of `entries`: true if it is unknown what the CPU does from there on."""
+        at = self.entries
+        unseen: Mask = is_kind(self.columns.kind[at], Kind.LOST)
+        unseen &= self.columns.first[at] == LossKind.UNSEEN
+        return unseen
 
     @cached_property
     def entered(self) -> npt.NDArray[np.uint32]:

@@ -21,11 +21,15 @@ class Step(IntEnum):
     IN = 2  # SWITCH, of the process that gets the CPU
     WOKEN = 3  # WAKEUP
     ENDED = 4  # EXIT: it still runs, but will only leave its CPU
-    FOUND = 5  # FOUND: it lived before the trace
+    FOUND = 5  # FOUND: it lived before the trace, or is seen again
+    UNSEEN = 6  # LOST: what it does is unknown from here on
 
 
 EXITING = 5
 """The state after ENDED: on its CPU for the last time. Beyond those of ProcessState."""
+
+OUT_OF_SIGHT = 7
+"""The state after UNSEEN, until the process is FOUND again. Beyond those of ProcessState."""
 
 FIELD = 32
 """Bits for a row, and for a PID, in a key that sorts steps."""

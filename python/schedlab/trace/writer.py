@@ -69,8 +69,8 @@ class TraceWriter:
     def __init__(self, cpus: int, tick_ns: int, cycles_per_second: int, seed: int = 0) -> None:
         self.cpus = cpus
         self._header = header_bytes(cpus, tick_ns, cycles_per_second, seed)
-        self.records: list[Fields | None] = []
-        """Those so far. None: a place that was held, and perhaps is not needed."""
+        self.records: list[Fields | list[Fields]] = []
+        """Those so far; a list is a place that was held."""
 
     def add(
         self, time_ns: int, cpu: int, kind: Kind, process: int = 0, first: int = 0, second: int = 0
@@ -79,15 +79,23 @@ class TraceWriter:
         self.records.append((time_ns, process, kind, cpu, first, second))
 
     def hold(self) -> int:
-        """Returns a place for a record of which it is not yet known whether it happened."""
-        self.records.append(None)
+        """Returns a place for records of which it is not yet known whether they happened."""
+        self.records.append([])
         return len(self.records) - 1
 
-    def fill(
-        self, place: int, time_ns: int, cpu: int, kind: Kind, process: int, first: int, second: int
-    ) -> None:
-        """Fills a place that was held: its record did happen."""
-        self.records[place] = (time_ns, process, kind, cpu, first, second)
+    def fill(self, place: int, *records: Fields) -> None:
+        """Adds records at a place that was held: they did happen."""
+        held = self.records[place]
+        assert isinstance(held, list)
+        held += records
+
+    def in_order(self) -> Iterator[Fields]:
+        """Yields the records so far; those at a held place come there."""
+        for record in self.records:
+            if isinstance(record, list):
+                yield from record
+            else:
+                yield record
 
     def add_text(
         self,
@@ -112,7 +120,7 @@ class TraceWriter:
         found: list[Fields] = [
             (begin_ns, 0, Kind.START, cpu, 0, begin_ns - origin_ns) for cpu in range(self.cpus)
         ]
-        found += [record for record in self.records if record is not None]
+        found += self.in_order()
         count = [0] * self.cpus
         for record in found:
             count[record[3]] += 1

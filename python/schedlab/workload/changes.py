@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from schedlab.files.json_lines import JsonError, Node, Object, Value, parse
+from schedlab.base.files.json_lines import JsonError, Node, Object, Value, parse
 
 Change = tuple[str, str]
 """Where, keys with dots between them; and the value, JSON or a text."""

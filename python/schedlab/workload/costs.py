@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import JsonError, Node, Object, parse
-from schedlab.files.whole import written
+from schedlab.base.files.json_lines import JsonError, Node, Object, parse
+from schedlab.base.files.reading import read_bytes
+from schedlab.base.files.whole import written
+from schedlab.base.toolchain.policies import is_choice, unknown
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.paths import ROOT
-from schedlab.toolchain.policies import is_choice, unknown
 from schedlab.workload.values import by_key, members, whole, wrong
 
 SUFFIX = ".json"
@@ -52,6 +53,7 @@ COSTS = {
 """Names, as in `--costs`, and what is paid. The same as in sim/costs.c."""
 
 _CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
+_TEXT_CHANGE = re.compile(r"[a-z][a-z0-9_.:-]*\+?=\d{1,18}")
 _PROFILE_KEYS = ("format", "description", "base", "machine", "tick_ns", "costs")
 _COST_KEYS = ("ns", "spread_ns", "events", "source")
 
@@ -144,6 +146,17 @@ def choose(text: str) -> Costs:
     return replace(base, name=base.name + added, text=base.text + added)
 
 
+def checked_text(text: str) -> str:
+    """Returns a text of Costs that came from a file. Raises ValueError if the simulator could not read it."""
+    base, *changes = text.split(",")
+    wrong_change = next((each for each in changes if not _TEXT_CHANGE.fullmatch(each)), None)
+    if base not in BUILT_IN or wrong_change is not None:
+        raise ValueError(
+            f"costs: {wrong_change or base!r}: expected NAME=NANOSECONDS after a profile's name"
+        )
+    return text
+
+
 def _check_change(text: str, change: str) -> None:
     match = _CHANGE.fullmatch(change)
     if not match:
@@ -175,9 +188,9 @@ def _of_file(path: Path) -> Costs:
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise WrongUsage(f"costs {path}: it cannot be read: {error.strerror}") from None
+        return read_bytes(path)
+    except FileRefused as error:
+        raise WrongUsage(f"costs {error}") from None
 
 
 def write(path: Path, profile: Profile) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schedlab.toolchain.policies import unknown
+from schedlab.base.toolchain.policies import unknown
 from schedlab.units import format_time, parse_time
 
 Delay = tuple[str, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from schedlab.files.json_lines import JsonError, Node
+from schedlab.base.files.json_lines import JsonError, Node, Object
 from schedlab.workload.model import GROUPS_MAX, TaskGroup
 from schedlab.workload.values import by_key, members, time, whole, wrong
 
@@ -71,11 +71,12 @@ class Groups:
 
     def number(self, node: Node) -> int:
         """Returns the number of the group that a task or a phase names."""
-        return 0 if node.value == "/" else self._number(node.value, node)
+        return 0 if node.value in ("/", "") else self._number(node.value, node)
 
     def _number(self, path: object, node: Node) -> int:
         if not isinstance(path, str) or len(path) > _PATH_MAX or not _PATH.fullmatch(path):
-            raise JsonError(node.line, f"{node.path}: expected {_PATH_WORDS}")
+            hint = "; the object `groups` says what a group has" if isinstance(path, Object) else ""
+            raise JsonError(node.line, f"{node.path}: expected {_PATH_WORDS}{hint}")
         if path in self._found:
             return self._found[path].number
         above = path.rpartition("/")[0]

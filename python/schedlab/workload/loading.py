@@ -13,7 +13,7 @@ from schedlab.errors import WrongUsage
 from schedlab.workload.model import WorkloadFile
 
 TOOLS = ("simulator", "mkfs")
-"""Parts of schedlab.toolchain.build.PARTS: what compiles a file, and what adds it to a disk."""
+"""Parts of schedlab.base.toolchain.build.PARTS: what compiles a file, and what adds it to a disk."""
 FILE = "workload"
 """Its name on the disk."""
 COMMAND = f"play /{FILE}"

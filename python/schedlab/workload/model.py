@@ -270,6 +270,11 @@ class Task:
         """Do its instances come at given times, whatever runs then?"""
         return bool(self.arrivals or self.delay.number)
 
+    @property
+    def is_reserved(self) -> bool:
+        """True if the task needs a runtime in each period, from its beginning on."""
+        return all(self.attributes.get(name) for name in ("runtime", "period"))
+
     def starts(self, seed: int, tick_ns: int, scale: float) -> Iterator[int]:
         """The time at which each instance begins, in nanoseconds since the machine's begin. `scale`: of
         the gaps between arrivals."""

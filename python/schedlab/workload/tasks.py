@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from schedlab.files.json_lines import JsonError, Node, Object
+from schedlab.base.files.json_lines import JsonError, Node, Object
 from schedlab.workload.distributions import Whole
 from schedlab.workload.groups import Groups
 from schedlab.workload.jobs import with_jobs
@@ -34,6 +34,8 @@ from schedlab.workload.model import (
 from schedlab.workload.times import Time
 from schedlab.workload.values import (
     COUNT_MAX,
+    NANOSECONDS_MAX,
+    Notes,
     attributes,
     by_key,
     distribution,
@@ -41,7 +43,6 @@ from schedlab.workload.values import (
     members,
     name,
     number,
-    refused,
     rounds,
     time,
     times,
@@ -59,18 +60,39 @@ TIMERS_MAX = 8
 """A process has; sim/simulator.h."""
 
 _EVENT = re.compile(r"([a-z]+)\d*")
-
-REFUSED = {
-    "mem": "memory is not modelled; say `run` with the time that it takes",
-    "iorun": "devices are not modelled; say `run` and `sleep` with the times that it takes",
-    "policy": "all processes have the policy of the machine: ./schedlab run --policy",
-    **dict.fromkeys(
-        ("period", "deadline"), "say dl-period, dl-deadline; `timer` gives what is done a period"
+_RT_APP_EVENTS = (
+    *(
+        "runtime",
+        "run",
+        "sleep",
+        "timer",
+        "lock",
+        "unlock",
+        "wait",
+        "signal",
+        "broad",
+        "sync",
+        "barrier",
     ),
-    **dict.fromkeys(("util_min", "util_max"), "CPUs have one speed"),
+    *("suspend", "resume", "yield", "fork", "mem", "iorun", "sem_post", "sem_wait"),
+)
+"""A key that begins with one of these names that event, as in rt-app. The first match counts."""
+
+OTHER, IDLE, DEADLINE = "SCHED_OTHER", "SCHED_IDLE", "SCHED_DEADLINE"
+CLASSES = (OTHER, IDLE, "SCHED_RR", "SCHED_FIFO", DEADLINE)
+"""What rt-app's `policy` may be."""
+_FAIR = (OTHER, IDLE)
+
+IGNORED = {
+    "util_min": "CPUs do not choose a frequency by a task's use",
+    "util_max": "CPUs do not choose a frequency by a task's use",
     "membind_nodes": "memory is not modelled",
+    "nodes_membind": "memory is not modelled",
+    "period": "write `dl-period`; a `timer` does something in each period",
+    "deadline": "write `dl-deadline`",
 }
-"""rt-app's keys that would change what happens and cannot be had."""
+"""Keys of tasks and phases that change nothing here, and why."""
+AS_TIME = "counted as computing, 1 ns for each byte: memory and devices are not modelled"
 
 CALL = Step("sleep until", Time(0))
 """What the kernel answers at once: it is over."""
@@ -84,13 +106,14 @@ _TIMER = 'an object such as {"ref": "unique", "period": 10000}'
 _START = 'the name of a task, or an object such as {"task": "cpu", "run": 100}'
 _MARK = '"begin" or "end" of what is measured, or a number from 0 on, which is noted'
 _PRIORITY = ATTRIBUTES["priority"]
+NICE_LAST = ATTRIBUTES["nice"].most
 _RUNTIME = ATTRIBUTES["runtime"]
 _LOCK = 'the name of a lock, or an object such as {"ref": "lock", "ceiling": 2}'
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
-TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", *GIVEN_KEYS)
+TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", "policy", *GIVEN_KEYS)
 STARTER_KEYS = ("delay", "phases", "loop", *GIVEN_KEYS)
-PHASE_KEYS = ("loop", *GIVEN_KEYS)
+PHASE_KEYS = ("loop", "policy", *GIVEN_KEYS)
 
 
 @dataclass
@@ -98,11 +121,34 @@ class Shared:
     """What the tasks of a file have in common."""
 
     has_starter: bool
+    nice_priorities: bool = False
+    """Is a `priority` rt-app's, which is a nice value, although no class of tasks is named?"""
+    scheduling_class: str = ""
+    """rt-app's `default_policy`; "" if it is not given."""
+    notes: Notes = field(default_factory=Notes)
     channels: dict[str, int] = field(default_factory=dict)
     """How much each holds at first, by its name."""
     groups: Groups = field(default_factory=Groups)
     barriers: dict[str, Node] = field(default_factory=dict)
     """A place of each task at which it meets others."""
+    suspended: set[str] = field(default_factory=set)
+    """The names under which tasks suspend themselves."""
+    resumed: dict[str, Node] = field(default_factory=dict)
+    """The names under which tasks are resumed, and the first place of each."""
+
+
+def read_class(node: Node, notes: Notes) -> str:
+    """Returns the value of rt-app's `policy` or `default_policy`, and notes what it is taken for."""
+    if node.value not in CLASSES:
+        raise wrong(node, f"one of {', '.join(CLASSES)}")
+    if node.value == IDLE:
+        notes.add(node, f"taken for the nice value {NICE_LAST}")
+    elif node.value != OTHER:
+        notes.add(
+            node,
+            f"ignored: tasks of {node.value} have the policy that `run --policy` names, as all tasks",
+        )
+    return str(node.value)
 
 
 class TaskReader:
@@ -125,6 +171,9 @@ class TaskReader:
         self.timers: dict[str, int] = {}
         """Its own: their numbers."""
         self.barriers: set[str] = set()
+        self.scheduling_class = shared.scheduling_class
+        """rt-app's `policy`, as the task or its last phase says."""
+        self.has_period = False
         self.events: dict[str, Callable[[Node], tuple[Item, ...]]] = {
             "run": lambda node: (self.lasting("run", node),),
             "runtime": lambda node: (self.lasting("run", node),),
@@ -142,6 +191,10 @@ class TaskReader:
             "yield": self.give_way,
             "fork": self.fork,
             "await": self.wait_for_children,
+            "mem": self.write,
+            "iorun": self.write,
+            "sem_post": lambda node: (Step(f"give {self.semaphore(node)}"),),
+            "sem_wait": lambda node: (Step(f"take {self.semaphore(node)}"),),
             "take": lambda node: (Step(f"take {self.things(node)}"),),
             "give": lambda node: (Step(f"give {self.things(node)}"),),
             "mark": self.mark,
@@ -234,6 +287,7 @@ class TaskReader:
     ) -> tuple[dict[str, Node], tuple[Item, ...]]:
         """Its properties, and what a process of it does. `standard`: its `loop`."""
         properties, events = self.split(self.node, keys)
+        properties = self.in_our_words(properties)
         phases = properties.get("phases")
         if phases and events:
             raise JsonError(
@@ -252,19 +306,69 @@ class TaskReader:
         properties: dict[str, Node] = {}
         events: list[tuple[str, Node]] = []
         for key, value in members(node, "an object"):
-            event = _EVENT.fullmatch(key)
+            event = self.event_of(key)
             if key in keys and key not in properties:
                 properties[key] = value
             elif key in keys:
                 raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
-            elif event and event[1] in self.events:
-                events.append((event[1], value))
-            elif key in REFUSED or (event and event[1] in REFUSED):
-                raise refused(value, REFUSED.get(key) or REFUSED[event[1] if event else key])
-            else:
+            elif key in IGNORED:
+                self.shared.notes.add(value, f"ignored: {IGNORED[key]}")
+            elif event:
+                events.append((event, value))
+            elif self.startable:
                 known = ", ".join((*keys, *self.events))
                 raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
+            else:
+                self.shared.notes.unknown(key, value, (*keys, *self.events))
         return properties, events
+
+    def event_of(self, key: str) -> str:
+        """Returns the event that a key names, or "" if it names none."""
+        match = _EVENT.fullmatch(key)
+        if match and match[1] in self.events:
+            return match[1]
+        return next((event for event in _RT_APP_EVENTS if key.startswith(event)), "")
+
+    def in_our_words(self, given: dict[str, Node]) -> dict[str, Node]:
+        """Translates rt-app's `policy`, and what `priority` and `dl-runtime` mean under it, into our properties."""
+        notes = self.shared.notes
+        found = {key: node for key, node in given.items() if key != "policy"}
+        if "policy" in given:
+            self.scheduling_class = read_class(given["policy"], notes)
+        own, priority, runtime = (
+            self.scheduling_class,
+            found.get("priority"),
+            found.get(_RUNTIME.key),
+        )
+        self.has_period |= "dl-period" in found
+        if priority and (own in _FAIR or (not own and self.shared.nice_priorities)):
+            if "nice" in found:
+                raise wrong(
+                    priority,
+                    "no `nice` in the same task: this is its nice value, as in rt-app",
+                )
+            found["nice"] = found.pop("priority")
+            if not own:
+                notes.add(
+                    priority,
+                    "taken for a nice value, as in rt-app: one of the file is not from 0 to 10",
+                )
+        elif priority and own:
+            notes.add(found.pop("priority"), f"ignored: a priority of {own}")
+        if own == IDLE:
+            found.setdefault("nice", Node(NICE_LAST, self.node.line, self.node.path))
+        if runtime and own == DEADLINE and not self.has_period:
+            found["dl-period"] = runtime
+        elif runtime and runtime.value != "work" and not self.has_period and own in ("", *_FAIR):
+            found.setdefault("slice", runtime)
+            if own:
+                del found[_RUNTIME.key]
+            else:
+                notes.add(
+                    runtime,
+                    "taken for the slice, as in rt-app, and for the work under a policy that asks for it",
+                )
+        return found
 
     def phases(self, node: Node, cpus: int) -> tuple[Item, ...]:
         """`cpus`: those of a phase that names none, if another one does."""
@@ -273,6 +377,7 @@ class TaskReader:
         if not found:
             raise wrong(node, "at least one phase in it")
         split = [(phase, *self.split(phase, PHASE_KEYS)) for _, phase in found]
+        split = [(phase, self.in_our_words(own), events) for phase, own, events in split]
         otherwise = {"cpus": cpus} if any("cpus" in each for _, each, _ in split) else {}
         for phase, properties, events in split:
             given = {**otherwise, **self.attributes(properties)}
@@ -366,7 +471,7 @@ class TaskReader:
             raise wrong(found["mode"], '"relative" or "absolute"')
         period = time(found["period"])
         if period.number == 0:
-            raise wrong(found["period"], "a period longer than 0")
+            return ()
         absolute = "absolute" if mode == "absolute" else ""
         return (Step(f"timer {self.timer_name(found['ref'])}", period, absolute),)
 
@@ -402,17 +507,26 @@ class TaskReader:
         own = (Step(f"lock {lock}"), Step(f"give {condition} waiting"))
         return (*own, *self.wait(node), Step(f"give {lock}"))
 
+    def semaphore(self, node: Node) -> str:
+        return self.channel("sem", name(node, "the name of a semaphore"), 0)
+
+    def write(self, node: Node) -> tuple[Item, ...]:
+        self.shared.notes.add(node, AS_TIME)
+        return (Step("run", Time(whole(node, 0, NANOSECONDS_MAX))),)
+
     def suspend(self, node: Node) -> tuple[Item, ...]:
-        if node.value not in ("", self.name):
-            raise wrong(node, f'"" or "{self.name}": a task suspends itself')
-        return (Step(f"take {self.channel('task', self.name, 0)}"),)
+        """Waits until `resume` names the same name. An empty name is the task's."""
+        label = self.name if node.value == "" else name(node, 'a name, or ""')
+        self.shared.suspended.add(label)
+        return (Step(f"take {self.channel('task', label, 0)}"),)
 
     def resume(self, node: Node) -> tuple[Item, ...]:
-        return (Step(f"give {self.channel('task', self.other_task(node), 0)} all"),)
+        label = name(node, "the name of a task, or the name that its `suspend` has")
+        self.shared.resumed.setdefault(label, node)
+        return (Step(f"give {self.channel('task', label, 0)} all"),)
 
     def give_way(self, node: Node) -> tuple[Item, ...]:
-        if not isinstance(node.value, str):
-            raise wrong(node, 'a text, which may be ""')
+        """Ignores the value, as rt-app does."""
         return (Step("yield"),)
 
     def fork(self, node: Node) -> tuple[Item, ...]:

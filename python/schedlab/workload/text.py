@@ -148,15 +148,9 @@ class _Writer:
     # --- the first process
 
     def root(self) -> Iterator[str]:
-        """Starts all that is there from the begin, lets the others arrive, and waits. It has the best
-        of what tasks are given: they do not delay it."""
+        """Starts all that is there from the begin, lets the others arrive, and waits."""
         numbers = Numbers(self.seed)
-        yield f"group {ROOT}"
-        yield from self.groups()
-        for name in self.attribute_names:
-            best = GIVEN[name].best
-            if best is not None:
-                yield GIVEN[name].line(name, best)
+        yield from self.preparations()
         yield "mark begin"
         for when, task, count in self.starts():
             if isinstance(task, Device):
@@ -171,7 +165,7 @@ class _Writer:
             else:
                 yield from repeated(count, list(self.started(task, numbers)))
         if self.file.duration_ns is not None:
-            yield f"sleep until {self.file.duration_ns}ns"
+            yield f"arrive {self.file.duration_ns}ns"
         elif any(task.arrives for task in self.file.tasks):
             yield "wait all"
             yield from self.others_ended()
@@ -179,6 +173,18 @@ class _Writer:
             yield from repeated(sum(task.instances for task in self.file.tasks), ["wait"])
             yield from self.others_ended()
         yield "mark end"
+
+    def preparations(self) -> Iterator[str]:
+        """Makes the groups of tasks, and sees to it that tasks do not delay the first process: it has the
+        best of what they are given, and none that has deadlines delays the start of another."""
+        yield f"group {ROOT}"
+        yield from self.groups()
+        for name in self.attribute_names:
+            best = GIVEN[name].best
+            if best is not None:
+                yield GIVEN[name].line(name, best)
+        if any(task.is_reserved for task in self.file.tasks):
+            yield "arrive 0ns"
 
     def groups(self) -> Iterator[str]:
         """Makes the groups of tasks, parents before their children."""

@@ -7,11 +7,13 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import TypeGuard
 
-from schedlab.files.json_lines import JsonError, Node, Object, Value
+from schedlab.base.files.json_lines import JsonError, Node, Object, Value
+from schedlab.workload.changes import NOT_OF_THE_FILE
 from schedlab.workload.distributions import (
     Constant,
     Distribution,
@@ -41,8 +43,42 @@ def wrong(node: Node, expected: str) -> JsonError:
     return JsonError(node.line, f"{place}{_shown(node)}: expected {expected}")
 
 
-def refused(node: Node, why: str) -> JsonError:
-    return JsonError(node.line, f"{node.path}: it cannot be had here: {why}")
+class Notes:
+    """What a workload file says that is not done, or not done as it says: one warning for each reason."""
+
+    _SHOWN = 4
+    """The most places that a warning names."""
+    _LABEL_MAX = 100
+    """Characters of a place."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[tuple[int, str]]] = {}
+
+    def add(self, node: Node, what: str, label: str = "") -> None:
+        """Notes what happens to a value, such as "ignored: ...". `label` replaces the value's path."""
+        self._places.setdefault(what, []).append(
+            (node.line, (label or node.path)[: self._LABEL_MAX])
+        )
+
+    def unknown(self, key: str, node: Node, known: Iterable[str]) -> None:
+        """Notes that a key is ignored. Raises JsonError if the keys are those of a change, which must be known."""
+        if node.line == NOT_OF_THE_FILE:
+            raise JsonError(node.line, f"{node.path}: unknown: expected one of {', '.join(known)}")
+        shown = len(self._places.get(UNKNOWN, ())) < self._SHOWN and len(key) <= NAME_MAX
+        close = get_close_matches(key, known, 1, 0.75) if shown else ()
+        meant = f" (did you mean {close[0]}?)" if close else ""
+        self.add(node, UNKNOWN, f"{node.path}{meant}")
+
+    def all(self) -> tuple[str, ...]:
+        """Returns the warnings, in the order of their first lines."""
+        return tuple(
+            f"line {places[0][0]}: {', '.join(label for _, label in places[: self._SHOWN])}"
+            f"{f' and {len(places) - self._SHOWN} more' if len(places) > self._SHOWN else ''}: {what}"
+            for what, places in sorted(self._places.items(), key=lambda item: item[1][0][0])
+        )
+
+
+UNKNOWN = "ignored: unknown key"
 
 
 def _shown(node: Node) -> str:
@@ -60,10 +96,15 @@ def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
     return node.value.members
 
 
-def by_key(node: Node, expected: str, keys: tuple[str, ...]) -> dict[str, Node]:
-    """The members of an object that has these keys at most, each once."""
+def by_key(
+    node: Node, expected: str, keys: tuple[str, ...], notes: Notes | None = None
+) -> dict[str, Node]:
+    """Returns the members of an object, each once. Other keys than these are refused, or, with `notes`, ignored."""
     found: dict[str, Node] = {}
     for key, value in members(node, expected):
+        if key not in keys and notes:
+            notes.unknown(key, value, keys)
+            continue
         if key not in keys:
             raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
         if key in found:

@@ -8,24 +8,28 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
-from schedlab.files.json_lines import JsonError, Node, parse
+from schedlab.base.files.json_lines import JsonError, Node, Object, parse
+from schedlab.base.files.reading import read_text
+from schedlab.errors import FileRefused, WrongUsage
 from schedlab.workload.changes import NOT_OF_THE_FILE, Change, changed, checked
-from schedlab.workload.model import ROOT, Device, Starter, Task, WorkloadFile, forks
-from schedlab.workload.tasks import GROUP_MAX, REFUSED, Shared, TaskReader
+from schedlab.workload.model import ATTRIBUTES, ROOT, Device, Starter, Task, WorkloadFile, forks
+from schedlab.workload.tasks import GROUP_MAX, Shared, TaskReader, read_class
 from schedlab.workload.text import length
 from schedlab.workload.values import (
     NAME,
     NAME_WORDS,
+    UNKNOWN,
+    Notes,
     by_key,
     members,
     real,
-    refused,
     seconds,
     wrong,
 )
@@ -35,7 +39,6 @@ PIDS_MAX = 2**31 - 10
 LINES_MAX = 20_000_000
 """The most lines of a text in the simulator's form: random draws make it long."""
 
-PRIORITIES_STAY = "whether locks pass priorities on is the matter of the policy"
 NOT_BEHAVIOUR = {
     **dict.fromkeys(("logdir", "log_basename", "log_size", "gnuplot", "ftrace"), "a log of rt-app"),
     "cumulative_slack": "a log of rt-app",
@@ -44,7 +47,10 @@ NOT_BEHAVIOUR = {
     "io_device": "there are no devices here",
     "mem_buffer_size": "there is no memory here",
 }
-"""Keys of `global` that do not change what tasks do, and why. The reader says so."""
+"""Keys of `global` that do not change what tasks do, and why."""
+TOP_KEYS = (
+    *("description", "global", "load", "starter", "tasks", "devices", "groups", "resources"),
+)
 
 
 def is_workload_file(workload: str) -> bool:
@@ -58,16 +64,18 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
     WrongUsage says what is wrong in the file or in a change, and where.
     """
     try:
-        content = path.read_bytes()
-        text = content.decode()
-    except OSError as error:
-        raise WrongUsage(f"--workload {path}: it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise WrongUsage(f"--workload {path}: expected UTF-8: {error.reason}") from None
+        text = read_text(path)
+    except FileRefused as error:
+        raise WrongUsage(f"--workload {error}") from None
+    return of_text(text, path, changes)
+
+
+def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
+    """Returns the workload of a file's text, as `read` does. Errors name it `path`."""
     try:
         wanted = checked(changes)
         top = changed(parse(text), wanted)
-        file = _Reader(top, hashlib.sha256(content).hexdigest(), wanted).file()
+        file = _Reader(top, hashlib.sha256(text.encode()).hexdigest(), wanted).file()
         return replace(file, source=text)
     except JsonError as error:
         place = f"{path}, --with" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
@@ -78,7 +86,16 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
 
 def from_node(node: Node, sha256: str) -> WorkloadFile:
     """Returns the workload that stands within another file, of this hash. Raises JsonError."""
-    return _Reader(node, sha256, ()).file()
+    file = _Reader(node, sha256, ()).file()
+    check_known_keys(node, file)
+    return file
+
+
+def check_known_keys(node: Node, file: WorkloadFile) -> None:
+    """Raises JsonError if the file, which `node` names or is, has keys that are ignored because they are unknown."""
+    for note in file.notes:
+        if note.endswith(UNKNOWN):
+            raise wrong(node, f"a workload whose keys are all known; {note}")
 
 
 def description(path: Path) -> str:
@@ -101,27 +118,41 @@ def check_load(node: Node, file: WorkloadFile) -> None:
         )
 
 
+def _has_nice_priorities(tasks: Node) -> bool:
+    """True if a `priority` is outside the bounds of our attribute: then all are rt-app's nice values."""
+    if not isinstance(tasks.value, Object):
+        return False
+    ours = ATTRIBUTES["priority"]
+    return any(
+        (
+            key == "priority"
+            and isinstance(node.value, int)
+            and not ours.least <= node.value <= ours.most
+        )
+        or _has_nice_priorities(node)
+        for key, node in tasks.value.members
+    )
+
+
 class _Reader:
     """Reads one file."""
 
     def __init__(self, node: Node, sha256: str, changes: tuple[Change, ...]) -> None:
         self.sha256 = sha256
         self.changes = changes
-        self.top = by_key(
-            node,
-            "an object with `tasks`",
-            ("description", "global", "load", "starter", "tasks", "devices", "groups", "resources"),
-        )
+        self.notes = Notes()
+        self.top = by_key(node, "an object with `tasks`", TOP_KEYS, self.notes)
         if "tasks" not in self.top:
             raise wrong(node, "an object with `tasks`")
-        self.shared = Shared("starter" in self.top)
-        self.notes: list[str] = []
+        self.shared = Shared(
+            "starter" in self.top, _has_nice_priorities(self.top["tasks"]), notes=self.notes
+        )
 
     def file(self) -> WorkloadFile:
         if "description" in self.top and not isinstance(self.top["description"].value, str):
             raise wrong(self.top["description"], "a text")
         if "resources" in self.top:
-            self.note(self.top["resources"], "what is named in events is there")
+            self.notes.add(self.top["resources"], "ignored: what events name is there")
         duration = self.duration()
         if "groups" in self.top:
             self.shared.groups.declare(self.top["groups"])
@@ -131,10 +162,13 @@ class _Reader:
         self.check_names(found)
         names = tuple(key for key, _ in found)
         tasks = tuple(TaskReader(self.shared, key, node, names).task() for key, node in found)
-        starter = self.starter(tasks)
+        tasks = self.told_apart(found, tasks)
+        starter = self.starter(tasks, duration)
         devices = self.devices()
-        self.check_groups(found, tasks)
         self.check_barriers(tasks)
+        for label, node in self.shared.resumed.items():
+            if label not in self.shared.suspended:
+                self.notes.add(node, "without effect: no task suspends itself by this name")
         file = WorkloadFile(
             self.sha256,
             self.changes,
@@ -143,7 +177,7 @@ class _Reader:
             starter,
             self.shared.channels,
             self.shared.groups.all(),
-            tuple(self.notes),
+            self.notes.all(),
             devices,
             real(self.top["load"], 0.001, 1000) if "load" in self.top else None,
         )
@@ -152,13 +186,13 @@ class _Reader:
         self.check_size(file)
         return file
 
-    def starter(self, tasks: tuple[Task, ...]) -> Starter | None:
+    def starter(self, tasks: tuple[Task, ...], duration: int | None) -> Starter | None:
         """Returns what the first process does, or None if the file does not say it."""
         if "starter" not in self.top:
             if not any(task.instances for task in tasks):
                 raise wrong(self.top["tasks"], "at least one task with an `instance` other than 0")
             return None
-        if "global" in self.top and self.duration() is not None:
+        if duration is not None:
             raise JsonError(
                 self.top["global"].line,
                 "global.duration: expected none: it is the `starter` that ends the run",
@@ -193,26 +227,22 @@ class _Reader:
                 f" and at most {LINES_MAX} are possible",
             )
 
-    def note(self, node: Node, why: str) -> None:
-        self.notes.append(f"line {node.line}: {node.path} has no effect: {why}")
-
     def duration(self) -> int | None:
         """Returns nanoseconds, or None if it is until all tasks have ended."""
         if "global" not in self.top:
             return None
         known = ("duration", "default_policy", "pi_enabled", *NOT_BEHAVIOUR)
-        found = by_key(self.top["global"], "an object", known)
+        found = by_key(self.top["global"], "an object", known, self.notes)
         for key, node in found.items():
             if key in NOT_BEHAVIOUR:
-                self.note(node, NOT_BEHAVIOUR[key])
+                self.notes.add(node, f"ignored: {NOT_BEHAVIOUR[key]}")
         if "default_policy" in found:
-            if found["default_policy"].value != "SCHED_OTHER":
-                raise refused(found["default_policy"], REFUSED["policy"])
-            self.note(found["default_policy"], REFUSED["policy"])
-        if "pi_enabled" in found:
-            if found["pi_enabled"].value is not False:
-                raise refused(found["pi_enabled"], PRIORITIES_STAY)
-            self.note(found["pi_enabled"], PRIORITIES_STAY)
+            self.shared.scheduling_class = read_class(found["default_policy"], self.notes)
+        if "pi_enabled" in found and found["pi_enabled"].value is not False:
+            self.notes.add(
+                found["pi_enabled"],
+                "ignored: whether locks pass priorities on is the policy's matter",
+            )
         return seconds(found["duration"]) if "duration" in found else None
 
     def check_names(self, found: tuple[tuple[str, Node], ...]) -> None:
@@ -228,17 +258,25 @@ class _Reader:
                 raise JsonError(node.line, f"{node.path}: there are two tasks of this name")
             seen.add(key)
 
-    def check_groups(self, found: tuple[tuple[str, Node], ...], tasks: tuple[Task, ...]) -> None:
-        """Raises JsonError for a name that, cut off, may be taken for another."""
+    def told_apart(
+        self, found: tuple[tuple[str, Node], ...], tasks: tuple[Task, ...]
+    ) -> tuple[Task, ...]:
+        """Returns the tasks. If a name that is cut off is the group of several, a number makes each another group."""
+        taken = Counter(task.group for task in tasks)
+        numbers: dict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+        told: list[Task] = []
         for (_, node), task in zip(found, tasks, strict=True):
-            others = [other for other in tasks if other.group == task.group and other is not task]
-            cut = len(task.name) > GROUP_MAX and task.name.startswith(task.group)
-            if cut and others:
-                raise JsonError(
-                    node.line,
-                    f"{node.path}: the first {GROUP_MAX} characters name the group of"
-                    f" {others[0].name} too: expected a `group` of its own",
+            group = task.group
+            cut = len(task.name) > GROUP_MAX and "group" not in dict(members(node, "an object"))
+            if cut and taken[group] > 1:
+                labels = (f"{group[: GROUP_MAX - len(str(n))]}{n}" for n in numbers[task.group])
+                group = next(label for label in labels if label not in taken)
+                taken[group] += 1
+                self.notes.add(
+                    node, "shortened in tables to the name in brackets", f"{node.path} ({group})"
                 )
+            told.append(replace(task, group=group))
+        return tuple(told)
 
     def check_barriers(self, tasks: tuple[Task, ...]) -> None:
         """Checks barriers as rt-app does: it must be known how many tasks will come."""

@@ -47,7 +47,11 @@ class Workload:
         encoded = text.encode()
         if b"\0" in encoded:
             raise WorkloadRefused(f"{name}: a character with the number 0 is in it")
-        if not lib.c.simulator_read_workload(raw, name.encode(), encoded, tick_ns, error):
+        try:
+            read = lib.c.simulator_read_workload(raw, name.encode(), encoded, tick_ns, error)
+        except (OverflowError, TypeError) as problem:
+            raise WorkloadRefused(f"tick_ns: {problem}") from None
+        if not read:
             raise WorkloadRefused(lib.message(error))
         try:
             return cls._copied(raw)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench`: what things cost; a module for each of its commands."""
+"""`./schedlab dev bench`: what things cost; a module for each of its commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench agreement`: the simulator held against the kernel."""
+"""`./schedlab dev bench agreement`: the simulator held against the kernel."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, tell
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
-from schedlab.display.terminal import new_table, results, tell
 from schedlab.paths import RUNS
-from schedlab.toolchain.policies import PolicyChoice
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.agreement.known import Judged
-    from schedlab.agreement.plan import Setting
+    from schedlab.analysis.agreement.known import Judged
+    from schedlab.analysis.agreement.plan import Setting
 
 DEFAULT = RUNS / "agreement"
 
@@ -64,8 +64,8 @@ def agreement(
     first; agreement.md, .csv and .parquet in the folder have all. Exit status 1 if anything is off
     and no reason is known. docs/simulator.md has the reasons.
     """
-    from schedlab.agreement import plan
-    from schedlab.agreement.known import wrong
+    from schedlab.analysis.agreement import plan
+    from schedlab.analysis.agreement.known import wrong
 
     setting = plan.setting(full, policies or (), cpus or (), experiments)
     folder = (out or DEFAULT).absolute()
@@ -81,9 +81,9 @@ def agreement(
 
 def compared(setting: Setting, folder: Path) -> list[Judged]:
     """Says what is there if it is interrupted."""
-    from schedlab.agreement import run
-    from schedlab.agreement.cells import KERNEL, SIMULATOR
-    from schedlab.agreement.plan import cases
+    from schedlab.analysis.agreement import run
+    from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
+    from schedlab.analysis.agreement.plan import cases
 
     kept = f"; what was finished is kept in {folder}, and the same command goes on with the rest"
     with ended_by_signal(lambda _: kept):
@@ -97,7 +97,7 @@ def as_dict(each: Judged) -> dict[str, object]:
 
 def show(found: Sequence[Judged], everything: bool) -> None:
     """Prints what is not near, or all, then sums of all, and the reasons."""
-    from schedlab.agreement.text import by_policy, row, summary
+    from schedlab.analysis.agreement.text import by_policy, row, summary
 
     shown = [each for each in found if everything or each.judgement != "near"]
     if shown:
@@ -109,7 +109,7 @@ def show(found: Sequence[Judged], everything: bool) -> None:
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> Table:
-    from schedlab.agreement.text import HEADINGS, LEFT
+    from schedlab.analysis.agreement.text import HEADINGS, LEFT
 
     headings = (each if each in LEFT else f">{each}" for each in HEADINGS)
     made = new_table(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench conformance`: a scheduler held against scenarios."""
+"""`./schedlab dev bench conformance`: a scheduler held against scenarios."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, tell
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import POLICIES, echo_json, json_option, no_kvm_option
-from schedlab.display.terminal import new_table, results, tell
 from schedlab.machines import MACHINES
-from schedlab.toolchain.policies import PolicyChoice
 
 if TYPE_CHECKING:
-    from schedlab.benchmarks.conformance import Row, Suite
+    from schedlab_tools.benchmarks.conformance import Row, Suite
 
 
 @click.command("conformance")
@@ -45,7 +45,7 @@ def conformance(
     FILE has the scenarios, as those in workloads/conformance have them, which is the default. Exit
     status 1 if the order, a time or a share is another.
     """
-    from schedlab.benchmarks import conformance as scenarios
+    from schedlab_tools.benchmarks import conformance as scenarios
 
     suites = [file] if file else sorted(scenarios.SUITES.glob("*.json"))
     rows: list[Row] = []
@@ -63,7 +63,7 @@ def conformance(
 def _carried_out(
     suite: Suite, policies: tuple[PolicyChoice, ...], machine: str, out: Path | None
 ) -> list[Row]:
-    from schedlab.benchmarks import conformance as scenarios
+    from schedlab_tools.benchmarks import conformance as scenarios
 
     with (
         tempfile.TemporaryDirectory(prefix="schedlab-") as texts,

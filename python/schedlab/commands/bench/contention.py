@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench contention`: how long CPUs wait for run queues."""
+"""`./schedlab dev bench contention`: how long CPUs wait for run queues."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, say
+from schedlab.base.toolchain.policies import kinds_of_policies
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
-from schedlab.display.terminal import new_table, results, say
 from schedlab.runs.plan import Plan
-from schedlab.toolchain.policies import kinds_of_policies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.table import Table
 
-    from schedlab.benchmarks.contention import Contended
-    from schedlab.machines.run import Run
-    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.base.toolchain.policies import PolicyChoice
+    from schedlab.machines.spec import RunSpec
+    from schedlab_tools.benchmarks.contention import Contended
 
 
 @click.command("contention")
@@ -46,7 +46,7 @@ def contention(
     On Spike, with turns of 100, 500 and 5,000 instructions. Exact, and the same
     every time.
     """
-    from schedlab.benchmarks.contention import TURNS, setups
+    from schedlab_tools.benchmarks.contention import TURNS, setups
 
     wanted = setups(policies or kinds_of_policies(), cpus)
     if cycles:
@@ -61,11 +61,11 @@ def contention(
         results().print(table)
 
 
-def measure_cycles(wanted: Sequence[Run]) -> list[Contended]:
+def measure_cycles(wanted: Sequence[RunSpec]) -> list[Contended]:
     """Carries out the setups of the first work, one after the other."""
-    from schedlab.benchmarks.contention import WORK
-    from schedlab.benchmarks.cycles import contended_on_rvsim
     from schedlab.runs.parts import supply
+    from schedlab_tools.benchmarks.contention import WORK
+    from schedlab_tools.benchmarks.cycles import contended_on_rvsim
 
     parts = supply(["kernel", "disk"])
     found = []
@@ -94,9 +94,9 @@ def cycles_table(found: Sequence[Contended]) -> Table:
     return table
 
 
-def measure(wanted: tuple[Run, ...], turn: str) -> list[Contended]:
+def measure(wanted: tuple[RunSpec, ...], turn: str) -> list[Contended]:
     """Carries the setups out at turns of this length, in a folder that goes."""
-    from schedlab.benchmarks.contention import MACHINE, contended, turns_of
+    from schedlab_tools.benchmarks.contention import MACHINE, contended, turns_of
 
     with (
         turns_of(turn),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench deadlines`: random tasks with deadlines, by theory, our simulator and SimSo."""
+"""`./schedlab dev bench deadlines`: random tasks with deadlines, by theory, our simulator and SimSo."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results
 from schedlab.commands.options import OWN_SETTING, POLICIES, echo_json, json_option
-from schedlab.display.terminal import new_table, results
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from schedlab.toolchain.policies import PolicyChoice
+    from schedlab.base.toolchain.policies import PolicyChoice
 
 
 @click.command("deadlines")
@@ -44,8 +44,8 @@ def deadlines(
     job misses a deadline that theory promises, or is done at other times in the two. SimSo is
     installed into the cache, for this command alone.
     """
-    from schedlab.benchmarks.deadlines import compare
-    from schedlab.toolchain.build import build
+    from schedlab.base.toolchain.build import build
+    from schedlab_tools.benchmarks.deadlines import compare
 
     if len(policies) > 1:
         raise WrongUsage("--policy: one at a time")

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench`: instructions of the kernel's operations."""
+"""`./schedlab dev bench`: instructions of the kernel's operations."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from schedlab.base.display.numbers import percent
+from schedlab.base.display.terminal import new_table, results
+from schedlab.base.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
 from schedlab.commands.options import echo_json
-from schedlab.display.terminal import new_table, results
 from schedlab.machines import kernel_machine
-from schedlab.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.benchmarks.instructions import PolicyRow, Row
+    from schedlab_tools.benchmarks.instructions import PolicyRow, Row
 
 
 def show(of_host: bool, as_json: bool) -> None:
-    from schedlab.benchmarks import instructions as benchmark
+    from schedlab_tools.benchmarks import instructions as benchmark
 
     build("kernel", "image", "policy-cost")
     spike = kernel_machine("spike")
@@ -33,7 +34,7 @@ def show(of_host: bool, as_json: bool) -> None:
         results().print(operations_table(operations))
         results().print(policies_table(policies))
         results().print(
-            f"Tracing adds {tracing.cost:.3%} to the instructions of CPU-bound work at a tick of"
+            f"Tracing adds {percent(tracing.cost, 3)} to the instructions of CPU-bound work at a tick of"
             f" 1 ms ({tracing.without:,} without; aim: at most 3 %, {tracing.verdict})"
         )
         for row in decoding:

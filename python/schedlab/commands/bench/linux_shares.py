@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench shares --machine linux`."""
+"""`./schedlab dev bench shares --machine linux`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.display.terminal import new_table, results, tell
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import echo_json
-from schedlab.display.terminal import new_table, results, tell
 from schedlab.machines import machine_named
 
 if TYPE_CHECKING:
-    from schedlab.benchmarks.linux_shares import Row as ShareRow
-    from schedlab.benchmarks.linux_shares import Setting as ShareSetting
+    from schedlab_tools.benchmarks.linux_shares import Row as ShareRow
+    from schedlab_tools.benchmarks.linux_shares import Setting as ShareSetting
 
 
 def shares(setting: ShareSetting, out: Path | None, as_json: bool) -> None:
     """Measures, and prints what came out. Exit status 1 if a share is off."""
-    from schedlab.benchmarks import linux_shares
+    from schedlab_tools.benchmarks import linux_shares
 
     with carried_out(
         lambda folder: linux_shares.plan(folder, setting), setting.machine, out
@@ -36,7 +36,7 @@ def shares(setting: ShareSetting, out: Path | None, as_json: bool) -> None:
 
 def show(setting: ShareSetting, rows: list[ShareRow]) -> None:
     """Prints a line for each process, and one for each policy."""
-    from schedlab.benchmarks import linux_shares
+    from schedlab_tools.benchmarks import linux_shares
 
     title = f"Shares of the CPU time on Linux, in %, over {setting.seconds} s"
     figures = (">CPUs", ">seed", ">weight or tickets", ">share", ">ideal", ">error, points")

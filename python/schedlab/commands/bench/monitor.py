@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench monitor`: what being watched costs."""
+"""`./schedlab dev bench monitor`: what being watched costs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.numbers import percent
+from schedlab.base.display.terminal import new_table, results
+from schedlab.base.toolchain.build import IMAGE, KERNEL, build
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import new_table, results
 from schedlab.machines import kernel_machine
-from schedlab.toolchain.build import IMAGE, KERNEL, build
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.benchmarks.watching import Watching
+    from schedlab_tools.benchmarks.watching import Watching
 
 
 @click.command("monitor")
@@ -26,7 +27,7 @@ def monitor(as_json: bool) -> None:
     Instructions on Spike with one CPU: exact, and the same every time. Exit status 1 if watching
     takes more than 5 % of a CPU, at one question for sched_status a second.
     """
-    from schedlab.benchmarks import watching as monitor_bench
+    from schedlab_tools.benchmarks import watching as monitor_bench
 
     build("kernel", "image")
     rows = monitor_bench.measure(kernel_machine("spike"), KERNEL, IMAGE)
@@ -48,10 +49,10 @@ def watching_table(rows: list[Watching]) -> Table:
     for row in rows:
         table.add_row(
             f"{row.processes:,}",
-            f"{row.tracing:.3%}",
+            percent(row.tracing, 3),
             f"{row.record_instructions:.0f}",
             f"{row.read_instructions:,.0f}",
-            f"{row.share:.3%}",
+            percent(row.share, 3),
             row.verdict,
         )
     return table

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench monitor-model`: records that the live monitor takes in."""
+"""`./schedlab dev bench monitor-model`: records that the live monitor takes in."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results
+from schedlab.base.toolchain.build import build
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import new_table, results
-from schedlab.toolchain.build import build
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.benchmarks.live_model import Measured
-    from schedlab.benchmarks.page_trace import Opened
+    from schedlab_tools.benchmarks.live_model import Measured
+    from schedlab_tools.benchmarks.page_trace import Opened
 
 
 @click.command("monitor-model")
@@ -28,7 +28,7 @@ def monitor_model(as_json: bool) -> None:
     a process apart, in a trace of 100,000; and how long a page takes to open a trace of 100 MB and to go to any
     of its moments, if there is Node.js. Exit status 1 if an aim is not met.
     """
-    from schedlab.benchmarks import live_model, page_trace
+    from schedlab_tools.benchmarks import live_model, page_trace
 
     build("simulator")
     measured = live_model.measure()

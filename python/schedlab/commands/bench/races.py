@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench races`: races that were planted in the kernel are found."""
+"""`./schedlab dev bench races`: races that were planted in the kernel are found."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import asdict
 
 import click
 
+from schedlab.base.display.terminal import new_table, results
+from schedlab.base.display.working import working
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import messages, new_table, results
 
 
 @click.command()
@@ -26,15 +27,15 @@ def races(tries: int, as_json: bool) -> None:
 
     Exit status 1 if one is not found within the seeds that bench/races says.
     """
-    from schedlab.benchmarks.races import hunt, races
     from schedlab.commands.explore.kernel import WORKLOADS
-    from schedlab.interleavings.trial import need_driver
+    from schedlab_tools.benchmarks.races import hunt, races
+    from schedlab_tools.interleavings.trial import need_driver
 
     need_driver()
     rows = []
-    with messages().status("") as status:
+    with working("races") as update:
         for race in races():
-            status.update(race.name)
+            update(race.name)
             rows.append(hunt(race, WORKLOADS, len(os.sched_getaffinity(0)), tries))
     if as_json:
         echo_json({"rows": [asdict(row) for row in rows]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench shares`: CPU shares, on our kernel and on Linux."""
+"""`./schedlab dev bench shares`: CPU shares, on our kernel and on Linux."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, tell
+from schedlab.base.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import (
     CPUS,
@@ -21,16 +23,14 @@ from schedlab.commands.options import (
     json_option,
     no_kvm_option,
 )
-from schedlab.display.terminal import new_table, results, tell
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
-from schedlab.toolchain.policies import PolicyChoice, first_that_shares_by, read_catalogue
 from schedlab.units import parse_counts
 
 if TYPE_CHECKING:
-    from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
     from schedlab.studies.shares import Row as ShareRow
     from schedlab.studies.shares import Setting
+    from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
 
 SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
 OF_SPIKE = {
@@ -161,7 +161,7 @@ def shares(context: click.Context, request: Request) -> None:
 
 def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
     """Returns what is measured, by the options that were given. Raises WrongUsage for options of Spike."""
-    from schedlab.benchmarks.linux_shares import Setting as SharesOnLinux
+    from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
 
     for option in given(context, OF_SPIKE).values():
         raise WrongUsage(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench simulator`: how fast it decides."""
+"""`./schedlab dev bench simulator`: how fast it decides."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results, say
+from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import new_table, results, say
-from schedlab.toolchain.policies import read_catalogue
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.benchmarks.peers import Peer
-    from schedlab.benchmarks.simulator_speed import Aim, Decision
+    from schedlab_tools.benchmarks.peers import Peer
+    from schedlab_tools.benchmarks.simulator_speed import Aim, Decision
 
 
 @click.command("simulator")
@@ -33,8 +33,8 @@ def simulator(with_peers: bool, as_json: bool) -> None:
     work (100 processes, 1,000 units each, round-robin), and two small cases that show what they do
     when things happen at once, and after a pause.
     """
-    from schedlab.benchmarks import long_trace
-    from schedlab.benchmarks import simulator_speed as simulator_bench
+    from schedlab_tools.benchmarks import long_trace
+    from schedlab_tools.benchmarks import simulator_speed as simulator_bench
 
     measured = simulator_bench.measure()
     aims = simulator_bench.aims(measured, simulator_bench.process_bytes(list(read_catalogue())))
@@ -54,7 +54,7 @@ def simulator(with_peers: bool, as_json: bool) -> None:
 
 def ask_peers(measured: list[Decision]) -> list[Peer]:
     """Ours first."""
-    from schedlab.benchmarks import peers
+    from schedlab_tools.benchmarks import peers
 
     speeds = {(one.name, one.processes): one.per_second for one in measured}
     answers = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench study`: what the default study costs."""
+"""`./schedlab dev bench study`: what the default study costs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.terminal import new_table, results
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import echo_json, json_option
-from schedlab.display.terminal import new_table, results
 from schedlab.machines import machine_named
 from schedlab.runs.collection import Collection, Kept
 from schedlab.runs.parts import supply
@@ -18,8 +18,8 @@ from schedlab.runs.plan import Plan
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.benchmarks.study_setups import Cost
-    from schedlab.machines.run import Run
+    from schedlab.machines.spec import RunSpec
+    from schedlab_tools.benchmarks.study_setups import Cost
 
 
 @click.command("study")
@@ -38,7 +38,7 @@ def study(experiments: tuple[str, ...], as_json: bool) -> None:
     before and after a change are of the same work. Nothing of the runs is kept. Exit status 1 if a
     run fails.
     """
-    from schedlab.benchmarks import study_setups
+    from schedlab_tools.benchmarks import study_setups
 
     measured = measure(study_setups.chosen(study_setups.read(), experiments))
     if as_json:
@@ -47,10 +47,10 @@ def study(experiments: tuple[str, ...], as_json: bool) -> None:
         results().print(cost_table(measured))
 
 
-def measure(setups: tuple[Run, ...]) -> Cost:
+def measure(setups: tuple[RunSpec, ...]) -> Cost:
     """Carries the setups out, and makes their report, in a folder that goes."""
-    from schedlab.benchmarks.study_setups import MACHINE, cost, reading
     from schedlab.commands.study import REPORT, make_report
+    from schedlab_tools.benchmarks.study_setups import MACHINE, cost, reading
 
     supply(machine_named(MACHINE).parts)  # what is built is no part of the study
     began = reading()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab bench throughput`: what policies cost on Linux."""
+"""`./schedlab dev bench throughput`: what policies cost on Linux."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from schedlab.base.display.numbers import Quantity
+from schedlab.base.display.terminal import new_table, results
+from schedlab.base.toolchain.policies import (
+    STANDARD,
+    PolicyChoice,
+    first_that_shares_by,
+    read_catalogue,
+)
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import POLICIES, echo_json, json_option, no_kvm_option
-from schedlab.display.terminal import new_table, results
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import CONSOLE
-from schedlab.toolchain.policies import STANDARD, PolicyChoice, first_that_shares_by, read_catalogue
 
 if TYPE_CHECKING:
-    from schedlab.benchmarks.linux_throughput import Row, Setting
+    from schedlab_tools.benchmarks.linux_throughput import Row, Setting
 
 
 @click.command("throughput")
@@ -66,7 +72,7 @@ def throughput(
     In one boot: the policy is switched while the machine runs, so that all else is the same. Exit
     status 1 if a policy's events a second are more than 5 % off those of the fair class.
     """
-    from schedlab.benchmarks import linux_throughput
+    from schedlab_tools.benchmarks import linux_throughput
 
     policies = policies or (
         PolicyChoice(STANDARD),
@@ -88,10 +94,10 @@ def throughput(
 
 def show(setting: Setting, rows: list[Row]) -> None:
     """Prints the rates of all rounds, and their ratios to those of the fair class."""
-    from schedlab.benchmarks import linux_throughput
-    from schedlab.comparison.printed import Quantity, in_column
-    from schedlab.comparison.statistics import estimate
+    from schedlab.analysis.comparison.printed import in_column
+    from schedlab.analysis.comparison.statistics import estimate
     from schedlab.studies.linux_experiments import FAIR
+    from schedlab_tools.benchmarks import linux_throughput
 
     table = new_table(
         f"sysbench cpu, {setting.threads} threads on {setting.cpus} CPUs, {setting.rounds} rounds of"

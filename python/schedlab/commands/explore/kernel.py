@@ -11,10 +11,11 @@ from shlex import quote
 
 import click
 
+from schedlab.base.display.terminal import tell
+from schedlab.base.display.working import working
+from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.commands.options import LIMIT, Parsed, as_object, echo_json, json_option
-from schedlab.display.terminal import messages, tell
 from schedlab.errors import WrongUsage
-from schedlab.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 
 WORKLOADS = ("test-channels", "test-stress")
 """Programs of the guest that do with locks, wake-ups, processes and files what can be done, and check it."""
@@ -83,13 +84,13 @@ def kernel(options: Options) -> None:
     queue, and the file system is whole afterwards. A run that breaks is made small: as few moments as are needed, told
     as a story (exit status 1). The same seed does the same again. docs/explore.md says more.
     """
-    from schedlab.files.placing import check_folder
-    from schedlab.interleavings.holds import read_holds
-    from schedlab.interleavings.search import Found, made_small, search
-    from schedlab.interleavings.trial import Setup, carry_out, need_driver
+    from schedlab.base.files.placing import check_folder
+    from schedlab.base.toolchain.build import build
+    from schedlab.base.toolchain.policies import check_choices, read_catalogue
     from schedlab.machines.spike import Spike
-    from schedlab.toolchain.build import build
-    from schedlab.toolchain.policies import check_choices, read_catalogue
+    from schedlab_tools.interleavings.holds import read_holds
+    from schedlab_tools.interleavings.search import Found, made_small, search
+    from schedlab_tools.interleavings.trial import Setup, carry_out, need_driver
 
     check_choices(read_catalogue(), [options.policy], {})
     setups = [
@@ -113,14 +114,12 @@ def kernel(options: Options) -> None:
     else:
         todo = [options.seed] if options.seed is not None else range(1, options.seeds + 1)
         seeds = len(todo)
-        with messages().status("") as status:
-            one = search(
-                setups, todo, options.jobs, lambda seed: status.update(f"seed {seed} of {seeds}")
-            )
+        with working("starting") as update:
+            one = search(setups, todo, options.jobs, lambda seed: update(f"seed {seed} of {seeds}"))
             found = one and made_small(
                 *one,
                 _TRIES,
-                lambda count: status.update(f"seed {one[1]} breaks; with {count:,} moments?"),
+                lambda count: update(f"seed {one[1]} breaks; with {count:,} moments?"),
             )
     if found is None:
         _tell_none(options, [setup.workload for setup in setups], seeds)
@@ -140,11 +139,11 @@ def _tell_none(options: Options, workloads: list[str], seeds: int) -> None:
 
 
 def _tell(options: Options, found: object) -> None:
-    from schedlab.interleavings.kept import keep
-    from schedlab.interleavings.search import Found
-    from schedlab.interleavings.story import story
-    from schedlab.interleavings.trial import HOLDS
     from schedlab.paths import new_runs_folder
+    from schedlab_tools.interleavings.kept import keep
+    from schedlab_tools.interleavings.search import Found
+    from schedlab_tools.interleavings.story import story
+    from schedlab_tools.interleavings.trial import HOLDS
 
     assert isinstance(found, Found)
     place = options.out or new_runs_folder("explored")

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.commands.options import SETTING, Parsed, as_object, echo_json, json_option
-from schedlab.display.terminal import messages, say, tell
+from schedlab.base.display.terminal import say, tell
+from schedlab.base.display.working import Update, working
+from schedlab.base.files.whole import written
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.commands.options import SETTING, Number, Parsed, as_object, echo_json, json_option
 from schedlab.errors import MachineUnfit, RuleBroken
-from schedlab.files.whole import written
 from schedlab.machines.acted_out import TICK_US
 from schedlab.machines.explored import (
     QUEUES_MOST,
@@ -26,10 +27,6 @@ from schedlab.machines.explored import (
     words_of,
     workload_that_breaks,
 )
-from schedlab.toolchain.policies import PolicyChoice, parse_choices
-
-if TYPE_CHECKING:
-    from rich.status import Status
 
 
 def read_policies(text: str) -> tuple[PolicyChoice | Path, ...]:
@@ -91,7 +88,7 @@ class Wanted:
     "--minutes",
     default=10.0,
     show_default=True,
-    type=click.FloatRange(0.01, 10_000),
+    type=Number(0.01, 10_000),
     help="To search, for each policy.",
 )
 @click.option(
@@ -102,7 +99,8 @@ class Wanted:
     help="For states, MiB.",
 )
 @click.option(
-    "--workers",
+    "--jobs",
+    "workers",
     default=2,
     show_default=True,
     type=click.IntRange(1, 16),
@@ -151,10 +149,10 @@ def _explore(choice: PolicyChoice | Path, wanted: Wanted) -> RuleBroken | None:
     source, name = (
         (choice, named(choice)) if isinstance(choice, Path) else (source_of(choice), str(choice))
     )
-    with messages().status(f"{name}: building") as status:
+    with working(f"{name}: building") as update:
 
         def show(level: Level) -> None:
-            _show(status, name, level)
+            _show(update, name, level)
 
         try:
             explored = explore(source, name, wanted.tunables, wanted.limits, show)
@@ -183,10 +181,8 @@ def _played(source: Path, name: str, wanted: Wanted, show: Callable[[Level], Non
     return f"\n    this shows it:\n      ./schedlab run {' '.join(words)}"
 
 
-def _show(status: Status, name: str, level: Level) -> None:
-    status.update(
-        f"{name}: {level.depth} operations, {level.states:,} states, {level.seconds:.0f} s"
-    )
+def _show(update: Update, name: str, level: Level) -> None:
+    update(f"{name}: {level.depth} operations, {level.states:,} states, {level.seconds:.0f} s")
 
 
 def _told(name: str, limits: Limits, explored: Explored) -> Iterator[str]:

@@ -47,11 +47,11 @@ POLICY_FUNCTION void @prefix@_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct @prefix@_queue)->waiting, task);
 }
 
-/* Which task runs next? Null only if none waits. */
+/* Which task runs next on the CPU? Null only if none waits that may run there. */
 POLICY_FUNCTION task_t *@prefix@_pick(run_queue_t *queue, uint32_t cpu)
 {
-    (void)cpu;
-    return task_list_take_first(&STATE_OF(queue, struct @prefix@_queue)->waiting);
+    task_list_t *waiting = &STATE_OF(queue, struct @prefix@_queue)->waiting;
+    return task_list_take_first_on(waiting, cpu);
 }
 
 /* A tick has passed: may the task go on? */
@@ -70,7 +70,8 @@ POLICY_FUNCTION uint64_t @prefix@_time_slice(const scheduler_t *scheduler, const
 }
 
 /* More hooks are in policy.h: preempts() lets a task that wakes take over at once, place() and
- * balance() spread tasks over CPUs, shares_by() says which attribute decides shares. */
+ * balance() spread tasks over CPUs, shares_by() says which attribute decides shares; `reads` names
+ * all attributes that decide something. */
 POLICY_DEFINITION policy_@prefix@ = {
     .name = "@name@",
     .meaning = "first come, first served, one slice each",

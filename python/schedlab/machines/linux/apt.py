@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from pathlib import Path
 
-from schedlab.display.terminal import say
+from schedlab.base.display.terminal import say
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux.mirror import stanzas
 

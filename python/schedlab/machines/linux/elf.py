@@ -9,8 +9,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import MachineUnfit
-from schedlab.toolchain.tools import compiler
 
 LOADER = "ld-linux-x86-64.so.2"
 """What starts every program that is not static."""

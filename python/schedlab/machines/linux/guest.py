@@ -8,7 +8,6 @@ guest sees the same events at the same instructions each time.
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import signal
 import subprocess
@@ -20,11 +19,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from schedlab.display.terminal import say
+from schedlab.base.display.terminal import say
+from schedlab.base.host.processor import need_linux_guests
+from schedlab.base.host.supervision import supervise
+from schedlab.base.host.tied import tie, tied
 from schedlab.errors import WrongUsage
-from schedlab.host.processor import need_linux_guests
-from schedlab.host.supervision import supervise
-from schedlab.host.tied import tie, tied
 from schedlab.machines.base import Release
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.linux import image, kvm, turns
@@ -34,7 +33,7 @@ from schedlab.machines.linux.second_start import Choice
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.machines.qemu import emulator
-from schedlab.shapes.model import Shape
+from schedlab.workload.shapes.model import Shape
 
 PROGRAM = "qemu-system-x86_64"
 RESULTS = "results"
@@ -155,9 +154,8 @@ def boot(job: GuestJob, folder: Path) -> GuestOutcome:
     console = folder / CONSOLE
     try:
         prepared = prepare(job, folder)
-        machine = supervise(prepared.command, folder, console, prepared.host_limit_s)
         with signals_raised():
-            status = asyncio.run(machine)
+            status = supervise(prepared.command, folder, console, prepared.host_limit_s)
         return outcome(prepared, folder, status)
     finally:
         clean(folder)

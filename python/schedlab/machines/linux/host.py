@@ -15,14 +15,14 @@ import sys
 import time
 from pathlib import Path
 
+from schedlab.base.host.tied import tied
 from schedlab.errors import WrongUsage
-from schedlab.host.tied import tied
 from schedlab.machines.base import Parts, Release
 from schedlab.machines.linux.host_fitness import loaded, need_fit_host
 from schedlab.machines.linux.machine import Linux, compiled
 from schedlab.machines.linux.published import is_published, program_of
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 
 _COARSE_CLOCK = 6
 """CLOCK_MONOTONIC_COARSE of Linux, which moves with the tick."""
@@ -48,7 +48,7 @@ class HostLinux(Linux):
     def note(self) -> str:
         return f"this machine's own kernel, Linux {platform.release()}: not repeatable"
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunSpec) -> None:
         for option, given, own in (
             ("--cpus", run.cpus, self.cpus_max),
             ("--memory", run.memory_mib, self.memory_mib),
@@ -72,7 +72,7 @@ class HostLinux(Linux):
     def release(self) -> Release:
         return Release("/proc/version", platform.release(), "this machine's own kernel")
 
-    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         (scratch / RESULTS).mkdir()
         if run.file:
             compiled(run, parts, folder, scratch)

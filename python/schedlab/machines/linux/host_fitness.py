@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from schedlab.base.host.processor import need_linux_guests
 from schedlab.errors import WrongUsage
-from schedlab.host.processor import need_linux_guests
 from schedlab.machines.linux.kernel import NEEDED, config_beside
 
 _STATE = "sys/kernel/sched_ext/state"

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.toolchain.policies import FAIR
+from schedlab.base.toolchain.tools import version_in
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines.base import Machine, Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
@@ -22,10 +24,8 @@ from schedlab.machines.linux.published import (
 )
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
-from schedlab.machines.run import Run
+from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
-from schedlab.toolchain.policies import FAIR
-from schedlab.toolchain.tools import version_in
 from schedlab.units import format_time
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
 
@@ -86,7 +86,7 @@ class Linux(Machine):
             return True
         return version_in(release.version) >= _EVEN_QEMU
 
-    def check(self, run: Run) -> None:
+    def check(self, run: RunSpec) -> None:
         if run.tick_ns != self.tick_ns:
             raise WrongUsage(
                 f"--tick {format_time(run.tick_ns)}: the Linux kernel was built for a tick of"
@@ -134,7 +134,7 @@ class Linux(Machine):
 
         return guest_commands()
 
-    def arguments(self, run: Run) -> str:
+    def arguments(self, run: RunSpec) -> str:
         """The arguments of linux/guest/run.sh, as a shell reads them."""
         seconds = f"{run.limit_ns / 1e9:g}"
         words = [str(run.seed), seconds, str(run.policy), command_of(run)]
@@ -148,7 +148,7 @@ class Linux(Machine):
 
         return find_qemu()
 
-    def start(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> list[str]:
+    def start(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> list[str]:
         from schedlab.machines.linux.guest import assemble
         from schedlab.machines.linux.image import base_image
         from schedlab.machines.linux.packages import packages
@@ -157,7 +157,7 @@ class Linux(Machine):
         base = base_image(packages(), job.programs)  # a part of linux_image, which boots sooner
         return assemble(job, folder, parts["linux_kernel"], base).command
 
-    def job(self, run: Run, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
+    def job(self, run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> GuestJob:
         """What the guest is given to do."""
         from schedlab.machines.linux.guest import GuestJob
         from schedlab.machines.linux.packages import packages
@@ -245,7 +245,7 @@ class FreeLinux(Linux):
         return cpus if self._mode() == KVM else 1
 
 
-def compiled(run: Run, parts: Parts, folder: Path, scratch: Path) -> Path:
+def compiled(run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> Path:
     """Compiles the workload file of a run, and returns where it is."""
     place = scratch / WORKLOAD
     compile_workload(folder / WORKLOAD_TEXT, place, run.tick_ns, parts["simulator"])
@@ -265,7 +265,7 @@ def _outcome(status: int, console: str, message: str) -> Outcome:
     return Outcome(found.status, message) if message else found
 
 
-def command_of(run: Run) -> str:
+def command_of(run: RunSpec) -> str:
     """What the guest's shell runs: our programs as they are; others, in the measured window."""
     if run.file:
         return f"play {WORKLOAD}"

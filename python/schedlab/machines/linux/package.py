@@ -20,12 +20,12 @@ from email.utils import formatdate
 from pathlib import Path
 
 from schedlab import __version__
+from schedlab.base.files.whole import written
+from schedlab.base.toolchain.versions import commit, commit_seconds
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.files.whole import written
 from schedlab.machines.linux.apt import need_programs
 from schedlab.machines.linux.parts import LINUX, build_linux
 from schedlab.paths import ROOT
-from schedlab.toolchain.versions import commit, commit_seconds
 
 NAME = "schedlab-linux"
 _DATA = ROOT / "linux" / "package"

@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.files.whole import alone, file_hash, written
 from schedlab.errors import MachineUnfit
-from schedlab.files.whole import alone, file_hash, written
 from schedlab.machines.linux import apt, elf, mirror
 from schedlab.machines.linux.apt import Package, PrivateApt
 from schedlab.machines.linux.kernel import Kernel, config_problem, kernel_in

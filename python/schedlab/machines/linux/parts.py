@@ -8,9 +8,9 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from schedlab.host.processor import need_linux_guests
+from schedlab.base.host.processor import need_linux_guests
+from schedlab.base.toolchain.build import build, build_lock
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build, build_lock
 
 LINUX = BUILD / "linux"
 PROGRAMS = LINUX / "programs.tar"

@@ -13,11 +13,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.policies import Policy, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.files.whole import file_hash
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.kernel import Kernel
-from schedlab.toolchain.policies import Policy, PolicyChoice
 
 PUBLISHED = Policy(
     "scx",

@@ -38,7 +38,7 @@ class Choice:
     """The file that then tells why there was a second one: one line."""
     tie: list[str] = field(default_factory=list)
     """The words that end each of the two with the process that makes the choice
-    (schedlab.host.tied)."""
+    (schedlab.base.host.tied)."""
 
     def command(self) -> list[str]:
         """The command that makes the choice."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schedlab.errors import WrongUsage
-from schedlab.shapes.model import CAPACITY_FULL, Shape
-from schedlab.shapes.writing import cpu_list
+from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
+from schedlab.workload.shapes.writing import cpu_list
 
 
 def topology_options(shape: Shape | None, cpus: int, memory_mib: int) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from schedlab.base.toolchain.build import build
 from schedlab.paths import BUILD, ROOT
-from schedlab.toolchain.build import build
 
 LIBRARY = BUILD / "linux" / "taking_turns.so"
 NAME = "taking_turns.so"

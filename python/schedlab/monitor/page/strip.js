@@ -6,7 +6,7 @@ import { policyColour } from "./colours.js";
 import { announce, element, setText } from "./elements.js";
 import { starving } from "./starvation.js";
 import { subscribe } from "./store.js";
-import { count, duration, times } from "./words.js";
+import { count, duration, moment, times } from "./words.js";
 
 const LIVES = { starting: "◌ starting", running: "▶ running", paused: "‖ paused", ended: "■ ended", failed: "✕ failed" };
 
@@ -43,7 +43,7 @@ export function createStrip(system) {
         }
         setText(life, state.isOver ? "■ at its end" : LIVES[frame.life] ?? frame.life);
         life.dataset.life = state.isOver ? "ended" : frame.life;
-        setText(clock, `${(frame.now_ns / 1e9).toFixed(frame.back_ns ? 6 : 2)} s`);
+        setText(clock, moment(frame.now_ns, frame.back_ns ? 6 : 2));
         setText(back, frame.back_ns ? `◂ ${duration(frame.back_ns)} before the present` : "");
         setText(speed, times(frame.speed));
         const wrong = troublesOf(state).join(" · ");

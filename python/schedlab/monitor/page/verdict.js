@@ -66,7 +66,7 @@ function figuresOf(states) {
         const values = states.map(({ frame }) => frame.metrics[metric.key]);
         return { metric, values, spread: spreadOf(values) };
     });
-    const differ = ({ metric, values }) => new Set(values.map(metric.format)).size > 1;
+    const differ = ({ metric, values }) => new Set(values.map((value) => metric.format(value))).size > 1;
     const telling = found.filter((each) => each.spread >= LEAST && differ(each));
     telling.sort((one, other) => other.spread - one.spread);
     if (!telling.length) return ["No figure differs by more than 5 % yet."];

@@ -1,42 +1,69 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers and times as people read them.
+// Numbers and times as people read them, as base/display/numbers.py has them for Python: tests/numbers/cases.json
+// holds both to one table of cases.
 
 const whole = new Intl.NumberFormat("en");
-const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]];
+const NOTHING = "–";
 
 export const STATES = ["runnable", "running", "blocked"];
 /** As enum BlockReason of the trace. */
 export const REASONS = ["", "sleep", "child", "pipe", "console", "disk", "lock", "journal", "exit", "other"];
+
+const isNothing = (value) => value === null || value === undefined;
+
+/** With commas between thousands, and so many decimals. */
+function fixed(value, digits) {
+    const [before, ...after] = value.toFixed(digits).split(".");
+    return [before.replace(/\B(?=(\d{3})+$)/g, ","), ...after].join(".");
+}
 
 /** @param {number} value @returns {string} such as 4,096 */
 export function count(value) {
     return whole.format(Math.round(value));
 }
 
-/** @param {number} part 0 to 1 @param {number} [digits] @returns {string} such as 12.5 % */
-export function percent(part, digits = 1) {
-    return `${(100 * part).toFixed(digits)} %`;
+/** @param {number | null} value @returns {string} of three significant digits, such as 12.3 */
+export function threeDigits(value) {
+    if (isNothing(value)) return NOTHING;
+    const size = Math.abs(value);
+    if (size >= 99.95 || size === 0) return fixed(value, 0);
+    return fixed(value, size >= 9.995 ? 1 : size >= 0.9995 ? 2 : size >= 0.09995 ? 3 : 4);
+}
+
+/** @param {number | null} value @returns {string} such as 0.987 */
+export function index(value) {
+    return isNothing(value) ? NOTHING : fixed(value, 3);
+}
+
+/** @param {number | null} part 0 to 1 @param {number} [digits] else 2 below 10 %, 1 above @returns {string} such as 12.5 % */
+export function percent(part, digits) {
+    if (isNothing(part)) return NOTHING;
+    return `${fixed(100 * part, digits ?? (100 * Math.abs(part) >= 9.95 ? 1 : 2))} %`;
 }
 
 /** @param {number | null} ns @returns {string} such as 12.3 ms, of three digits; –: not known */
 export function duration(ns) {
-    if (ns === null || ns === undefined) return "–";
-    if (ns === 0) return "0";
-    const [size, unit] = UNITS.find(([each]) => Math.abs(ns) >= each) ?? UNITS[3];
-    const value = ns / size;
-    const digits = unit === "ns" || Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-    return `${digits ? value.toFixed(digits) : count(value)} ${unit}`;
+    if (isNothing(ns)) return NOTHING;
+    // What would be rounded up to 1000 of a unit is 1 of the next.
+    const found = UNITS.find(([size]) => Math.abs(ns) >= 0.9995 * size);
+    return found ? `${threeDigits(ns / found[0])} ${found[1]}` : `${fixed(ns, 0)} ns`;
 }
 
-/** @param {number} ns @returns {string} a moment: seconds to the millisecond */
-export function moment(ns) {
-    return `${(ns / 1e9).toFixed(3)} s`;
+/** @param {number | null} perSecond @returns {string} such as 12.3 /s */
+export function rate(perSecond) {
+    return isNothing(perSecond) ? NOTHING : `${threeDigits(perSecond)} /s`;
+}
+
+/** @param {number} ns @param {number} [digits] @returns {string} a moment: seconds, to the millisecond unless said */
+export function moment(ns, digits = 3) {
+    return `${fixed(ns / 1e9, digits)} s`;
 }
 
 /** @param {number} speed of a system's time, compared with ours @returns {string} such as 0.25× */
 export function times(speed) {
     if (speed === 0) return "0×";
     const digits = speed >= 10 ? 0 : speed >= 1 ? 1 : Math.min(6, 1 - Math.floor(Math.log10(speed)));
-    return `${speed >= 1000 ? count(speed) : speed.toFixed(digits)}×`;
+    return `${fixed(speed, digits)}×`;
 }

@@ -12,7 +12,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from schedlab.display.names import visible
+from schedlab.base.display.names import visible
 
 LINE_MAX = 2000
 """Characters of the log's lines; a longer one is cut."""

@@ -20,8 +20,15 @@ from signal import SIGCONT, SIGSTOP
 
 import numpy as np
 
+from schedlab.base.host.supervision import to_the_end
+from schedlab.base.toolchain.policies import (
+    Catalogue,
+    check_choices,
+    is_choice,
+    read_catalogue,
+    unknown,
+)
 from schedlab.errors import WrongUsage
-from schedlab.host.supervision import to_the_end
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import BOOT_ARGUMENTS_MAX, KERNEL_PARTS
@@ -43,13 +50,6 @@ from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
 from schedlab.runs.parts import supply
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
-from schedlab.toolchain.policies import (
-    Catalogue,
-    check_choices,
-    is_choice,
-    read_catalogue,
-    unknown,
-)
 from schedlab.trace.format import AttributeKind
 from schedlab.units import format_time
 from schedlab.workload.model import ATTRIBUTES

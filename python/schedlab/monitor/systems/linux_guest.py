@@ -18,8 +18,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.host.supervision import to_the_end
-from schedlab.host.tied import tied
+from schedlab.base.host.supervision import to_the_end
+from schedlab.base.host.tied import tied
 from schedlab.machines.linux.guest import Prepared, panic_lines
 from schedlab.machines.linux.live import WORKLOADS, LiveJob, prepare_live
 from schedlab.machines.outcome import indent, tail_of

@@ -20,9 +20,9 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from schedlab.base.files.trusted_path import open_trusted
+from schedlab.base.host.supervision import to_the_end
 from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
-from schedlab.files.trusted_path import open_trusted
-from schedlab.host.supervision import to_the_end
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux.host_fitness import need_fit_host
 from schedlab.machines.linux.parts import LINUX, build_linux

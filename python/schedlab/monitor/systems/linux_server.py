@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.base.files.trusted_path import is_trusted_user, open_trusted
 from schedlab.errors import MachineUnfit
-from schedlab.files.trusted_path import is_trusted_user, open_trusted
 from schedlab.machines.linux.parts import LINUX
 from schedlab.monitor.system import Refused
 

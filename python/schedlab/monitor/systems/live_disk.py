@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from schedlab.base.toolchain.policies import unknown
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.system import Refused, Setup
-from schedlab.toolchain.policies import unknown
 from schedlab.workload.loading import check_room, compile_workload
 from schedlab.workload.palette import palette
 from schedlab.workload.text import text_of

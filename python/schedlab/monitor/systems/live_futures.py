@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from schedlab.base.host.supervision import supervise_async
 from schedlab.errors import SchedlabError
-from schedlab.host.supervision import supervise
 from schedlab.machines import Boot, Branching, KernelMachine
 from schedlab.machines.folder import CONSOLE, TYPED
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
@@ -49,7 +49,7 @@ async def run_again(
         again.write_text(typed_until(typed.read_text(), at_ns))
         command = machine.command(replace(boot, typed=again, keeps_typed=False))
         command = machine.branched(command, at_ns, told, len(told))
-        status = await supervise(command, place, place / CONSOLE, _SECONDS)
+        status = await supervise_async(command, place, place / CONSOLE, _SECONDS)
         if status != 0:
             why = tail_of(read_console(place / CONSOLE))
             raise SchedlabError(f"the machine did not come to that moment once more{why}")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from schedlab.base.host.supervision import to_the_end
 from schedlab.errors import SchedlabError
-from schedlab.host.supervision import to_the_end
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.outcome import tail_of
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup

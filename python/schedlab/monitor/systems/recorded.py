@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import (
@@ -27,7 +28,6 @@ from schedlab.monitor.system import (
 from schedlab.monitor.systems.paced import PacedSystem
 from schedlab.runs import results
 from schedlab.runs.branches import repeatable_run
-from schedlab.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.trace import TraceError, read, read_records, validate
 from schedlab.trace.bounds import impossible
 from schedlab.trace.errors import RecordName
@@ -200,7 +200,7 @@ class RecordedSystem(PacedSystem):
 def _refuse() -> NoReturn:
     raise Refused(
         "this is a recording: it can be played, not asked or changed; what would have been under"
-        " another policy, ./schedlab run --replay tells"
+        " another policy, ./schedlab replay tells"
     )
 
 

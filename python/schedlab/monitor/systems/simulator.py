@@ -18,6 +18,8 @@ from typing import TypeVar
 
 import numpy as np
 
+from schedlab.base.display.numbers import moment
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.system import (
     Ability,
@@ -32,7 +34,6 @@ from schedlab.monitor.system import (
 from schedlab.monitor.systems.paced import PacedSystem
 from schedlab.monitor.systems.simulated import OWN_PIDS, Act, SimulatedMachine
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
-from schedlab.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
@@ -222,7 +223,7 @@ class SimulatorSystem(PacedSystem):
             if machine.records > SEEK_RECORDS_MAX or monotonic() > end:
                 raise Refused(
                     f"too far from the machine's beginning, from where it has to go there: it has"
-                    f" come to {machine.now_ns / 1e9:.3f} s, with {machine.records} records"
+                    f" come to {moment(machine.now_ns)}, with {machine.records} records"
                 )
 
     # ---- help

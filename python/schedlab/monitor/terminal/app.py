@@ -17,9 +17,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
 
-from schedlab.display.names import visible
+from schedlab.analysis.explanation.waits import QUEUED
+from schedlab.base.display.names import visible
 from schedlab.errors import SchedlabError
-from schedlab.explanation.waits import QUEUED
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Explanation, Frame
 from schedlab.monitor.screen import Screen

@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from schedlab.display.names import visible_line
+from schedlab.base.display.names import visible_line
 
 _STYLE = """
 {name} {{ align: center middle; }}

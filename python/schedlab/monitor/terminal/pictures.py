@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
+from schedlab.base.display.numbers import NOTHING, duration, index, moment, percent, rate, times
 from schedlab.monitor.frames import CpuFrame, Explanation, Frame, Metrics
 from schedlab.monitor.terminal.kept import Kept
-from schedlab.monitor.terminal.words import duration, moment, per_second, percent, times
 
 _COLOURS = ("bright_blue", "bright_red", "cyan", "magenta", "yellow", "green", "bright_magenta")
 """Colours of processes, by PID. A letter beside the colour tells processes of one colour apart."""
@@ -241,15 +241,19 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 )
 
 
+_FORMATS: Mapping[str, Callable[[float], str]] = {
+    "ns": duration,
+    "part": percent,
+    "rate": rate,
+    "index": index,
+}
+
+
 def _figure(metrics: Metrics, key: str, unit: str) -> str:
     value = metrics[key]  # type: ignore[literal-required]
     if value is None:
-        return "–"
-    if unit == "index":
-        return f"{value:.3f}"
-    if unit == "count":
-        return f"{value:,}"
-    return {"ns": duration, "part": percent, "rate": per_second}[unit](value)
+        return NOTHING
+    return f"{value:,}" if unit == "count" else _FORMATS[unit](value)
 
 
 def figures(all_kept: Sequence[Kept]) -> Table:

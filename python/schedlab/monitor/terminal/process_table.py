@@ -18,10 +18,12 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from schedlab.base.display.numbers import duration, percent
 from schedlab.monitor.frames import ProcessColumns
-from schedlab.monitor.terminal.words import duration, percent, state
+from schedlab.trace.format import BlockReason
 
 Columns = dict[str, Any]
+_STATES = ("runnable", "running", "blocked")
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,28 @@ class Column:
     left: bool = False
 
 
+def _state(number: int, reason: int) -> str:
+    """Returns what a process does, with the reason why it waits."""
+    if number == 2 and 0 < reason < len(BlockReason):
+        return BlockReason(reason).name.lower()
+    return _STATES[number] if 0 <= number < len(_STATES) else "?"
+
+
 def _number(key: str) -> Callable[[Columns, int], str]:
     return lambda columns, row: f"{int(columns[key][row]):,}"
 
 
 def _time(key: str) -> Callable[[Columns, int], str]:
-    return lambda columns, row: duration(float(columns[key][row]))
+    return lambda columns, row: duration(_known(columns[key][row]))
 
 
 def _part(key: str) -> Callable[[Columns, int], str]:
-    return lambda columns, row: percent(float(columns[key][row]))
+    return lambda columns, row: percent(_known(columns[key][row]))
+
+
+def _known(value: float) -> float | None:
+    """Returns a value of the frame; there, what is not known is negative."""
+    return None if value < 0 else float(value)
 
 
 def _signed(key: str) -> Callable[[Columns, int], str]:
@@ -61,7 +75,7 @@ COLUMNS = (
         "STATE",
         "state",
         8,
-        lambda columns, row: state(int(columns["state"][row]), int(columns["reason"][row])),
+        lambda columns, row: _state(int(columns["state"][row]), int(columns["reason"][row])),
         left=True,
     ),
     Column("CPU", "cpu", 3, _signed("cpu")),

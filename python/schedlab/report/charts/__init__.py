@@ -23,7 +23,8 @@ from schedlab.report.charts.theme import (
     paper_config,
 )
 
-# Altair holds each part of a chart against its schema when the part is made. Chart.plain does so once, with the whole.
+# Altair holds each part of a chart against its schema when the part is made, which takes longer than all else that is
+# done with a chart. Tests do so with the whole.
 disable_debug_mode()
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.metrics.tables import duration
+from schedlab.base.display.numbers import duration
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of, panels_of, stacked
 from schedlab.report.charts.theme import WIDTH
@@ -24,8 +24,8 @@ _OTHERS = "others"
 def causes(name: str, data: pl.DataFrame, *, title: str, caption: str) -> Chart:
     """A panel for each group that waited, a row for each `setup`, cut by what it went by with.
 
-    `data`: setup, waiting, because_of, duration_ns (schedlab.explanation.delays). A panel is as wide as the longest of
-    its rows: panels are not to be compared by eye.
+    `data`: setup, waiting, because_of, duration_ns (schedlab.analysis.explanation.delays). A panel is as wide as the
+    longest of its rows: panels are not to be compared by eye.
     """
     waited = data.group_by("waiting").agg(pl.col("duration_ns").sum())
     most = waited.filter(pl.col("duration_ns") > 0).top_k(_GROUPS_MOST, by="duration_ns")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from schedlab.metrics.tables import three_digits
+from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.metrics.tables import three_digits
+from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
     CUT,
     NUMBERS,

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from schedlab.base.display.numbers import duration, percent
 from schedlab.metrics import scheduler_intervals
-from schedlab.metrics.tables import duration, percent
 from schedlab.report.charts.parts import (
     Looks,
     chart_of,

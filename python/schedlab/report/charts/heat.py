@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from schedlab.metrics.tables import three_digits
+from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import chart_of, sentences
 from schedlab.report.charts.theme import SMALL_TEXT_SIZE, WIDTH
 from schedlab.report.model import Chart

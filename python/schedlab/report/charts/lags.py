@@ -9,8 +9,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from schedlab.base.display.numbers import duration
 from schedlab.metrics import lags
-from schedlab.metrics.tables import duration
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.metrics.tables import duration, percent
+from schedlab.base.display.numbers import counted, duration, percent
 from schedlab.report.charts.levels import levels_rise, stays_of
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
@@ -32,7 +32,6 @@ from schedlab.report.charts.waits import (
     starvation,
 )
 from schedlab.report.model import Chart
-from schedlab.report.wording import counted
 from schedlab.trace import Trace
 
 LANES_MOST = 40

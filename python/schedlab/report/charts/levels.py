@@ -9,7 +9,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.metrics.tables import duration
+from schedlab.base.display.numbers import duration
+from schedlab.base.toolchain.policies import Policy, known_policies
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     Looks,
@@ -23,7 +24,6 @@ from schedlab.report.charts.processes import People, Span, drawable, people_of, 
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
 from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
-from schedlab.toolchain.policies import Policy, known_policies
 from schedlab.trace import Kind, Trace
 
 UNTOLD = "policy not told"

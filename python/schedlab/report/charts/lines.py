@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.metrics.tables import three_digits
+from schedlab.base.display.numbers import three_digits
 from schedlab.report.charts.parts import (
     CUT,
     NUMBERS,
@@ -50,7 +50,7 @@ def lines(
     published: pl.DataFrame | None = None,
     log: bool = False,
 ) -> Chart:
-    """The mean of `y` at each `x`, with the interval of `schedlab.comparison.statistics.estimate`.
+    """The mean of `y` at each `x`, with the interval of `schedlab.analysis.comparison.statistics.estimate`.
 
     `data` has a row a run with the columns named by `x`, `y` and `series`, in the units of the
     axes' titles; a null `y` is a run that failed, and its mean is not drawn but marked by a cross.

@@ -13,8 +13,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from schedlab.comparison.statistics import estimates
-from schedlab.display.names import json_text, visible_in_chart
+from schedlab.analysis.comparison.statistics import estimates
+from schedlab.base.display.names import json_text, visible_in_chart
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
 
@@ -150,7 +150,7 @@ def zoom_along_time() -> alt.Parameter:
 
 
 def means(data: pl.DataFrame, keys: Sequence[str], value: str) -> pl.DataFrame:
-    """For each set of keys: mean, low and high (schedlab.comparison.statistics), least and most of the runs'
+    """For each set of keys: mean, low and high (schedlab.analysis.comparison.statistics), least and most of the runs'
     values, how many runs, and how many that failed.
 
     A row of `data` is a run; a null says that it failed, and then there is no mean. No value is below 0.

@@ -8,10 +8,10 @@ from typing import Literal
 
 import polars as pl
 
+from schedlab.base.display.numbers import duration
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.lives import Lives, lives, names
 from schedlab.metrics.people import people
-from schedlab.metrics.tables import duration
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace

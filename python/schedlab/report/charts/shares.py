@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from schedlab.base.display.numbers import percent
 from schedlab.metrics import compute
-from schedlab.metrics.tables import percent
 from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,

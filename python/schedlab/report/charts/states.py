@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from schedlab.display.names import visible_in_chart
-from schedlab.metrics.tables import duration, percent
+from schedlab.base.display.names import visible_in_chart
+from schedlab.base.display.numbers import duration, percent
 from schedlab.report.charts.parts import Looks, chart_of, sentences
 from schedlab.report.charts.processes import drawable, people_of, span_of
 from schedlab.report.charts.theme import WIDTH

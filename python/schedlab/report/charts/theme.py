@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.base.toolchain.policies import known_policies
 from schedlab.report.drawing import WIDTH as WIDTH
-from schedlab.toolchain.policies import known_policies
 
 Spec = dict[str, Any]
 

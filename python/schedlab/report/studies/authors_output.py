@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import polars as pl
 
+from schedlab.base.display.numbers import NOTHING
 from schedlab.report.studies.mixed_benchmark import ROUNDS, MixedBenchmark
-from schedlab.report.study_tables import NOTHING, Measured
+from schedlab.report.study_tables import Measured
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.pack import Study
 

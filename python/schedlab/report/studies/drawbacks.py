@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from schedlab.base.toolchain.policies import parse_setting
 from schedlab.report.studies.queries import Queries, first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.studies.experiment import TICK_NS
 from schedlab.studies.proposals import Test, proposals
-from schedlab.toolchain.policies import parse_setting
 from schedlab.trace import Trace
 
 _BOOST = "boost"
@@ -44,10 +44,6 @@ class DrawbackQueries(Queries):
     def drawback_of(self, group: str, which: str) -> Measured:
         """The same of the first test that looks at this group, under one of `feedback_queues`."""
         return self.drawback(self._of_group(group), self.feedback_queues()[which])
-
-    def drawback_labels(self) -> list[str]:
-        """The names of their runs."""
-        return [test.label for test in self.drawbacks()]
 
     def boosted_at(self, number: int, ticks: int) -> int:
         """When the boost of that number comes, and so many ticks later or, below 0, before; in ns."""

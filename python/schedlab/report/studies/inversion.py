@@ -11,7 +11,7 @@ from statistics import fmean
 
 import polars as pl
 
-from schedlab.comparison.statistics import Within
+from schedlab.analysis.comparison.statistics import Within
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, states
 from schedlab.report.model import Block, Chart
@@ -78,17 +78,9 @@ class InversionQueries(Queries):
             if (repeated := self.collection.one(_INVERSION, policy, 1))
         }
 
-    def inversion_was_run(self) -> bool:
-        """True if it was run under any policy."""
-        return bool(self._stories)
-
     def inverted_policies(self) -> list[str]:
         """The policies under which it was run."""
         return list(self._stories)
-
-    def inverted(self, policy: str) -> bool:
-        """Was it run under this one?"""
-        return policy in self._stories
 
     def wait(self, policy: str, which: str) -> Measured:
         """The reader's wait for a byte, in ticks: the mean, first, last or longest."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from schedlab.comparison.statistics import Difference, difference
+from schedlab.analysis.comparison.statistics import Difference, difference
+from schedlab.base.outputs import Figures
 from schedlab.machines import LINUX_MACHINES
-from schedlab.outputs import Figures
 from schedlab.report.studies import queries
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
-from schedlab.runs.printed import printed
+from schedlab.runs.results import printed
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.linux_experiments import OWN
 
@@ -21,7 +21,7 @@ POLICIES = tuple(dict.fromkeys((*OWN, *OTHERS)))
 
 
 class LinuxQueries(queries.Queries):
-    """A benchmark's figures are named as schedlab.outputs names them."""
+    """A benchmark's figures are named as schedlab.base.outputs names them."""
 
     def on_linux(self) -> bool:
         """Is there any run?"""

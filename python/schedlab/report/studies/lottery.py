@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
-from schedlab.comparison.statistics import Within
+from schedlab.analysis.comparison.statistics import Within
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
@@ -41,7 +41,7 @@ Why = Literal[
     "work_had_ended",
     "sleepers_picked",
 ]
-"""A macro of notes.md."""
+"""A footnote of notes_1."""
 
 
 class LotteryQueries(queries.Queries):
@@ -248,10 +248,6 @@ class LotteryQueries(queries.Queries):
         known = {count: points for count, points in off.items() if points is not None}
         return max(known, key=lambda count: (known[count], count), default=0)
 
-    def shipped_ran(self, test: str) -> bool:
-        """True if policies as shipped were run, with a result."""
-        return bool(self.worst_of_shipped(test))
-
     def off_printed(
         self, test: str, group: str, count: int, their_costs: bool = False
     ) -> bool | None:
@@ -354,10 +350,6 @@ class LotteryQueries(queries.Queries):
                     SimpleNamespace(group=group, finished=finished, of=there, each=picked / there)
                 )
         return found
-
-    def work_runs_out(self, test: str) -> bool:
-        """True if work runs out on one CPU."""
-        return bool(self.ended(test, 1))
 
     def picked_there(self, group: str, count: int) -> SimpleNamespace | None:
         """Of those that sleep in table 8: how often each is picked here; and there, if those that

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schedlab.base.display.markdown import code
+from schedlab.base.display.numbers import counted
 from schedlab.machines import SIMULATOR
-from schedlab.report.markup import code
 from schedlab.report.model import Page, Section, Text
-from schedlab.report.wording import counted, listed
+from schedlab.report.wording import listed
 from schedlab.runs.collection import Collection, Kept
 from schedlab.studies.files import FILES, WITHOUT
 from schedlab.studies.pack import study_numbered

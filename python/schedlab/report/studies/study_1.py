@@ -10,9 +10,10 @@ from typing import ClassVar, Literal
 
 import polars as pl
 
+from schedlab.base.display.numbers import NOTHING
 from schedlab.report.studies.lottery import SHIPPED, THESIS, LotteryQueries
 from schedlab.report.studies.timing import NEAR, SLEEPERS, Suite, TimingQueries, Why
-from schedlab.report.study_tables import NOTHING, Measured
+from schedlab.report.study_tables import Measured
 from schedlab.report.wording import cpus as cpus_text
 from schedlab.studies.experiments import (
     ALL_CPUS,
@@ -278,10 +279,6 @@ class Queries(TimingQueries, LotteryQueries):
             abs(each["sum"] - each["counted"]) <= NEAR * each["counted"]
             for each in self._accounts(whose)
         )
-
-    def switches_are_known(self) -> bool:
-        """True if the switches of any test are known."""
-        return bool(self._accounts("study") and self._accounts("here"))
 
     # --- how it was run
 

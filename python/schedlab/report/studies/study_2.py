@@ -66,10 +66,6 @@ class Queries(TimingQueries):
             for percent, row in sorted(found)
         ]
 
-    def same_tests_ended(self) -> bool:
-        """Can any be compared?"""
-        return bool(self.changes())
-
     def timed_twice(self, test: str) -> bool:
         """Was it measured under both?"""
         return all(
@@ -77,14 +73,6 @@ class Queries(TimingQueries):
             for suite in self.suites
             for each in (self.completion, self.processes)
         )
-
-    def sleepers_waited(self) -> bool:
-        """True if sleepers waited for a tick or more under priorities."""
-        return (self.sleepers_wait("after", self.cpus).mean or 0) >= 1
-
-    def study_1_is_there(self) -> bool:
-        """Its table 1, to lead to."""
-        return any(self.ran(f"s1-timing-{test}") for test in self.tests)
 
     # --- how it was measured
 

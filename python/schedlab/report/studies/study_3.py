@@ -13,9 +13,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from schedlab.comparison.best import Better, ranking
+from schedlab.analysis.comparison.best import ranking
 from schedlab.metrics import state_intervals
-from schedlab.report.charts import dots, drawn, ecdf
+from schedlab.metrics.registry import Better
+from schedlab.report.charts import drawn, ecdf
 from schedlab.report.model import Block
 from schedlab.report.studies.drawbacks import DrawbackQueries
 from schedlab.report.studies.inversion import InversionQueries
@@ -106,10 +107,6 @@ class Queries(InversionQueries, DrawbackQueries):
     def gave_a_constant(self, name: str, workload: str, scheduler: str) -> bool:
         """Is it a cell from which these costs are?"""
         return self._costs.gave(f"table {METRICS[name].table}", scheduler, workload)
-
-    def digits(self, name: str) -> int:
-        """Decimals of a metric."""
-        return METRICS[name].digits
 
     def printed(self, name: str, workload: str, scheduler: str) -> Figure | None:
         """What the study's table says there."""
@@ -209,34 +206,6 @@ class Queries(InversionQueries, DrawbackQueries):
         part = 100 * number(below.sum()) / number(waits["waiting_ns"].sum())
         return SimpleNamespace(part=part, seed=run.seed)
 
-    def turnaround_chart(self) -> list[Block]:
-        """The chart of the IO-bound workload; nothing if it was not run."""
-        measured = [
-            {"scheduler": name, "ticks": value}
-            for name in self.schedulers
-            for value in self.metric("turnaround", "IO-bound", name).values
-        ]
-        if not measured:
-            return []
-        printed = [
-            {"scheduler": name, "ticks": figure.value}
-            for name in self.schedulers
-            if (figure := self.printed("turnaround", "IO-bound", name))
-        ]
-        return [
-            dots(
-                "study-3-figure-3",
-                pl.DataFrame(measured),
-                title="Turnaround of the IO-bound workload: the study's figure 3",
-                caption="Mean turnaround of 40 processes that write a file.",
-                category="scheduler",
-                value="ticks",
-                x_title="mean turnaround, ticks",
-                category_order=list(self.schedulers),
-                published=pl.DataFrame(printed),
-            )
-        ]
-
     # --- figures 4 and 5
 
     def spread(self, workload: str, scheduler: str) -> Measured:
@@ -249,21 +218,17 @@ class Queries(InversionQueries, DrawbackQueries):
         if rows.is_empty():
             return []
         titles = {policy: f"{name} ({policy})" for name, policy in self.schedulers.items()}
-        chosen = (
-            pl.concat(
-                rows.filter(
-                    (pl.col("experiment") == self.workloads[workload])
-                    & (pl.col("policy") == policy)
-                ).select(
-                    pl.lit(title).alias("scheduler"),
-                    (pl.col("response_ns") / pl.col("tick_ns")).alias("ticks"),
-                )
-                for policy, title in titles.items()
-                if (setup := self.setup(self.workloads[workload], policy)) and setup.succeeded
-            )
-            if self._any_succeeded(workload)
-            else pl.DataFrame()
+        experiment = self.workloads[workload]
+        setups = {policy: self.setup(experiment, policy) for policy in titles}
+        whole = [policy for policy, setup in setups.items() if setup and setup.succeeded]
+        chosen = rows.filter(
+            (pl.col("experiment") == experiment) & pl.col("policy").is_in(whole)
+        ).select(
+            pl.col("policy").replace_strict(titles, return_dtype=pl.String).alias("scheduler"),
+            (pl.col("response_ns") / pl.col("tick_ns")).alias("ticks"),
         )
+        by_scheduler = pl.col("scheduler").cast(pl.Enum(list(titles.values())))
+        chosen = chosen.sort(by_scheduler, maintain_order=True)
         if chosen.is_empty():
             return []
         return list(
@@ -281,10 +246,6 @@ class Queries(InversionQueries, DrawbackQueries):
                 order=list(titles.values()),
             )
         )
-
-    def _any_succeeded(self, workload: str) -> bool:
-        setups = (self.setup(self.workloads[workload], each) for each in self.schedulers.values())
-        return any(setup is not None and setup.succeeded for setup in setups)
 
     # --- what it claims
 
@@ -354,7 +315,7 @@ class Queries(InversionQueries, DrawbackQueries):
 
     def best_told(self, scheduler: str) -> Measured:
         """Returns in how many of them no other scheduler may be the best: by the test of the page that compares all
-        policies (schedlab.comparison.best)."""
+        policies (schedlab.analysis.comparison.best)."""
         found = 0
         for name, metric in METRICS.items():
             for workload in self.workloads:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
-from schedlab.comparison.statistics import ANYWHERE
+from schedlab.analysis.comparison.statistics import ANYWHERE
+from schedlab.base.display.numbers import NOTHING
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, latencies
 from schedlab.report.model import Block, Cell, Column, Table
@@ -19,7 +19,7 @@ from schedlab.report.studies.authors_output import AuthorsOutput, alike, printed
 from schedlab.report.studies.queries import in_ticks
 from schedlab.report.studies.texts import number, traces
 from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
-from schedlab.report.study_tables import NOTHING, Measured, measure
+from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.figures import Figure, Source
@@ -81,31 +81,20 @@ class Queries(AuthorsOutput):
         length, part = usual(turns(self._ticks(scheduler))["length"])
         return SimpleNamespace(length=length, part=part)
 
-    @cached_property
-    def _boosts(self) -> list[int]:
-        return boosts(self._ticks("MLFQ"))
-
-    def boosted(self) -> bool:
-        """Does any process of the trace rise?"""
-        return bool(self._boosts)
-
     def run_begins(self) -> int:
         """The tick of the machine at which the run begins."""
         ((_, trace),) = self._traced("MLFQ")
         return begin_tick(trace)
 
-    def boosts_seen(self) -> list[str]:
-        """Ticks of the machine."""
-        return [str(tick) for tick in self._boosts]
-
-    def boosts_of_run(self) -> list[str]:
-        """The same, counted from the run's beginning."""
-        return [str(tick - self.run_begins()) for tick in self._boosts]
+    def boosts_seen(self) -> list[int]:
+        """The machine's ticks at which a process of the trace rises."""
+        return boosts(self._ticks("MLFQ"))
 
     def levels_table(self) -> Table:
         """What the study set for each level, and what the trace shows."""
         ticks = self._ticks("MLFQ")
-        before = ticks.filter(pl.col("machine_tick") < self._boosts[0]) if self._boosts else ticks
+        raised = boosts(ticks)
+        before = ticks.filter(pl.col("machine_tick") < raised[0]) if raised else ticks
         all_turns = turns(ticks)
         rows, behind = [], []
         for level in range(3, -1, -1):
@@ -200,10 +189,6 @@ class Queries(AuthorsOutput):
         )
         found = _shape(shape, points)
         return Measured((), NOTHING) if found is None else Measured((found,), within=ANYWHERE)
-
-    def authors_growth(self, scheduler: str, kind: str) -> Measured:
-        """The authors' growth from the fewest to the most."""
-        return self.curve("growth", "authors", scheduler, kind)
 
     def growth_to_most(self) -> Measured:
         """The same of ours, of interactive processes under MLFQ; missing unless both ends were run."""
@@ -314,10 +299,6 @@ class Queries(AuthorsOutput):
     def sizes_of_shipped(self) -> list[int]:
         """The numbers of CPU-bound processes beside which policies as shipped were run."""
         return [size for size in self.sizes if self.shipped_run(f"s4-mixed-{size}")]
-
-    def experiments_of_shipped(self) -> list[str]:
-        """The same by name."""
-        return [f"s4-mixed-{size}" for size in self.sizes_of_shipped()]
 
     # --- the sleeper
 

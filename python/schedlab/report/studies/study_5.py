@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import combinations
 from statistics import median
 from types import SimpleNamespace
@@ -11,16 +10,15 @@ from typing import ClassVar
 
 import polars as pl
 
-from schedlab.comparison.statistics import Difference
+from schedlab.analysis.comparison.statistics import Difference
+from schedlab.base.display.numbers import NOTHING
 from schedlab.report.charts import drawn, ecdf
-from schedlab.report.model import Block, Table
-from schedlab.report.studies import linux_waits
+from schedlab.report.model import Block
 from schedlab.report.studies.events import EventQueries, lost_steps, turns
 from schedlab.report.studies.linux_runs import LinuxQueries, apart
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.studies.texts import traces
 from schedlab.report.study_tables import Measured
-from schedlab.report.wording import NOTHING
 from schedlab.studies.experiments import EXPERIMENTS, OTHERS
 from schedlab.studies.figures import Figure
 from schedlab.studies.linux_experiments import (
@@ -72,10 +70,6 @@ class Queries(LinuxQueries, EventQueries):
         """The study's own benchmark?"""
         return any(self.collection.select(experiment=name) for name in _ON_OUR_KERNEL)
 
-    def our_kernel_is_shown(self) -> bool:
-        """Unless all that was run is on Linux."""
-        return self.on_our_kernel() or not self.on_linux()
-
     def shown(self, experiment: str) -> list[str]:
         """The study's policies, and those of the others that were run."""
         own = EXPERIMENTS[experiment].own
@@ -124,10 +118,6 @@ class Queries(LinuxQueries, EventQueries):
         """Percent of the time that the scheduler takes."""
         return self.summary(experiment, policy, "overhead_share", 100)
 
-    def printed_means(self, quantity: str) -> dict[str, float]:
-        """The means that table 6 prints."""
-        return {name: figure.value for name, figure in self._means(quantity).items()}
-
     def _means(self, quantity: str) -> dict[str, Figure]:
         return {name: f for name in self.schedulers if (f := self.theirs(quantity, name))}
 
@@ -143,20 +133,15 @@ class Queries(LinuxQueries, EventQueries):
 
     # --- one thread
 
-    def slowest_and_fastest(self) -> dict[str, Measured] | SimpleNamespace:
+    def slowest_and_fastest(self) -> SimpleNamespace:
         """The slowest and the fastest by throughput, their distance in percent, and what the
-        schedulers take of it; or the policies that are missing."""
+        schedulers take of it. Raises NotMeasured."""
         rates = {policy: self.throughput(ONE, policy) for policy in self.shown(ONE)}
         shares = {policy: self.overhead(ONE, policy) for policy in rates}
-        if missing := _missing(rates) | _missing(shares):
-            return missing
-        fast, slow = (
-            extreme(rates, key=lambda policy: rates[policy].mean or 0.0) for extreme in (max, min)
-        )
         rate, share = (
-            {policy: each.mean or 0.0 for policy, each in found.items()}
-            for found in (rates, shares)
+            {policy: each.value for policy, each in found.items()} for found in (rates, shares)
         )
+        fast, slow = (extreme(rate, key=lambda policy: rate[policy]) for extreme in (max, min))
         return SimpleNamespace(
             fast=fast,
             slow=slow,
@@ -164,26 +149,14 @@ class Queries(LinuxQueries, EventQueries):
             work=share[slow] - share[fast],
         )
 
-    def own_work_explains_little(self) -> bool:
-        """True if the schedulers' own work is less than half of what the slowest and the fastest
-        policy differ by."""
-        found = self.slowest_and_fastest()
-        return isinstance(found, SimpleNamespace) and bool(found.work < found.apart / 2)
-
-    def clock_step(self, policy: str) -> Measured:
-        """The clock's step in µs."""
-        return self.summary(ONE, policy, "clock_step_ns", 1e-3)
-
     def clock_step_of_tick(self, policy: str) -> Measured:
         """The clock's step in percent of a tick."""
         return self.of(ONE, policy, in_ticks(100 * first("clock_step_ns")))
 
     def steps_lost(self) -> list[float]:
         """The clock's steps that are lost in each tick under the slowest and the fastest; nothing
-        without traces."""
+        without traces. Raises NotMeasured."""
         found = self.slowest_and_fastest()
-        if not isinstance(found, SimpleNamespace):
-            return []
         kept = [traces(self.setup(ONE, policy), most=1) for policy in (found.slow, found.fast)]
         return [lost_steps(*runs[0]) for runs in kept] if all(kept) else []
 
@@ -282,21 +255,6 @@ class Queries(LinuxQueries, EventQueries):
         told = f"p = {found.chance:.2g}" if found.chance >= _HARDLY_EVER else "p < 0.001"
         return f"hardly ({told})" if found.chance < _RARE else f"yes ({told})"
 
-    def _waits(self, experiment: str) -> list[linux_waits.Row]:
-        return linux_waits.rows_of(self, experiment)
-
-    def waits_traced(self, experiment: str) -> bool:
-        """Has any run kept its trace?"""
-        return bool(self._waits(experiment))
-
-    def waits_table(self, experiment: str) -> Table:
-        """What the thread waits for."""
-        return linux_waits.table_of(self, experiment, self._waits(experiment))
-
-    def waited_for(self, experiment: str) -> str:
-        """Returns in words which threads ran during the longest waits."""
-        return linux_waits.told(self._waits(experiment))
-
     # --- which process is woken
 
     def woken(self, experiment: str, policy: str, column: str) -> Measured:
@@ -333,18 +291,10 @@ class Queries(LinuxQueries, EventQueries):
 
     # --- beyond the study's benchmark
 
-    def benchmarks_run(self) -> list[str]:
-        """hackbench and stress-ng."""
-        return [name for name in self.benchmarks if self.ran(name)]
-
     def result(self, experiment: str, policy: str) -> Measured:
         """hackbench's seconds, stress-ng's operations a second."""
         figure = "elapsed_s" if experiment == HACKBENCH else "bogo_ops_per_second"
         return self.told_by(experiment, policy, figure)
-
-    def fair_class_ran(self, experiment: str) -> bool:
-        """True if the fair class was run, with a result."""
-        return bool(self.result(experiment, FAIR).mean)
 
     def unlike_fair_class(self, experiment: str) -> list[tuple[str, float]]:
         """What policies have more or less than the fair class, where it is more than chance; in
@@ -356,14 +306,6 @@ class Queries(LinuxQueries, EventQueries):
             if policy != FAIR and change and sure and fair.mean:
                 told.append((policy, 100 * change.change / fair.mean))
         return told
-
-    def suites_run(self) -> list[str]:
-        """The suites of the other studies that were run."""
-        return [name for name in self.suites if self.ran(name)]
-
-    def title_of(self, experiment: str) -> str:
-        """What it is."""
-        return EXPERIMENTS[experiment].title
 
     def mean_turnaround(self, experiment: str, policy: str) -> Measured:
         """The mean turnaround in ms."""
@@ -381,10 +323,6 @@ class Queries(LinuxQueries, EventQueries):
             return NOTHING
         values = {name: self.ours(quantity, name, experiment) for name in self.schedulers}
         return self.order(values, falling, paired=experiment == ONE)
-
-
-def _missing(found: Mapping[str, Measured]) -> dict[str, Measured]:
-    return {name: each for name, each in found.items() if each.mean is None}
 
 
 def _signed(number: float, decimals: int) -> str:

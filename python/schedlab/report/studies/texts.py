@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import polars as pl
 
-from schedlab.comparison.statistics import ANYWHERE, difference
+from schedlab.analysis.comparison.statistics import ANYWHERE, difference
+from schedlab.base.display.numbers import NOTHING
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report.model import Cell, Column, Table, Tone
-from schedlab.report.study_tables import NOTHING, Measured, Numbers, label_cells
+from schedlab.report.study_tables import Measured, Numbers
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.trace import Trace
 
@@ -70,64 +69,3 @@ def _apart(one: Measured, other: Measured, paired: bool) -> bool:
         return False
     change = difference(one.values, other.values, paired)
     return change.low > 0 or change.high < 0
-
-
-def cell(measured: Measured, decimals: int, known: Tone = "plain") -> Cell:
-    """What was measured, or why not, as a cell of its own."""
-    if measured.failed:
-        return Cell(measured.text(decimals), "failed", measured.why)
-    tone: Tone = known if measured.mean is not None else "muted"
-    return Cell(measured.text(decimals), tone, measured.why)
-
-
-@dataclass(frozen=True)
-class MeasuredCell:
-    """What was measured, and how it is printed."""
-
-    measured: Measured
-    digits: int = 1
-    muted: bool = False
-    """Is it of less weight?"""
-
-    def cell(self) -> Cell:
-        """A cell of a table."""
-        return cell(self.measured, self.digits, "muted" if self.muted else "plain")
-
-
-def measured_table(
-    name: str,
-    title: str,
-    labels: Sequence[str],
-    columns: Sequence[Column],
-    rows: Sequence[tuple[Sequence[str], Sequence[MeasuredCell]]],
-    caption: str = "",
-) -> Table:
-    """A table of measured figures alone: rows with their labels, and a cell for each column."""
-    behind = [
-        {
-            **dict(zip(labels, own, strict=True)),
-            "quantity": f"{column.group}, {column.title}" if column.group else column.title,
-            "measured": each.mean,
-            "low": each.estimate.low if each.estimate else None,
-            "high": each.estimate.high if each.estimate else None,
-            "seeds": each.estimate.count if each.estimate else None,
-            "missing": None if each.estimate else each.missing,
-        }
-        for own, cells in rows
-        for column, each in zip(columns, (cell.measured for cell in cells), strict=True)
-    ]
-    numbers = dict.fromkeys(("measured", "low", "high"), pl.Float64)
-    shown, sections = label_cells([own for own, _ in rows])
-    return Table(
-        name,
-        title,
-        (*(Column(label, align="left") for label in labels), *columns),
-        tuple(
-            (*own, *(each.cell() for each in cells))
-            for own, (_, cells) in zip(shown, rows, strict=True)
-        ),
-        pl.DataFrame(behind, schema_overrides={**numbers, "seeds": pl.Int64, "missing": pl.String}),
-        caption,
-        sections,
-        keys=len(labels),
-    )

@@ -23,7 +23,7 @@ NEAR = 0.05
 SLEEPERS = "mixed"
 """The test whose figure may be the least time of a sleeper, instead of when all have ended."""
 Why = Literal["", "constant", "slow_forks", "not_explained", "not_tried"]
-"""A macro of notes.md."""
+"""A footnote of notes_1 and page_2."""
 
 
 @dataclass(frozen=True)

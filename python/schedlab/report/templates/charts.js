@@ -132,7 +132,7 @@ async function draw(figure) {
         figure.dataset.drawn = "yes";
     } catch (error) {
         console.error(`${figure.id}: ${error.message}`);
-        place.replaceChildren(picture(figure.id, place.getAttribute("aria-label")));
+        place.replaceChildren(standIn(figure, place.getAttribute("aria-label")));
     }
 }
 
@@ -236,17 +236,19 @@ function csvField(value) {
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-// The file stands in for what cannot be drawn.
-function picture(name, description) {
+// Returns what replaces a chart that cannot be drawn: its picture if the report has pictures, or its description.
+function standIn(figure, description) {
+    const file = figure.querySelector('.files a[href$=".svg"]');
+    if (!file) return description;
     const image = document.createElement("img");
-    image.src = `files/${name}.svg`;
+    image.src = file.href;
     image.alt = description;
     return image;
 }
 
 // One after the other, with the browser's own work between: what is at the top is there at once.
 async function drawAll() {
-    for (const figure of document.querySelectorAll("figure.chart")) {
+    for (const figure of document.querySelectorAll(".chart")) {
         await draw(figure);
         await new Promise((go) => setTimeout(go));
     }

@@ -83,7 +83,7 @@ function showNotes() {
     });
 }
 
-const LIST_ROWS = 100; // of a longer list, so many are shown at first; as in report/splitting.py
+const LIST_ROWS = 100; // of a longer list, so many are shown at first
 
 // The rows of a list can be sorted by each of its columns, and filtered by their words.
 function makeListsHandy() {

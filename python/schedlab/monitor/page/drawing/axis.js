@@ -39,7 +39,7 @@ function roundStep(least) {
 }
 
 function baseLabel(origin, base) {
-    return base >= 1e6 ? moment(origin) : `${(origin / 1e9).toFixed(6)} s`;
+    return moment(origin, base >= 1e6 ? 3 : 6);
 }
 
 /**

@@ -47,7 +47,7 @@ export function runAt(state, cpu, at) {
     const { begin, end, pid, level, how } = state.runs[cpu];
     const lines = [
         `CPU ${cpu} for ${duration(end[at] - begin[at])}`,
-        `${moment6(begin[at])} – ${moment6(end[at])}`,
+        `${moment(begin[at], 6)} – ${moment(end[at], 6)}`,
     ];
     if (level[at] >= 0) lines.push(`level ${level[at]}`);
     lines.push(how[at] ? `then ${ENDINGS[how[at]]}` : "it goes on");
@@ -86,10 +86,6 @@ export function named(state, pid) {
     return name ? `${name} (${pid})` : `process ${pid}`;
 }
 
-/** @param {number} ns @returns {string} seconds to the microsecond */
-export function moment6(ns) {
-    return `${(ns / 1e9).toFixed(6)} s`;
-}
 
 function nearest(track, from, until, time) {
     let best = -1;

@@ -2,10 +2,10 @@
 //
 // The runs that a time line shows, as a table: for users that do not see it, and for those that want figures.
 
-import { button, count, duration, element } from "../elements.js";
+import { button, count, duration, element, moment } from "../elements.js";
 import { select } from "../store.js";
 import { ENDINGS } from "./paint.js";
-import { moment6, named, runsBetween } from "./run_finder.js";
+import { named, runsBetween } from "./run_finder.js";
 
 const ROWS = 200;
 const GAP_MS = 1000; // between two fillings
@@ -51,7 +51,7 @@ export class RunTable {
         const title = named(this.state, process);
         const choose = button("", `Select ${title}`, () => select(this.state.id, process), title);
         const texts = [
-            cpu, moment6(begin[at]), duration(end[at] - begin[at]), level[at] < 0 ? "–" : level[at], ENDINGS[how[at]],
+            cpu, moment(begin[at], 6), duration(end[at] - begin[at]), level[at] < 0 ? "–" : level[at], ENDINGS[how[at]],
         ];
         return element("tr", {}, element("td", {}, choose),
             ...texts.map((text) => element("td", { textContent: String(text) })));

@@ -4,10 +4,9 @@
 // CPU, or was waited for and through it another one, until the parts add up to the wait; and what the policy
 // said of its choices meanwhile.
 
-import { announce, button, count, duration, element, percent, setText } from "../elements.js";
+import { announce, button, count, duration, element, moment, percent, setText } from "../elements.js";
 import { focusPanel } from "../keys.js";
 import { marked, swatch } from "../swatch.js";
-import { moment6 } from "../drawing/run_finder.js";
 
 const PARTS_SEEN = 10;
 const KINDS = [
@@ -87,7 +86,7 @@ export class Blame {
 
     #wait(wait, open) {
         const { kind, begin_ns: begin, duration_ns: length, parts } = wait;
-        const title = `${moment6(begin)}, ${AFTER[kind] ?? kind}: ${duration(length)}`;
+        const title = `${moment(begin, 6)}, ${AFTER[kind] ?? kind}: ${duration(length)}`;
         const bar = element("div", { className: "waits-bar small", "aria-hidden": "true" }, ...parts.map((part) => piece(part, length)));
         return element("details", { className: "blame-wait", open },
             element("summary", {}, title, bar), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#goThere(begin));
@@ -109,14 +108,14 @@ export class Blame {
 }
 
 function ofLongest({ waits, waited_ns: waited, beside_idle_ns: idle, begin_ns: begin, end_ns: end }, seen) {
-    const when = `From ${moment6(begin)} to ${moment6(end)}`;
+    const when = `From ${moment(begin, 6)} to ${moment(end, 6)}`;
     if (!seen) return `${when} it did not wait so.`;
     const beside = idle ? `, ${duration(idle)} of it while a CPU idled` : "";
     return `${when}: ${count(waits)} ${waits === 1 ? "wait" : "waits"}, ${duration(waited)} in all${beside}. The longest, part by part:`;
 }
 
 function ofMoment(at, seen) {
-    const when = `At ${moment6(at)}`;
+    const when = `At ${moment(at, 6)}`;
     return seen ? `${when} it waited:` : `${when} it waited neither for a CPU nor for another process.`;
 }
 
@@ -161,6 +160,6 @@ function idleWords({ idle_elsewhere: cpus }) {
 function choiceList({ choices, choices_before: before }) {
     if (!choices.length) return [];
     const title = before ? `The last ${choices.length} of ${count(before + choices.length)} choices meanwhile` : "Choices meanwhile";
-    const rows = choices.map(({ time_ns: time, cpu, words }) => element("li", { textContent: `${moment6(time)}, CPU ${cpu}: ${words}` }));
+    const rows = choices.map(({ time_ns: time, cpu, words }) => element("li", { textContent: `${moment(time, 6)}, CPU ${cpu}: ${words}` }));
     return [element("h5", { textContent: title }), element("ul", { className: "blame-choices" }, ...rows)];
 }

@@ -5,6 +5,7 @@
 
 import { tokens } from "../colours.js";
 import { button, count, duration, element, percent, setText } from "../elements.js";
+import { index, rate } from "../words.js";
 import { allStates, stateOf, subscribe } from "../store.js";
 import { drawSparkline } from "../drawing/sparkline.js";
 
@@ -12,10 +13,6 @@ const WINDOWS_S = [1, 5, 10, 60];
 const POINTS_MOST = 600;
 const SAME = 0.005; // parts of a value: no difference
 
-const digits = (value) => (value >= 100 ? count(value) : value.toFixed(value >= 10 ? 1 : 2));
-const each = (value) => (value === null ? "–" : `${digits(value)} /s`);
-const index = (value) => (value === null ? "–" : value.toFixed(3));
-const part = (value) => (value === null ? "–" : percent(value, value < 0.1 ? 2 : 1));
 
 /**
  * `better`: which direction is; "": neither. The definitions are those of docs/metrics.md.
@@ -48,7 +45,7 @@ export const METRICS = [
         about: "The longest time from a wake-up to the next run.",
     },
     {
-        key: "throughput_per_s", title: "Throughput", better: "more", format: each,
+        key: "throughput_per_s", title: "Throughput", better: "more", format: rate,
         about: "Processes that ended, per second.",
     },
     {
@@ -60,19 +57,19 @@ export const METRICS = [
         about: "Jain's index over the turnaround of those that ended.",
     },
     {
-        key: "overhead", title: "Overhead", better: "less", format: part,
+        key: "overhead", title: "Overhead", better: "less", format: percent,
         about: "CPU time between leaving one process and entering the next ÷ (CPUs × window); idle time apart.",
     },
     {
-        key: "utilisation", title: "Utilisation", better: "", format: part,
+        key: "utilisation", title: "Utilisation", better: "", format: percent,
         about: "Part of the CPUs' time in which processes ran.",
     },
     {
-        key: "switches_per_s", title: "Context switches", better: "", format: each,
+        key: "switches_per_s", title: "Context switches", better: "", format: rate,
         about: "Switches from a process to another one, per second.",
     },
     {
-        key: "migrations_per_s", title: "Migrations", better: "", format: each,
+        key: "migrations_per_s", title: "Migrations", better: "", format: rate,
         about: "How often a process went on at another CPU, per second.",
     },
     {

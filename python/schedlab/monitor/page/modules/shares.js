@@ -4,7 +4,7 @@
 // CPUs' time, and how the latter comes to what it is meant to be.
 
 import { inkOn, onTheme, tokens } from "../colours.js";
-import { button, count, element, percent, setText } from "../elements.js";
+import { button, count, element, moment, percent, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { dress, swatch } from "../swatch.js";
 import { letterScale } from "../drawing/paint.js";
@@ -219,7 +219,7 @@ class Shares {
             texts.forEach((text, column) => setText(shown.cells[column + 2], text));
             shown.classList.toggle("selected", this.#isOne(row) && row.pid === this.state.selected);
         });
-        const since = `since the last change, ${((now - this.#convergence.since_ns) / 1e9).toFixed(1)} s ago`;
+        const since = `since the last change, ${moment(now - this.#convergence.since_ns, 1)} ago`;
         setText(this.caption, `Share ${this.#inWindow ? "in the sliding window" : since}; dashed: its ideal.`);
     }
 

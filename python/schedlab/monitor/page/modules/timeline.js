@@ -4,7 +4,7 @@
 // level in it. All systems show the same range of time (drawing/view.js).
 
 import { onTheme, tokens } from "../colours.js";
-import { announce, button, count, duration, element, setIcon, setText } from "../elements.js";
+import { announce, button, count, duration, element, moment, setIcon, setText } from "../elements.js";
 import { allStates, select, stateOf } from "../store.js";
 import { paintAxis, ticksOf } from "../drawing/axis.js";
 import { followKeys, followPointer, ZOOM } from "../drawing/gestures.js";
@@ -16,7 +16,7 @@ import { font, letterScale } from "../drawing/paint.js";
 import { Layer } from "../drawing/layer.js";
 import { legend } from "../drawing/legend.js";
 import { ProcessLanes } from "../drawing/process_lanes.js";
-import { findAt, markAt, moment6, runAt } from "../drawing/run_finder.js";
+import { findAt, markAt, runAt } from "../drawing/run_finder.js";
 import { RunPainter } from "../drawing/run_painter.js";
 import { RunTable } from "../drawing/run_table.js";
 import { RunWalk } from "../drawing/run_walk.js";
@@ -287,7 +287,7 @@ class Timeline {
         if (performance.now() - this.#labelTime < LABEL_GAP_MS) return;
         this.#labelTime = performance.now();
         const { begin, end, bars, thin, lanes } = this.canvas.drawn;
-        const when = `from ${moment6(Math.max(0, begin))} to ${moment6(end)}`;
+        const when = `from ${moment(Math.max(0, begin), 6)} to ${moment(end, 6)}`;
         const label = `${lanes} CPUs ${when}: ${bars + thin} runs. The table has them as text.`;
         this.canvas.setAttribute("aria-label", label);
     }

@@ -4,11 +4,11 @@
 // were and why is answered here.
 
 import { sharesBy } from "./catalogue.js";
+import { HEADER_BYTES, RECORD_BYTES } from "./definitions.js";
 import { Refused } from "./instance.js";
 import { LiveSystem, Told } from "./live_system.js";
-import { RECORD_BYTES, Tape } from "./tape.js";
+import { Tape } from "./tape.js";
 
-const HEADER_BYTES = 64;
 const HEAD_BYTES = 8; // of a message of bytes: the system's letter, and whether its trace begins
 /** What is asked without leaving the moment that is shown. */
 const STAYING = ["status", "tunables", "pause", "step", "window", "pace", "perfetto", "record", "report"];

@@ -3,21 +3,22 @@
 // A system whose trace comes from a server: shown as it is, or as it was. Nothing of its past is
 // forgotten while it is looked at.
 
+import { HEADER, HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION } from "./definitions.js";
 import { LiveSource } from "./live_source.js";
 import { WatchedSystem } from "./system.js";
-import { RECORD_BYTES, Tape } from "./tape.js";
+import { Tape } from "./tape.js";
 
 const SEEN_MAX = 10_000;
-const HEADER_BYTES = 64;
 const STANDS = { life: "starting", message: "", paused: false, speed: 0, pace: -1, events_per_s: 0, recording: "" };
 
 /** A header for a system that has not sent one yet: of a machine that does nothing. */
 function headerOf({ cpus, tick_ns }) {
     const header = new DataView(new ArrayBuffer(HEADER_BYTES));
-    new Uint8Array(header.buffer).set(new TextEncoder().encode("SCHEDLAB"));
-    [1, HEADER_BYTES, RECORD_BYTES, cpus].forEach((value, place) => header.setUint32(8 + 4 * place, value, true));
-    header.setBigUint64(24, BigInt(tick_ns), true);
-    header.setBigUint64(32, 1_000_000_000n, true);
+    new Uint8Array(header.buffer).set(new TextEncoder().encode(MAGIC));
+    const own = { version: VERSION, header_bytes: HEADER_BYTES, record_bytes: RECORD_BYTES, cpus };
+    Object.entries(own).forEach(([name, value]) => header.setUint32(HEADER[name], value, true));
+    header.setBigUint64(HEADER.tick_ns, BigInt(tick_ns), true);
+    header.setBigUint64(HEADER.cycles_per_second, 1_000_000_000n, true);
     return new Uint8Array(header.buffer);
 }
 

@@ -3,7 +3,8 @@
 // A trace as a source: its records come when its clock has reached their times.
 
 import { Instance, Refused } from "./instance.js";
-import { kindAt, latestOf, RECORD_BYTES, WORDS } from "./tape.js";
+import { RECORD_BYTES } from "./definitions.js";
+import { kindAt, latestOf, WORDS } from "./tape.js";
 
 const PIECE_RECORDS = 16_384;
 const POLICY = 14;

@@ -2,38 +2,37 @@
 //
 // A trace's records in the order of their sequence, whole or growing.
 
+import { HEADER, HEADER_BYTES, Kind, MAGIC, RECORD, RECORD_BYTES, VERSION } from "./definitions.js";
 import { Refused } from "./instance.js";
 
-const MAGIC = "SCHEDLAB";
-const VERSION = 1;
-const HEADER_BYTES = 64;
-export const RECORD_BYTES = 32;
 export const WORDS = RECORD_BYTES / 4; // of a record
-const SEQUENCE_WORD = 2;
-const PROCESS_WORD = 3;
+const TIME_WORD = RECORD.time / 4;
+const KIND_WORD = RECORD.kind / 4;
+const SEQUENCE_WORD = RECORD.sequence / 4;
+const PROCESS_WORD = RECORD.process / 4;
 const SLOTS_MOST = 4; // times as many as there are records
-const SWITCH = 10;
-const SCHEDULER_EXIT = 18;
 
 /** What a trace's header says. @param {ArrayBuffer} file */
 export function readHeader(file) {
     const view = new DataView(file);
     const magic = file.byteLength < HEADER_BYTES ? "" : String.fromCharCode(...new Uint8Array(file, 0, 8));
     if (magic !== MAGIC) throw new Refused("this is no trace of schedlab: expected a file trace.bin of a run");
-    const version = view.getUint32(8, true);
-    const bytes = view.getUint32(12, true);
-    if (version !== VERSION || bytes < HEADER_BYTES || view.getUint32(16, true) !== RECORD_BYTES) {
+    const version = view.getUint32(HEADER.version, true);
+    const bytes = view.getUint32(HEADER.header_bytes, true);
+    const recordBytes = view.getUint32(HEADER.record_bytes, true);
+    if (version !== VERSION || bytes < HEADER_BYTES || recordBytes !== RECORD_BYTES) {
         throw new Refused(`this trace has version ${version}, and this page reads version ${VERSION}`);
     }
     return {
-        bytes, cpus: view.getUint32(20, true), tick_ns: Number(view.getBigUint64(24, true)),
-        seed: Number(view.getBigUint64(40, true)),
+        bytes, cpus: view.getUint32(HEADER.cpus, true),
+        tick_ns: Number(view.getBigUint64(HEADER.tick_ns, true)),
+        seed: Number(view.getBigUint64(HEADER.seed, true)),
     };
 }
 
 /** @param {Uint32Array} words of records @param {number} at the first word of one @returns {number} nanoseconds */
 export function timeAt(words, at) {
-    return words[at + 1] * 2 ** 32 + words[at];
+    return words[at + TIME_WORD + 1] * 2 ** 32 + words[at + TIME_WORD];
 }
 
 /** @param {Uint32Array} words of records @param {number} before @returns {number} the latest time of them and of this one */
@@ -45,7 +44,7 @@ export function latestOf(words, before) {
 
 /** @param {Uint32Array} words of records @param {number} at the first word of one */
 export function kindAt(words, at) {
-    return words[at + 4] & 0xffff;
+    return words[at + KIND_WORD] & 0xffff;
 }
 
 /**
@@ -53,11 +52,11 @@ export function kindAt(words, at) {
  * that has none.
  */
 export class Decisions {
-    #kind = SWITCH;
+    #kind = Kind.SWITCH;
 
     /** Looks at a record, of those before it the last. */
     note(words, at) {
-        if (kindAt(words, at) === SCHEDULER_EXIT) this.#kind = SCHEDULER_EXIT;
+        if (kindAt(words, at) === Kind.SCHEDULER_EXIT) this.#kind = Kind.SCHEDULER_EXIT;
     }
 
     /** @returns {boolean} */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXPLORE_ENGINE_GOING_ON_H
+#define EXPLORE_ENGINE_GOING_ON_H
+
+/* What comes of a state if CPUs just go on. */
+
+#include "explore/engine/acts.h"
+
+#define TICKS_COMPARED 8
+#define TICKS_MOST     40
+
+static uint8_t kept[IMAGE_BYTES_MOST];
+static uint32_t kept_bytes;
+
+static void keep_state(void)
+{
+    machine_open();
+    kept_bytes = image_take(kept);
+    machine_close();
+}
+
+static bool state_is_as_kept(void)
+{
+    static uint8_t now[IMAGE_BYTES_MOST];
+    machine_open();
+    make_plain();
+    uint32_t bytes = image_take(now);
+    machine_close();
+    return bytes == kept_bytes && memcmp(now, kept, bytes) == 0;
+}
+
+static void take_state_back(void)
+{
+    machine_open();
+    image_restore(kept, kept_bytes);
+    machine_close();
+}
+
+/* An idle CPU picks, or takes a task from another queue. */
+static void find_work(uint32_t cpu)
+{
+    bool found = enter_picked(cpu);
+    for (uint32_t i = 0; i < machine.scheduler.queues && !found; i++) {
+        if (i != queue_number(cpu) && machine.queues[i].queued > 0 && steal(cpu, i))
+            found = enter_picked(cpu);
+    }
+}
+
+/* Returns which task ran where, as a hash. */
+static uint64_t go_on(uint32_t ticks)
+{
+    uint64_t hash = 0;
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        if (running_on(cpu) && !running_on(cpu)->known)
+            add(leave(cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL); /* a new policy has come */
+    }
+    for (uint32_t tick = 0; tick < ticks; tick++) {
+        for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+            if (!running_on(cpu))
+                find_work(cpu);
+            hash = (hash ^ machine.current[cpu]) * 0x100000001b3;
+        }
+        do_tick();
+    }
+    return hash;
+}
+
+/* Ticks for which the task may have to wait in its queue; UINT32_MAX: there is no limit. */
+static uint32_t ticks_until_turn(const struct member *member)
+{
+    uint64_t round = 0;
+    if (!waits_in(member, queue_of(member->task.cpu)) || queue_of(member->task.cpu)->held > 0)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        const struct member *other = &machine.tasks[i];
+        bool competes = other->place == PLACE_QUEUED || other->place == PLACE_RUNNING;
+        uint64_t part =
+            competes ? round_part(&POLICY, &machine.scheduler, &member->task, &other->task) : 0;
+        round = part < NO_LIMIT - round ? round + part : NO_LIMIT;
+    }
+    uint64_t limit = longest_wait(&POLICY, &machine.scheduler, round);
+    return limit < TICKS_MOST * TICK_NS ? (uint32_t)(limit / TICK_NS) + 1 : UINT32_MAX;
+}
+
+/* Each CPU that could ask a queue of which it may run no task does so. Returns whether there is
+ * one. */
+static bool ask_in_vain(bool asks)
+{
+    bool found = false;
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        for (uint32_t i = 0; i < machine.scheduler.queues; i++) {
+            struct run_queue *queue = &machine.queues[i];
+            bool picks = queue_number(cpu) == i;
+            bool useful = queue->queued == 0 || (picks && running_on(cpu));
+            for (uint32_t task = 0; task < setup.tasks; task++)
+                useful |= waits_in(&machine.tasks[task], queue) &&
+                          task_may_run_on(&machine.tasks[task].task, cpu);
+            found |= !useful;
+            if (useful || !asks)
+                continue;
+            queue->now = machine.now;
+            if (picks)
+                run_queue_pick_for(policy, queue, cpu);
+            else
+                run_queue_steal_for(policy, queue, cpu);
+        }
+    }
+    return found;
+}
+
+static void check_asks_in_vain(uint64_t otherwise)
+{
+    draws_choose(NULL, 0);
+    ask_in_vain(true);
+    if (draws_made() > 0 || (!state_is_as_kept() && go_on(TICKS_COMPARED) != otherwise))
+        watch_broken("pick() or steal() for a CPU that no queued task may use changed what runs "
+                     "later");
+    take_state_back();
+}
+
+/* Tasks run within the rounds that the policy states, and whether a CPU asks in vain before makes
+ * no difference. */
+static void check_going_on(void)
+{
+    uint32_t ticks[TASKS_MOST];
+    uint64_t selections[TASKS_MOST];
+    uint32_t most = TICKS_COMPARED;
+    bool was_told = told;
+    keep_state();
+    tell("     then all go on:");
+    told = false;
+    going_on = true;
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        ticks[i] = ticks_until_turn(&machine.tasks[i]);
+        selections[i] = machine.tasks[i].task.selections;
+        most = ticks[i] <= TICKS_MOST && ticks[i] > most ? ticks[i] : most;
+    }
+    draws_choose(NULL, 0);
+    uint64_t hash = go_on(TICKS_COMPARED);
+    go_on(most - TICKS_COMPARED);
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        const struct member *member = &machine.tasks[i];
+        if (ticks[i] <= TICKS_MOST && member->place == PLACE_QUEUED &&
+            member->task.selections == selections[i])
+            watch_broken("pid %d does not run within %u ticks, as .rounds says it does",
+                         member->task.pid, ticks[i]);
+    }
+    take_state_back();
+    if (ask_in_vain(false))
+        check_asks_in_vain(hash);
+    told = was_told;
+    going_on = false;
+    tell("\n");
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXPLORE_SERVING_H
+#define EXPLORE_SERVING_H
+
+/*
+ * Does each task get its share in the end? From a state on, all tasks that are ready to run only
+ * compute. Under a policy that says that it shares (shares_by), none of several tasks with the same
+ * attributes may wait on and on. A part of engine.c.
+ */
+
+#define SERVED_TICKS 200
+
+static bool has_first_attributes(const struct member *member)
+{
+    struct task first = {0};
+    SET_FIRST_ATTRIBUTES(&first);
+    for (uint32_t kind = 0; kind < ATTRIBUTE_KINDS; kind++) {
+        if (attributes >> kind & 1 &&
+            attribute_of(&member->task, kind) != attribute_of(&first, kind))
+            return false;
+    }
+    return member->set == 0;
+}
+
+static bool have_equal_shares(void)
+{
+    for (uint32_t i = 0; i < setup.tasks; i++) {
+        if (machine.tasks[i].place != PLACE_FREE && !has_first_attributes(&machine.tasks[i]))
+            return false;
+    }
+    return !changes_groups && policy_shares_by(&POLICY, &machine.scheduler) != SHARES_EQUAL;
+}
+
+/* After another policy has taken over, all CPUs pick again. */
+static void stop_unknown(void)
+{
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        if (running_on(cpu) && !running_on(cpu)->known)
+            add(leave(cpu, STOP_RUNNABLE), ENQUEUE_PREEMPTED, NULL);
+    }
+}
+
+/* One tick. Returns the tasks that have not had a CPU yet, of these, as bits. */
+static uint32_t serve(uint32_t waiting)
+{
+    for (uint32_t cpu = 0; cpu < machine.scheduler.cpus; cpu++) {
+        if (!running_on(cpu))
+            pick_for_itself(cpu);
+        if (running_on(cpu))
+            waiting &= ~(1u << (running_on(cpu) - machine.tasks));
+    }
+    do_tick();
+    return waiting;
+}
+
+void machine_serve(void)
+{
+    uint32_t waiting = 0;
+    if (setup.acting || !have_equal_shares())
+        return;
+    tell("     then all compute for %d ticks\n", SERVED_TICKS);
+    machine_close();
+    const bool wanted = told;
+    told = false;
+    served_draw = 1;
+    stop_unknown();
+    for (uint32_t i = 0; i < setup.tasks; i++)
+        waiting |= (uint32_t)(machine.tasks[i].place == PLACE_QUEUED) << i;
+    for (uint32_t tick = 0; waiting && tick < SERVED_TICKS; tick++)
+        waiting = serve(waiting);
+    if (waiting)
+        watch_broken("pid %d waits for %d ticks and longer, though shares_by() promises each task "
+                     "its share",
+                     __builtin_ctz(waiting) + 1, SERVED_TICKS);
+    served_draw = 0;
+    told = wanted;
+    machine_open();
+}
+
+#endif

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What several runs, or one run's trace, allow to be concluded: comparison, explanation, theory, tables for SQL."""

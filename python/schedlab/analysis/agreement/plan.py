@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""What is run on both machines: experiments of studies 1 and 4, policies, CPUs and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import filter as filter_names
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
+from schedlab.analysis.agreement.pairs import Pair, Window, named, pairs
+from schedlab.base.toolchain.policies import PolicyChoice, known_policies
+from schedlab.errors import WrongUsage
+from schedlab.machines.spec import RunSpec
+from schedlab.runs.plan import Plan
+from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS
+from schedlab.studies.files import FILES
+
+Windows = Mapping[tuple[str, str, int], Window]
+"""The kernel's windows, by experiment, policy and CPUs."""
+MEMORY_MIB = 512
+_LIMIT_TICKS = 60_000
+_STUDIES = (1, 4)
+"""The studies whose experiments are run on both machines."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is run. The seed moves when processes come; where lots are drawn, all that follows."""
+
+    policies: tuple[PolicyChoice, ...]
+    cpus: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+    seeds: int
+    """Seeds under policies that draw nothing: both machines draw the same work from each."""
+    random_seeds: int
+    """Seeds under policies that draw."""
+    simulated_seeds: int
+    """The same on the simulator, where a run takes a second."""
+
+    def seeds_on(self, machine: str, policy: PolicyChoice) -> range:
+        if not draws(policy.name):
+            return range(1, self.seeds + 1)
+        count = self.random_seeds if machine == KERNEL else self.simulated_seeds
+        return range(1, count + 1)
+
+
+def draws(policy: str) -> bool:
+    """Does chance decide which process runs? Of a preset, too."""
+    return known_policies()[policy.partition(":")[0]].draws
+
+
+def policies_compared(full: bool) -> tuple[PolicyChoice, ...]:
+    """All policies, and those presets under which the studies ran their suites; with `full`, all."""
+    known = known_policies()
+    of_studies = {
+        name
+        for experiment in EXPERIMENTS.values()
+        if experiment.study in _STUDIES
+        for name in experiment.own
+    }
+    presets = (
+        PolicyChoice(policy.name, preset) for policy in known.values() for preset in policy.presets
+    )
+    return (
+        *map(PolicyChoice, known),
+        *(preset for preset in presets if full or str(preset) in of_studies),
+    )
+
+
+def setting(
+    full: bool,
+    policies: Sequence[PolicyChoice] = (),
+    cpus: Sequence[int] = (),
+    experiments: Sequence[str] = (),
+) -> Setting:
+    """The setting by the command's word for it: `full` or short. Raises WrongUsage for an unknown
+    name."""
+    return Setting(
+        policies=tuple(policies) or policies_compared(full),
+        cpus=tuple(cpus) or (ALL_CPUS if full else (1, 2, 4)),
+        pairs=tuple(chosen(experiments, full)),
+        seeds=1,
+        random_seeds=5 if full else 3,
+        simulated_seeds=20 if full else 10,
+    )
+
+
+def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
+    """All; or those that are named, by patterns such as `s1-timing-*`, of whatever study."""
+    if not patterns:
+        yield from pairs(full)
+        return
+    known = [name for name in FILES if not EXPERIMENTS[name].machine]  # both machines run them
+    unknown = [pattern for pattern in patterns if not filter_names(known, pattern)]
+    if unknown:
+        raise WrongUsage(
+            f"--experiment {unknown[0]}: no experiment of that name has a workload file; a pattern"
+            " such as s4-* names several"
+        )
+    for experiment in known:
+        if any(fnmatchcase(experiment, pattern) for pattern in patterns):
+            yield named(experiment)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of either machine."""
+
+    pair: Pair
+    policy: PolicyChoice
+    cpus: int
+    seed: int
+
+    @property
+    def setup(self) -> tuple[str, str, int]:
+        """The setup without the seed."""
+        return self.pair.experiment, str(self.policy), self.cpus
+
+
+def cases(wanted: Setting, machine: str) -> Iterator[Case]:
+    """First seeds first: a plan that is ended early has something of everything."""
+    most = max(len(wanted.seeds_on(machine, policy)) for policy in wanted.policies)
+    return (
+        Case(pair, policy, cpus, seed)
+        for seed in range(1, most + 1)
+        for pair in wanted.pairs
+        for policy in wanted.policies
+        if seed in wanted.seeds_on(machine, policy)
+        for cpus in wanted.cpus
+    )
+
+
+def kernel_plan(folder: Path, wanted: Iterable[Case]) -> Plan:
+    return Plan(folder / KERNEL, tuple(kernel_run(case) for case in wanted))
+
+
+def simulator_plan(folder: Path, wanted: Iterable[Case], windows: Windows) -> Plan:
+    """Each begins where in a tick the kernel's did, which depends on how long that one booted."""
+    runs = tuple(simulated_run(case, windows.get(case.setup)) for case in wanted)
+    return Plan(folder / SIMULATOR, runs)
+
+
+def kernel_run(case: Case) -> RunSpec:
+    return RunSpec(
+        workload=case.pair.command,
+        policy=case.policy,
+        settings=(),
+        cpus=case.cpus,
+        machine=KERNEL,
+        seed=case.seed,
+        tick_ns=case.pair.tick_ns,
+        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
+        memory_mib=MEMORY_MIB,
+        label=case.pair.experiment,
+    )
+
+
+def simulated_run(case: Case, on_kernel: Window | None = None) -> RunSpec:
+    file = case.pair.file(on_kernel)
+    return RunSpec(
+        workload=case.pair.described.workload,
+        policy=case.policy,
+        settings=(),
+        cpus=case.cpus,
+        machine=SIMULATOR,
+        seed=case.seed,
+        tick_ns=case.pair.tick_ns,
+        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
+        memory_mib=0,
+        label=case.pair.experiment,
+        file=file,
+        changes=file.changes,
+    )

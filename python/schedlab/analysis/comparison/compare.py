@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: MIT
+"""Two sets of runs, held against each other: what was different, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from schedlab.analysis.comparison.measures import (
+    GROUP_MEASURES,
+    MEASURES,
+    TAILS,
+    Measure,
+    measured,
+    told,
+)
+from schedlab.analysis.comparison.setups import (
+    DIMENSIONS,
+    Fact,
+    across_dimensions,
+    alike,
+    by_key,
+    facts,
+    key_of,
+    no_match,
+)
+from schedlab.analysis.comparison.statistics import (
+    CONFIDENCE,
+    NOISE,
+    Difference,
+    difference,
+    floor_of_chance,
+    holm,
+    sample_size,
+)
+from schedlab.base.display.numbers import POINTS
+from schedlab.errors import WrongUsage
+from schedlab.metrics.registry import TOLD
+from schedlab.runs.collection import Collection, Kept, Repeated
+
+MATTERS = 0.01
+"""A change of a smaller part of the mean does not matter, unless a user says otherwise."""
+_LEAST_POINTS = 0.1
+"""Nor does one of fewer percentage points."""
+
+Verdict = Literal[
+    "same",
+    "better",
+    "worse",
+    "changed",
+    "slight",
+    "perhaps",
+    "chance",
+    "one seed",
+    "not repeatable",
+]
+"""`changed`: more than chance, in a metric without a direction. `slight`: more than chance, or of one seed, and too
+small to matter. `perhaps`: it would be more than chance, were it the only metric looked at. `one seed`: exact for that
+seed, and nothing is known of others. `not repeatable`: one run each on a machine that varies by itself."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One metric of one matched setup, of the whole workload (group None) or of a group."""
+
+    measure: Measure
+    group: str | None
+    found: Difference
+    chance: float | None
+    """The p-value, corrected for all metrics of the whole or of the group (Holm); None: one
+    seed."""
+    verdict: Verdict
+    seeds_needed: int | None = None
+    """How many seeds would probably show a change that matters, if there is one; None: more would say no more, or
+    nothing is known."""
+
+    @property
+    def is_open(self) -> bool:
+        """Would more seeds say more?"""
+        return self.verdict in ("chance", "perhaps")
+
+    @property
+    def at_floor(self) -> bool:
+        """Is the p-value as small as it can be with so many seeds?"""
+        found = self.found
+        floor = floor_of_chance(found.count) if found.paired else 0.0
+        return found.chance is not None and 0 < found.chance <= floor * (1 + NOISE)
+
+    @property
+    def improves(self) -> bool | None:
+        """Does the mean go where it should? None if it has no direction, or stays."""
+        if self.measure.better is None or not self.found.change:
+            return None
+        return (self.found.change < 0) == (self.measure.better == "lower")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row for JSON. Numbers are as stored: ns, parts of 1."""
+        found = self.found
+        return {
+            "metric": self.measure.name,
+            "title": self.measure.title,
+            "group": self.group,
+            "column": self.measure.column,
+            "better": self.measure.better,
+            "before": _estimate_dict(found.before),
+            "after": _estimate_dict(found.after),
+            "difference": found.change,
+            "low": found.low,
+            "high": found.high,
+            "relative": found.relative,
+            "p_value": found.chance,
+            "p_value_permutations": found.permutation,
+            "p_value_corrected": self.chance,
+            "p_value_at_floor": self.at_floor,
+            "seeds_needed": self.seeds_needed,
+            "improves": self.improves,
+            "verdict": self.verdict,
+        }
+
+
+Part = tuple[str | None, str | None]
+"""Group and metric; no group: the whole; no metric: all that the group has."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """Setups that are alike except in what is compared."""
+
+    before: Repeated
+    after: Repeated
+    seeds: tuple[int, ...]
+    """The seeds of both sides, if `paired`; other seeds are left out."""
+    paired: bool
+    identical: bool
+    """Each pair of runs has the same trace, byte for byte."""
+    rows: tuple[Row, ...] = ()
+    """None if a run failed or the traces are identical."""
+    only_before: tuple[Part, ...] = ()
+    """What cannot be compared, as not all runs of the other side have it."""
+    only_after: tuple[Part, ...] = ()
+
+    @property
+    def failed(self) -> tuple[Kept, ...]:
+        """Failed runs among those that would be compared."""
+        runs = (*self.before.failed, *self.after.failed)
+        return tuple(run for run in runs if not self.paired or run.seed in self.seeds)
+
+    @property
+    def left_out(self) -> tuple[int, ...]:
+        """Seeds that only one side has, where others are paired."""
+        if not self.paired:
+            return ()
+        seeds = {run.seed for run in (*self.before.runs, *self.after.runs)}
+        return tuple(sorted(seeds - set(self.seeds)))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that two sets of runs say about each other."""
+
+    facts: tuple[Fact, ...]
+    across: tuple[str, ...]
+    """Dimensions in which partners differ."""
+    matches: tuple[Match, ...]
+    matters: float = MATTERS
+    """The least part of a mean by which a change matters."""
+    asked: tuple[str, ...] = ()
+    """Names of metrics that were asked for; empty: all."""
+    alone_before: tuple[Repeated, ...] = field(default=())
+    alone_after: tuple[Repeated, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "confidence": CONFIDENCE,
+            "matters": self.matters,
+            "facts": [
+                {
+                    "name": fact.name,
+                    "before": fact.before,
+                    "after": fact.after,
+                    "differs": fact.differs,
+                }
+                for fact in self.facts
+            ],
+            "across": self.across,
+            "setups": [_match_dict(match) for match in self.matches],
+            "without_partner": {
+                "before": [
+                    dict(zip(DIMENSIONS, key_of(each), strict=True)) for each in self.alone_before
+                ],
+                "after": [
+                    dict(zip(DIMENSIONS, key_of(each), strict=True)) for each in self.alone_after
+                ],
+            },
+        }
+
+
+def compare(
+    before: Collection,
+    after: Collection,
+    metrics: Sequence[str] = (),
+    matters: float = MATTERS,
+) -> Comparison:
+    """What is different. `metrics`: names of those wanted; none: all. `matters`: the least part of a mean by which a
+    change matters.
+
+    Raises WrongUsage for an unknown metric, a setup with the same seed twice, and sides of which
+    no setup matches any of the other.
+    """
+    check_metrics(metrics)
+    sides = [by_key(side) for side in (before, after)]
+    across = across_dimensions(*sides)
+    pairs = [
+        (one, other)
+        for (key, one), (partner, other) in product(sides[0].items(), sides[1].items())
+        if alike(key, partner, across)
+    ]
+    if not pairs:
+        raise WrongUsage(no_match(*sides))
+    matched = {id(each) for pair in pairs for each in pair}
+    return Comparison(
+        tuple(facts(before, after)),
+        across,
+        tuple(match(one, other, metrics, matters, (before.of, after.of)) for one, other in pairs),
+        matters,
+        tuple(metrics),
+        *(tuple(each for each in side.values() if id(each) not in matched) for side in sides),
+    )
+
+
+def check_metrics(names: Iterable[str]) -> None:
+    known = {measure.name for measure in (*MEASURES, *GROUP_MEASURES)}
+    for name in names:
+        if name not in known and not name.startswith(TOLD):
+            raise WrongUsage(
+                f"--metric {name}: there is none; there are {', '.join(sorted(known))}, and"
+                f" {TOLD}NAME of what programs tell"
+            )
+
+
+# --- what came of it
+
+
+def match(
+    before: Repeated,
+    after: Repeated,
+    metrics: Sequence[str] = (),
+    matters: float = MATTERS,
+    sides: Sequence[Callable[[Sequence[Kept]], Collection]] = (Collection, Collection),
+) -> Match:
+    """One setup with its partner: by the seeds that both have; if they have none, unpaired. `sides`: where the metrics
+    of either side's runs are."""
+    common = tuple(sorted({run.seed for run in before.runs} & {run.seed for run in after.runs}))
+    first, second = (
+        [run for run in side.runs if not common or run.seed in common] for side in (before, after)
+    )
+    identical = bool(common) and all(map(_same_trace, first, second))
+    found = Match(before, after, common, bool(common), identical)
+    if identical or found.failed:
+        return found
+    passed_over = TAILS - set(metrics)
+    own, other = (
+        _values(measured(of(runs)), len(runs), passed_over)
+        for of, runs in zip(sides, (first, second), strict=True)
+    )
+    repeatable = all(run.manifest.get("repeatable", True) for run in (*first, *second))
+    rows = _rows(own, other, bool(common), repeatable, matters)
+    return replace(
+        found,
+        rows=tuple(row for row in rows if not metrics or row.measure.name in metrics),
+        only_before=_only(own, other, metrics),
+        only_after=_only(other, own, metrics),
+    )
+
+
+def _same_trace(before: Kept, after: Kept) -> bool:
+    return before.trace_hash is not None and before.trace_hash == after.trace_hash
+
+
+def _rows(
+    before: Values, after: Values, paired: bool, repeatable: bool, matters: float
+) -> list[Row]:
+    """All metrics that every run of both sides has."""
+    sides = (before, after)
+    found: dict[str | None, list[tuple[Measure, Difference]]] = {}
+    needed: dict[tuple[str | None, str], int | None] = {}
+    for group, measure in _in_order(sides):
+        (first, fine), (second, finer) = (side[group, measure.name] for side in sides)
+        each = difference(first, second, paired, max(fine, finer), measure.within)
+        found.setdefault(group, []).append((measure, each))
+        needed[group, measure.name] = _needed(first, second, paired, matters)
+    return [
+        replace(row, seeds_needed=needed[group, row.measure.name] if row.is_open else None)
+        for group, each in found.items()
+        for row in _corrected(group, each, repeatable, matters)
+    ]
+
+
+def _needed(
+    before: Sequence[float], after: Sequence[float], paired: bool, matters: float
+) -> int | None:
+    """How many seeds would probably show a change that matters."""
+    least = matters * abs(float(np.mean(before)))
+    if min(len(before), len(after)) < 2 or not least:
+        return None
+    if paired:
+        return sample_size(least, float(np.std(np.subtract(after, before), ddof=1)))
+    return sample_size(least, float(np.hypot(np.std(before, ddof=1), np.std(after, ddof=1))))
+
+
+def _corrected(
+    group: str | None,
+    found: Sequence[tuple[Measure, Difference]],
+    repeatable: bool,
+    matters: float,
+) -> Iterable[Row]:
+    """Of the whole, or of one group: one question each, asked of several metrics.
+
+    Where nothing differs at all, no choice of signs would show a difference: such a metric does
+    not count (Tarone, 1990).
+    """
+    counting = [each.chance for _, each in found if each.chance is not None and not _same(each)]
+    corrected = iter(holm(counting))
+    for measure, each in found:
+        chance = each.chance if each.chance is None or _same(each) else next(corrected)
+        yield Row(measure, group, each, chance, verdict(measure, each, chance, repeatable, matters))
+
+
+Values = dict[tuple[str | None, str], tuple[list[float], float]]
+"""Values for each run, by group, metric and seed; and how fine they are."""
+
+
+def _values(table: pl.DataFrame, runs: int, passed_over: frozenset[str]) -> Values:
+    """Values of the metrics that all runs have, except some."""
+    if table.is_empty():
+        return {}
+    parts = table.sort("seed").partition_by("group", "measure", as_dict=True, maintain_order=True)
+    return {
+        (group, measure): (part["value"].to_list(), max(part["resolution"]))
+        for (group, measure), part in parts.items()
+        if len(part) == runs and measure not in passed_over
+    }
+
+
+def _only(own: Values, other: Values, metrics: Sequence[str]) -> tuple[Part, ...]:
+    """What the other side lacks. Of a metric that it lacks of the whole, its groups say no more."""
+    lacked = [key for key in own if key not in other and (not metrics or key[1] in metrics)]
+    of_whole = {measure for group, measure in lacked if group is None}
+    groups = {None, *(group for group, _ in other)}
+    parts: Iterable[Part] = (
+        (group, measure if group in groups else None)
+        for group, measure in lacked
+        if group is None or group not in groups or measure not in of_whole
+    )
+    return tuple(dict.fromkeys(parts))
+
+
+def _in_order(sides: Sequence[Values]) -> Iterable[tuple[str | None, Measure]]:
+    """Parts of both sides in order: the whole first, then each of several groups."""
+    common = sides[0].keys() & sides[1].keys()
+    groups = sorted({group for group, _ in common if group is not None})
+    if len(groups) == 1:
+        groups = []  # it would say the same again
+    for measure in MEASURES:
+        if (None, measure.name) in common:
+            yield None, measure
+    for name in sorted(name for group, name in common if name.startswith(TOLD)):
+        yield None, told(name)
+    for group, measure in product(groups, GROUP_MEASURES):
+        if (group, measure.name) in common:
+            yield group, measure
+
+
+def _same(found: Difference) -> bool:
+    """True if the traces are the same with each seed."""
+    return found.before == found.after and found.low == found.high == 0
+
+
+def verdict(
+    measure: Measure,
+    found: Difference,
+    chance: float | None,
+    repeatable: bool = True,
+    matters: float = MATTERS,
+) -> Verdict:
+    """The verdict in a word. `matters`: the least part of a mean by which a change matters."""
+    if _same(found):
+        return "same"
+    if chance is None and not repeatable:
+        return "not repeatable"
+    if chance is None:
+        return "slight" if _is_slight(measure, found, matters) else "one seed"
+    if found.chance is None or found.chance >= 1 - CONFIDENCE:
+        return "chance"
+    if _is_slight(measure, found, matters):
+        return "slight"
+    if chance >= 1 - CONFIDENCE:
+        return "perhaps"
+    if measure.better is None:
+        return "changed"
+    return "better" if (found.change < 0) == (measure.better == "lower") else "worse"
+
+
+def _is_slight(measure: Measure, found: Difference, matters: float) -> bool:
+    """Points are of one scale for all, of which parts say little: 0.002 points are twice 0.001."""
+    if measure.quantity is POINTS:
+        return abs(found.change) < _LEAST_POINTS
+    return abs(found.change) < matters * max(abs(found.before.mean), abs(found.after.mean))
+
+
+# --- for JSON
+
+
+def _estimate_dict(found: Any) -> dict[str, Any]:
+    return {"mean": found.mean, "low": found.low, "high": found.high, "count": found.count}
+
+
+def _match_dict(found: Match) -> dict[str, Any]:
+    return {
+        "before": dict(zip(DIMENSIONS, key_of(found.before), strict=True)),
+        "after": dict(zip(DIMENSIONS, key_of(found.after), strict=True)),
+        "seeds": found.seeds,
+        "seeds_left_out": found.left_out,
+        "paired": found.paired,
+        "identical": found.identical,
+        "failed": [
+            {
+                "folder": str(run.folder),
+                "status": run.status,
+                "message": run.manifest.get("message"),
+            }
+            for run in found.failed
+        ],
+        "metrics": [row.to_dict() for row in found.rows],
+        "only_before": _parts_dicts(found.only_before),
+        "only_after": _parts_dicts(found.only_after),
+    }
+
+
+def _parts_dicts(parts: Iterable[Part]) -> list[dict[str, str | None]]:
+    return [{"group": group, "metric": metric} for group, metric in parts]

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: MIT
+"""A comparison as a person reads it in a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.analysis.comparison.compare import Comparison, Match, Row, Verdict
+from schedlab.analysis.comparison.measures import BY_NAME, GROUP_MEASURES, MEASURES, Measure, told
+from schedlab.analysis.comparison.printed import as_text, change_as_text
+from schedlab.analysis.comparison.setups import DIMENSIONS, Fact, key_of
+from schedlab.analysis.comparison.statistics import FEW
+from schedlab.base.display.numbers import number_as_text, percent, percent_change
+from schedlab.base.display.terminal import new_table, results, whole_width
+from schedlab.metrics.tails import needed
+
+if TYPE_CHECKING:
+    from schedlab.runs.collection import Repeated
+
+_WORDS: dict[Verdict, tuple[str, str]] = {
+    "same": ("the same", "dim"),
+    "better": ("better", "green"),
+    "worse": ("worse", "red"),
+    "changed": ("changed", "bold"),
+    "slight": ("{}, too little to matter", "dim"),
+    "chance": ("may be chance", "dim"),
+    "perhaps": ("perhaps {}", ""),
+    "one seed": ("{} with this seed", ""),
+    "not repeatable": ("one run each", "yellow"),
+}
+_VALUES_SHOWN = 6
+_INTERVAL = re.compile(r" (\[.*\]|\(1 seed\))")
+"""Of a number."""
+_TITLES = {each.name: each.title for each in (*MEASURES, *GROUP_MEASURES)}
+
+
+def listing(found: Comparison, everything: bool) -> Iterator[RenderableType]:
+    """What differs, what has no partner, and each matched setup. `everything`: unchanged, too."""
+    yield facts_table(found.facts)
+    yield alike(found.facts)
+    yield from _explanations(found)
+    same = [match for match in found.matches if match.identical]
+    for each in same[: None if everything else _VALUES_SHOWN]:
+        yield Text(f"{title(each, found.across)}: the same, byte for byte{_left_out(each)}")
+    if len(same) > _VALUES_SHOWN and not everything:
+        yield Text(f"… and {len(same) - _VALUES_SHOWN} more setups: the same, byte for byte")
+    for each in found.matches:
+        if each.failed:
+            yield failure(each, found.across)
+        elif not each.identical:
+            yield from match_table(each, found.across, everything)
+            yield from more_seeds(each, found.matters)
+            yield from only_one_side(each)
+            yield from on_no_side(each, found.asked)
+    yield from _notes(found)
+
+
+def facts_table(facts: Sequence[Fact]) -> Table:
+    """What differs between the sides."""
+    table = new_table("What differs", "", "before", "after", fold=True)
+    for fact in facts:
+        if fact.differs:
+            table.add_row(fact.name, _some(fact.before), _some(fact.after))
+    if not table.rows:
+        table.add_row("nothing", "", "")
+    return table
+
+
+def alike(facts: Sequence[Fact]) -> Text:
+    """What is the same on both sides."""
+    words = [f"{fact.name} {_some(fact.before)}" for fact in facts if not fact.differs]
+    return Text(f"The same: {'; '.join(words)}.", "dim")
+
+
+def _some(values: Sequence[str], between: str = ", ") -> str:
+    if len(values) <= _VALUES_SHOWN:
+        return between.join(values)
+    return f"{between.join(values[: _VALUES_SHOWN - 1])} … ({len(values)})"
+
+
+def _explanations(found: Comparison) -> Iterator[Text]:
+    if len(found.across) > 1:
+        names = ", ".join(found.across)
+        yield Text(
+            f"Several things differ at once ({names}): no one of them explains it.", "yellow"
+        )
+    for side, alone in (("before", found.alone_before), ("after", found.alone_after)):
+        if alone:
+            names = _some([_name(each, DIMENSIONS) for each in alone], "; ")
+            yield Text(f"Without a partner, {side}: {names}", "yellow")
+
+
+def _name(setup: Repeated, dimensions: Sequence[str]) -> str:
+    """The values of these dimensions in words; tunables only if there are any."""
+    told = dict(zip(DIMENSIONS, key_of(setup), strict=True))
+    words = []
+    for name in dimensions:
+        value = told[name]
+        if name == "CPUs":
+            words.append(f"{value} CPU{'' if value == '1' else 's'}")
+        elif name == "tick":
+            words.append(f"tick {value}")
+        elif name != "tunables" or value != "none":
+            words.append(value)
+    return ", ".join(words)
+
+
+def title(match: Match, across: Sequence[str]) -> str:
+    """`s3-mixed, 3 CPUs: rr → mlfq`."""
+    common = [name for name in DIMENSIONS if name not in across and name not in ("tick", "machine")]
+    words = _name(match.before, common)
+    if not across:
+        return words
+    sides = (_name(each, across) or "no tunables" for each in (match.before, match.after))
+    return f"{words}: {' → '.join(sides)}"
+
+
+def failure(match: Match, across: Sequence[str]) -> Text:
+    """Why setups are not compared: a mean over the runs that succeeded would not be one of the
+    setup."""
+    text = Text(f"{title(match, across)}: not compared, as runs failed", "red")
+    for run in match.failed:
+        side = "before" if run in match.before.runs else "after"
+        reason = str(run.manifest.get("message") or run.status).splitlines()[0]
+        text.append(f"\n  {side}, seed {run.seed}: {run.status}: {reason} ({run.folder})")
+    return text
+
+
+def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterator[RenderableType]:
+    """The metrics that changed; with `everything`, all."""
+    hidden_verdicts = ("same", "chance", "slight")
+    rows = [row for row in match.rows if everything or row.verdict not in hidden_verdicts]
+    hidden = len(match.rows) - len(rows)
+    heading = Text(f"{title(match, across)} ({_seeds(match)})")
+    table = _wide(heading, rows)
+    if results().is_terminal and whole_width(table) > results().width:
+        table = _narrow(heading, rows)
+    if hidden:
+        table.caption = Text(f"{_hidden(match.rows)} (--all shows them)", "dim")
+    yield table
+
+
+def _wide(heading: Text, rows: Sequence[Row]) -> Table:
+    """A row in a line."""
+    figures = (">before", ">after", ">difference", ">relative", ">by chance")
+    table = new_table(heading, "group", "metric", *figures, "")
+    for number, row in enumerate(rows):
+        first = number == 0 or rows[number - 1].group != row.group
+        last = number + 1 == len(rows) or rows[number + 1].group != row.group
+        table.add_row(*_cells(row, first), end_section=last)
+    return table
+
+
+def _narrow(heading: Text, rows: Sequence[Row]) -> Table:
+    """A row in two lines, below its group. The intervals of means have no room."""
+    columns = (">before", ">after,\nrelative", ">difference,\ninterval", "verdict,\nby chance")
+    table = new_table(heading, "metric", *columns)
+    for number, row in enumerate(rows):
+        group, metric, before, after, difference, relative, chance, said = _cells(row, True)
+        if number == 0 or rows[number - 1].group != row.group:
+            table.add_row(group)
+        table.add_row(
+            metric,
+            _INTERVAL.sub("", str(before)),
+            f"{_INTERVAL.sub('', str(after))}\n{relative}",
+            _below(str(difference)),
+            Text.assemble(said, f"\n{chance}" if chance else ""),
+        )
+    for column in table.columns[1:4]:
+        column.no_wrap = True
+    return table
+
+
+def _below(number: str) -> str:
+    """Returns the text with its interval in a line of its own."""
+    interval = _INTERVAL.search(number)
+    return f"{_INTERVAL.sub('', number)}\n{interval[1]}" if interval else number
+
+
+def more_seeds(match: Match, matters: float) -> Iterator[Text]:
+    """How many seeds would probably show a change that matters, of metrics of the whole that are open."""
+    needed = [
+        (row.seeds_needed, row.measure.title)
+        for row in match.rows
+        if row.group is None and row.seeds_needed and row.seeds_needed > row.found.count
+    ]
+    if needed:
+        shown = [f"{count:,} ({metric})" for count, metric in sorted(needed)]
+        part = f"{matters:.3%}".rstrip("0%").rstrip(".")
+        yield Text(f"Seeds that would probably show a change of {part} %: {_some(shown)}", "dim")
+
+
+def only_one_side(match: Match) -> Iterator[Text]:
+    """What all runs of a side have, and not all of the other."""
+    for side, parts in (("before", match.only_before), ("after", match.only_after)):
+        if parts:
+            names = "; ".join(_part(*part) for part in parts)
+            yield Text(f"Not compared, as only the runs {side} all have it: {names}", "yellow")
+
+
+def on_no_side(match: Match, asked: Sequence[str]) -> Iterator[Text]:
+    """What was asked for, and neither side has."""
+    told = {row.measure.name for row in match.rows}
+    told |= {metric for _, metric in (*match.only_before, *match.only_after) if metric}
+    for name in asked:
+        if name not in told:
+            least = needed(BY_NAME[name].column) if name in BY_NAME else 1
+            why = f": it takes {least:,} processes in each run" if least > 1 else ""
+            yield Text(
+                f"Not compared, as not all runs of either side have it: {_part(None, name)}{why}",
+                "yellow",
+            )
+
+
+def _part(group: str | None, metric: str | None) -> str:
+    if metric is None:
+        return f"the group {group}"
+    title = _TITLES.get(metric) or told(metric).title
+    return title if group is None else f"{title}, of the group {group}"
+
+
+def _hidden(rows: Sequence[Row]) -> str:
+    counts = {
+        "too little changed to matter": sum(row.verdict == "slight" for row in rows),
+        "may differ by chance": sum(row.verdict == "chance" for row in rows),
+        "the same": sum(row.verdict == "same" for row in rows),
+    }
+    return "Metrics not shown: " + ", ".join(
+        f"{count} {words}" for words, count in counts.items() if count
+    )
+
+
+def _seeds(match: Match) -> str:
+    if not match.paired:
+        counts = [len(each.runs) for each in (match.before, match.after)]
+        return f"other seeds on each side, not paired: {counts[0]} and {counts[1]}"
+    count = len(match.seeds)
+    words = f"seed {match.seeds[0]}" if count == 1 else f"{count} seeds, paired"
+    return words + _left_out(match)
+
+
+def _left_out(match: Match) -> str:
+    if not match.left_out:
+        return ""
+    return f"; left out, as only one side has them: seeds {', '.join(map(str, match.left_out))}"
+
+
+def _cells(row: Row, first: bool) -> tuple[str | Text, ...]:
+    measure, found = row.measure, row.found
+    group = "all" if row.group is None else row.group
+    return (
+        Text(group if first else "", "bold"),
+        measure.title,
+        side_text(row, measure, "before"),
+        side_text(row, measure, "after"),
+        change_as_text(found, measure.quantity),
+        "" if found.relative is None else percent_change(found.relative),
+        chance_text(row.chance) + (" (floor)" if row.at_floor else ""),
+        _said(row),
+    )
+
+
+def _said(row: Row) -> Text:
+    """The verdict; where it is not sure, with the direction of what was seen."""
+    words, style = _WORDS[row.verdict]
+    if row.verdict in ("perhaps", "one seed", "slight") and row.improves is not None:
+        direction = "better" if row.improves else "worse"
+        return Text(words.format(direction), style)
+    return Text(words.format("changed"), style)
+
+
+def side_text(row: Row, measure: Measure, side: str) -> str:
+    """A mean with its interval; a number, where the table's title says that it is one seed."""
+    found = row.found.before if side == "before" else row.found.after
+    if not found.bounded and row.found.paired:
+        return number_as_text(found.mean, measure.quantity)
+    return as_text(found, measure.quantity)
+
+
+def chance_text(chance: float | None) -> str:
+    """A p-value, as far as one would look at it."""
+    if chance is None:
+        return ""
+    return "< 0.1 %" if chance < 0.001 else percent(chance, 1)
+
+
+def _notes(found: Comparison) -> Iterator[Text]:
+    rows = [row for match in found.matches for row in match.rows]
+    verdicts = {row.verdict for row in rows}
+    if any(row.chance is not None for row in rows):
+        yield Text(
+            "Means over seeds [95 % intervals]. By chance: how probable so large a difference is if"
+            " there is none, corrected for the number of metrics (Holm); below 5 % it is more than"
+            " chance.",
+            "dim",
+        )
+    if any(row.at_floor for row in rows):
+        yield Text(
+            "(floor): of so few seeds no smaller one can come; rows that stand there are not to be compared by it.",
+            "dim",
+        )
+    if "perhaps" in verdicts:
+        few = any(row.verdict == "perhaps" and row.found.count < FEW for row in rows)
+        yield Text(
+            "Perhaps: more than chance if it were the only metric; of so many, one may be so by"
+            f" chance.{' More seeds would tell (--runs 10).' if few else ''}",
+            "dim",
+        )
+    if "one seed" in verdicts:
+        yield Text(
+            "One seed each: on this machine the differences are exact for that seed. Whether other"
+            " seeds show the same cannot be told: run both sides with --runs 10.",
+            "yellow",
+        )
+    if "not repeatable" in verdicts:
+        yield Text(
+            "One run each on a machine that never repeats itself: chance alone may explain any of"
+            " this. Run both sides with --runs 10, or on spike.",
+            "yellow",
+        )

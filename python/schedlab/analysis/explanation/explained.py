@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""The waits of a run, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from schedlab.analysis.explanation.blame import Blame, Blames
+from schedlab.analysis.explanation.delays import delays
+from schedlab.analysis.explanation.occupancy import IDLE
+from schedlab.analysis.explanation.reasons import Choice, Choices
+from schedlab.analysis.explanation.waits import (
+    QUEUED,
+    Wait,
+    beyond_percentile,
+    going_on_at,
+    select_waits,
+    waits_of,
+)
+from schedlab.analysis.explanation.words import Names, Share, described
+from schedlab.analysis.tables.trace_tables import TraceTables
+from schedlab.base.toolchain.policies import Policy
+from schedlab.metrics.untold import wakeups_untold
+from schedlab.metrics.window import measured_window
+from schedlab.trace import Trace
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which waits are to be explained."""
+
+    task: str | None = None
+    """A PID, a name or a group; None: all processes."""
+    kinds: Sequence[str] = QUEUED
+    worst: int = 5
+    """So many of the longest are taken apart one by one."""
+    percentile: float | None = None
+    """Only waits that are as long as this percentile of their kind, or longer."""
+    begin_ns: int | None = None
+    """Only waits that begin from here on; None: where what is measured begins."""
+    end_ns: int | None = None
+    at_ns: int | None = None
+    """Only waits that go on at this time, whenever they began."""
+    by: str = "group"
+    """What `delays` adds up: group, name or pid."""
+
+
+@dataclass(frozen=True)
+class ExplainedWait:
+    """A wait, taken apart."""
+
+    wait: Wait
+    name: str
+    shares: Sequence[Share]
+    """They add up to the wait."""
+    idle_elsewhere_ns: Mapping[int, int]
+    """Other CPUs that idled meanwhile, and for how long."""
+    choices: Sequence[Choice]
+    """What the policy told of its choices at the CPU, meanwhile."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What was found."""
+
+    waits: int
+    waited_ns: int
+    """Of them all."""
+    beside_idle_ns: int
+    """Of it, in waits for a CPU: while some CPU idled. (On which CPUs a process may run is not asked.)"""
+    delays: pl.DataFrame
+    """See schedlab.analysis.explanation.delays; of those of `waits` in which a process was runnable."""
+    longest: Sequence[ExplainedWait]
+    names: Names
+    wakeups_untold: bool
+    """The trace does not tell when processes were woken: waits after that are not among these."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "waits": self.waits,
+            "waited_ns": self.waited_ns,
+            "beside_idle_ns": self.beside_idle_ns,
+            "wakeups_untold": self.wakeups_untold,
+            "delays": self.delays.to_dicts(),
+            "longest": [
+                {
+                    "process": each.name,
+                    "pid": self.names.pid(each.wait.life),
+                    **asdict(each.wait),
+                    "duration_ns": each.wait.duration_ns,
+                    "parts": [self._told(share) for share in each.shares],
+                    "idle_elsewhere_ns": {
+                        str(cpu): spent for cpu, spent in each.idle_elsewhere_ns.items()
+                    },
+                    "choices": [asdict(choice) for choice in each.choices],
+                }
+                for each in self.longest
+            ],
+        }
+
+    def _told(self, share: Share) -> dict[str, Any]:
+        return {
+            **asdict(share),
+            "cause": share.cause.value,
+            "chain": list(share.chain),
+            "pid": None if share.life is None else self.names.pid(share.life),
+        }
+
+
+def explain(
+    trace: Trace, asked: Asked, known: Mapping[str, Policy], tables: TraceTables | None = None
+) -> Explained:
+    """Takes the waits of a trace apart. `known`: policies, for the words of their decisions; `tables`: those of the
+    trace, if there are any already.
+
+    Raises WrongUsage if it has no process that `asked` names.
+    """
+    tables = tables or TraceTables(trace)
+    blames, choices = Blames(tables), Choices(tables, known)
+    window = measured_window(trace)
+    begin_ns = window.begin_ns if asked.begin_ns is None else asked.begin_ns
+    end_ns = window.end_ns if asked.end_ns is None else asked.end_ns
+    lives = tables.lives_of(asked.task) if asked.task else None
+    if asked.at_ns is not None:
+        begin_ns, end_ns = trace.begin_ns, asked.at_ns
+    found = select_waits(tables, lives, asked.kinds, begin_ns, end_ns)
+    if asked.at_ns is not None:
+        found = going_on_at(found, asked.at_ns)
+    if asked.percentile is not None:
+        found = beyond_percentile(found, asked.percentile)
+    names = Names(tables)
+
+    def taken_apart(wait: Wait) -> ExplainedWait:
+        parts = blames.of(wait.life, wait.begin_ns, wait.end_ns)
+        told = choices.during(wait, parts) if wait.at is not None else []
+        idle = _idle_elsewhere(blames, wait, parts) if wait.at is not None else {}
+        return ExplainedWait(wait, names[wait.life], described(parts, names), idle, told)
+
+    return Explained(
+        len(found),
+        int(found["duration_ns"].sum()),
+        _beside_idle(blames, found.filter(pl.col("at").is_not_null())),
+        delays(blames, found["at"].drop_nulls(), asked.by),
+        [taken_apart(wait) for wait in waits_of(found.head(asked.worst))],
+        names,
+        wakeups_untold(trace),
+    )
+
+
+def critical_path(trace: Trace, task: str) -> tuple[list[Share], Names, int]:
+    """What a process did and waited for from its fork to its end, added up; what things are called; and the time
+    in all. If the name is that of several processes: of the first. Raises WrongUsage if there is none."""
+    tables = TraceTables(trace)
+    life = tables.lives_of(task)[0]
+    own = tables.states.filter(pl.col("life") == life)
+    begin_ns, end_ns = int(own["begin_ns"][0]), int(own["end_ns"][-1])
+    names = Names(tables)
+    return described(Blames(tables).of(life, begin_ns, end_ns), names), names, end_ns - begin_ns
+
+
+def _beside_idle(blames: Blames, waits: pl.DataFrame) -> int:
+    begin, end = (waits[name].to_numpy() for name in ("begin_ns", "end_ns"))
+    before = blames.cpus.some_idle_before
+    return int((before(end) - before(begin)).sum())
+
+
+def _idle_elsewhere(blames: Blames, wait: Wait, parts: Sequence[Blame]) -> dict[int, int]:
+    at = {part.cpu for part in parts}
+    others = [cpu for cpu in range(blames.tables.trace.header.cpus) if cpu not in at]
+    if not others:
+        return {}
+    cpus = pl.Series(others, dtype=pl.Int64).to_numpy()
+    begin = pl.Series([wait.begin_ns] * len(others), dtype=pl.Int64).to_numpy()
+    end = pl.Series([wait.end_ns] * len(others), dtype=pl.Int64).to_numpy()
+    which, begins, ends, occupant = blames.cpus.overlapping(cpus, begin, end)
+    idle = occupant == IDLE
+    spent = dict.fromkeys(others, 0)
+    for cpu, length in zip(cpus[which[idle]].tolist(), (ends - begins)[idle].tolist(), strict=True):
+        spent[cpu] += length
+    return {cpu: length for cpu, length in spent.items() if length}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""What each CPU did at each moment: a process ran, it idled, or it was in the scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from schedlab.metrics.intervals import cpu_end_times
+from schedlab.metrics.lives import Lives
+from schedlab.trace import Kind, Trace
+from schedlab.trace.format import is_kind
+from schedlab.trace.model import Integers
+from schedlab.trace.stories import CpuOrder
+
+IDLE, SCHEDULER, UNKNOWN = -1, -2, -3
+"""In place of a process."""
+
+
+@dataclass(frozen=True, eq=False)
+class Occupancy:
+    """Segments of the time of all CPUs, sorted by CPU, then by time: each lasts until the next of its CPU."""
+
+    begin_ns: Integers
+    occupant: Integers
+    """A life, IDLE or SCHEDULER."""
+    last_ns: Integers
+    """Of each CPU: its last record."""
+    first: Integers
+    """Of each CPU of the machine: its first segment; then twice the end of the last CPU's, as of a CPU without any."""
+
+    def overlapping(
+        self, cpu: Integers, begin_ns: Integers, end_ns: Integers
+    ) -> tuple[Integers, Integers, Integers, Integers]:
+        """Of times on CPUs, what each of those did: arrays of which time, from when, until when, and the occupant.
+
+        Together they are exactly as long as the times; UNKNOWN is what lies before a CPU's first record, or is of a CPU
+        that the machine does not have.
+        """
+        cpu = np.where((cpu >= 0) & (cpu < len(self.first) - 2), cpu, len(self.first) - 2)
+        low = self._place(cpu, begin_ns, "right") - 1
+        high = np.maximum(self._place(cpu, end_ns, "left"), low + 1)
+        count = high - low
+        which = np.repeat(np.arange(len(cpu)), count)
+        at = np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count) + low[which]
+        known = at >= self.first[cpu[which]]
+        last = at == high[which] - 1
+        segment = np.maximum(at, 0)
+        begins = np.where(known, self.begin_ns[segment], begin_ns[which])
+        ends = np.where(
+            last, end_ns[which], self.begin_ns[np.minimum(at + 1, len(self.begin_ns) - 1)]
+        )
+        begins = np.maximum(begins, begin_ns[which])
+        occupant = np.where(known, self.occupant[segment], UNKNOWN)
+        there = ends > begins
+        return which[there], begins[there], ends[there], occupant[there]
+
+    def some_idle_before(self, time_ns: Integers) -> Integers:
+        """How long, up to each of some times, at least one CPU had been idle."""
+        ends, lengths = self._idle
+        done = np.searchsorted(ends, time_ns, side="right")
+        whole = np.concatenate(([0], np.cumsum(lengths)))
+        ends, lengths = np.append(ends, 0), np.append(lengths, 0)
+        begun = np.maximum(time_ns - (ends - lengths)[done], 0)
+        found: Integers = whole[done] + np.where(done < len(ends) - 1, begun, 0)
+        return found
+
+    @cached_property
+    def _idle(self) -> tuple[Integers, Integers]:
+        """Times without overlap in which some CPU idles, in their order: ends and lengths. What a CPU does after its
+        last record is not known."""
+        segment_ends = np.append(self.begin_ns[1:], 0)
+        has = np.flatnonzero(np.diff(self.first[:-1]))
+        segment_ends[self.first[has + 1] - 1] = self.last_ns[has]
+        at = np.flatnonzero(self.occupant == IDLE)
+        times = np.concatenate((self.begin_ns[at], segment_ends[at]))
+        change = np.repeat((1, -1), len(at))
+        order = np.lexsort((-change, times))
+        times, idle_cpus = times[order], np.cumsum(change[order])
+        ends = np.flatnonzero(idle_cpus == 0)
+        begins = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+        return times[ends], times[ends] - times[begins]
+
+    def _place(self, cpu: Integers, time_ns: Integers, side: str) -> Integers:
+        """Where in the segments of its CPU each time belongs."""
+        found = np.empty(len(cpu), np.int64)
+        for each in np.unique(cpu).tolist():
+            own = slice(self.first[each], self.first[each + 1])
+            asked = cpu == each
+            found[asked] = self.first[each] + np.searchsorted(
+                self.begin_ns[own],
+                time_ns[asked],
+                side,  # type: ignore[call-overload]
+            )
+        return found
+
+
+def occupancy(trace: Trace, who: Lives) -> Occupancy:
+    """What the CPUs of a trace did. A machine that does not tell of its scheduler is never in it."""
+    stories = CpuOrder(trace.header.cpus).take(0, trace.piece(0, len(trace)))
+    columns = stories.columns
+    told = trace.has(Kind.SCHEDULER_ENTER)
+    at = stories.visits if told else stories.entries
+    process = np.where(is_kind(columns.kind[at], Kind.START), 0, columns.process[at])
+    life = who.life_at(process.astype(np.int64), stories.row[at])
+    occupant = np.where(process == 0, IDLE, np.where(life < 0, UNKNOWN, life))
+    occupant[is_kind(columns.kind[at], Kind.SCHEDULER_ENTER)] = SCHEDULER
+    if not told:
+        occupant[stories.unseen] = UNKNOWN
+    first = np.searchsorted(columns.cpu[at], np.arange(trace.header.cpus + 2))
+    return Occupancy(columns.time[at], occupant, cpu_end_times(trace), first)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Why a policy chose as it did while a process waited."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from schedlab.analysis.explanation.blame import Blame
+from schedlab.analysis.explanation.waits import Wait
+from schedlab.analysis.explanation.words import Called
+from schedlab.analysis.tables.trace_tables import TraceTables
+from schedlab.base.display.numbers import duration
+from schedlab.base.toolchain.policies import Policy
+from schedlab.trace import Kind
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A decision of a policy, or a remark that it made in words."""
+
+    time_ns: int
+    cpu: int
+    life: int | None
+    """The process that was picked, or that the remark is about."""
+    waiting: int | None
+    """How many waited; None: it is a remark."""
+    words: str
+    """Why; "": the policy does not say."""
+
+    def told(self, names: Called) -> str:
+        """It as a clause: "typist 7 was picked, 2 waited: level 2"."""
+        about = names[self.life] if self.life is not None else "no process"
+        picked = "" if self.waiting is None else f" was picked, {self.waiting} waited"
+        return f"{about}{picked}{f': {self.words}' if self.words else ''}"
+
+
+class Choices:
+    """What the policies of a trace told of their choices. `known`: policies by their names."""
+
+    def __init__(self, tables: TraceTables, known: Mapping[str, Policy]) -> None:
+        self._tables = tables
+        self._known = known
+
+    def during(self, wait: Wait, blames: Sequence[Blame]) -> list[Choice]:
+        """Those that were made at the CPU at which a process waited, in their order. The last is its own, if it was
+        picked there."""
+        own = [part for part in blames if not part.chain and part.cpu is not None]
+        spans: dict[int, tuple[int, int]] = {}
+        for part in own:
+            assert part.cpu is not None
+            begin, end = spans.get(part.cpu, (part.begin_ns, part.end_ns))
+            spans[part.cpu] = min(begin, part.begin_ns), max(end, part.end_ns)
+        found = [
+            each
+            for cpu, (begin, end) in spans.items()
+            for each in (*self._decided(cpu, begin, end), *self._said(cpu, begin, end))
+            if begin < each.time_ns <= end
+        ]
+        return sorted(found, key=lambda each: each.time_ns)
+
+    def _decided(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
+        rows = self._within("decisions", cpu, begin_ns, end_ns)
+        return [
+            Choice(row["time_ns"], cpu, row["life"], row["waiting"], self._why(row))
+            for row in rows.iter_rows(named=True)
+        ]
+
+    def _said(self, cpu: int, begin_ns: int, end_ns: int) -> list[Choice]:
+        rows = self._within("said", cpu, begin_ns, end_ns)
+        return [
+            Choice(row["time_ns"], cpu, row["life"], None, row["text"])
+            for row in rows.iter_rows(named=True)
+        ]
+
+    def _within(self, name: str, cpu: int, begin_ns: int, end_ns: int) -> pl.DataFrame:
+        return self._tables.table(name).filter(
+            (pl.col("cpu") == cpu) & pl.col("time_ns").is_between(begin_ns, end_ns)
+        )
+
+    def _why(self, row: Mapping[str, int]) -> str:
+        """The remark of a decision, in the words of the policy that was in force."""
+        times, names = self._in_force
+        at = bisect_right(times, row["time_ns"]) - 1
+        policy = self._known.get(names[at].partition(":")[0]) if at >= 0 else None
+        if policy is None or policy.remark_kind == "none":
+            return policy.remark if policy else ""
+        number = row["remark"]
+        return policy.remark.replace(
+            "{}", duration(number) if policy.remark_kind == "time" else str(number)
+        )
+
+    @cached_property
+    def _in_force(self) -> tuple[list[int], list[str]]:
+        """From when on which policy was in force."""
+        trace = self._tables.trace
+        named = trace.texts.filter(pl.col("row").is_in(trace.rows(Kind.POLICY).tolist()))
+        times = trace.at("time_ns", named["row"].to_numpy()).tolist() if len(named) else []
+        return times, named["text"].to_list()

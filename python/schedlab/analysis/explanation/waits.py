@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Which waits are to be explained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from schedlab.analysis.tables.trace_tables import TraceTables
+
+KINDS = ("response", "wake-up", "turn", "blocked")
+"""Kinds of waits. The first three are of `waits`; the last is for what is not asleep, and waits for a process."""
+QUEUED = KINDS[:3]
+"""Those in which a process is runnable."""
+_ASLEEP = ("sleep", "console")
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A wait of a process."""
+
+    life: int
+    at: int | None
+    """Its row in the table `waits`; None: it is one of `blocks`."""
+    kind: str
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.begin_ns
+
+
+def select_waits(
+    tables: TraceTables,
+    lives: Sequence[int] | None,
+    kinds: Sequence[str],
+    begin_ns: int,
+    end_ns: int,
+) -> pl.DataFrame:
+    """Waits that begin in a time, the longest first: life, kind, begin_ns, end_ns, duration_ns, and `at`: its row in
+    the table `waits`; null: it is one of `blocks`.
+
+    `lives`: of these processes; None: of all.
+    """
+    parts = []
+    if set(kinds) & set(QUEUED):
+        waits = tables.waits.with_row_index("at")
+        parts.append(waits.filter(pl.col("kind").is_in(list(kinds))))
+    if "blocked" in kinds:
+        blocked = tables.blocks.filter(~pl.col("reason").is_in(_ASLEEP))
+        parts.append(blocked.with_columns(kind=pl.lit("blocked"), at=pl.lit(None, pl.UInt32)))
+    columns = ("life", "kind", "begin_ns", "end_ns", "duration_ns", "at")
+    found = pl.concat([part.select(columns) for part in parts])
+    found = found.filter(pl.col("begin_ns").is_between(begin_ns, end_ns))
+    if lives is not None:
+        found = found.filter(pl.col("life").is_in(list(lives)))
+    return found.sort(["duration_ns", "begin_ns", "life"], descending=[True, False, False])
+
+
+def waits_of(found: pl.DataFrame) -> list[Wait]:
+    """The rows of select_waits."""
+    return [
+        Wait(row["life"], row["at"], row["kind"], row["begin_ns"], row["end_ns"])
+        for row in found.iter_rows(named=True)
+    ]
+
+
+def going_on_at(found: pl.DataFrame, at_ns: int) -> pl.DataFrame:
+    """Those that go on at a time: one that ends then does not."""
+    return found.filter((pl.col("begin_ns") <= at_ns) & (at_ns < pl.col("end_ns")))
+
+
+def beyond_percentile(found: pl.DataFrame, percentile: float) -> pl.DataFrame:
+    """Those that are as long as the percentile of their kind, or longer."""
+    least = pl.col("duration_ns").quantile(percentile / 100, "lower").over("kind")
+    return found.filter(pl.col("duration_ns") >= least)

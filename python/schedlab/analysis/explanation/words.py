@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""What was found, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from schedlab.analysis.explanation.blame import Blame, Cause
+from schedlab.analysis.tables.trace_tables import TraceTables
+
+_BLOCKED = {
+    "sleep": "slept",
+    "disk": "waited for the disk",
+    "console": "waited for the console",
+    "ended": "had ended",
+}
+
+
+@dataclass(frozen=True)
+class Share:
+    """Parts of a wait that are alike, added up."""
+
+    duration_ns: int
+    parts: int
+    words: str
+    chain: tuple[int, ...]
+    cause: Cause
+    life: int | None
+    cpu: int | None
+    reason: str
+
+
+class Called(Protocol):
+    """What processes (lives) are called."""
+
+    def __getitem__(self, life: int, /) -> str: ...
+
+
+class Names:
+    """What processes are called: a group and a PID."""
+
+    def __init__(self, tables: TraceTables) -> None:
+        table = tables.processes
+        self._table = table
+        self._names: Mapping[int, str] = {
+            life: f"{group} {pid}"
+            for life, group, pid in zip(table["life"], table["group"], table["pid"], strict=True)
+        }
+
+    def called(self, life: int, by: str) -> str:
+        """Its group, name or pid, as text."""
+        return str(self._table[by][life])
+
+    def pid(self, life: int) -> int:
+        """Its PID."""
+        return int(self._table["pid"][life])
+
+    def __getitem__(self, life: int) -> str:
+        return self._names[life]
+
+
+def described(blames: Sequence[Blame], names: Names) -> list[Share]:
+    """The parts of a wait, alike ones added up; the longest first."""
+    sums: dict[tuple[object, ...], list[Blame]] = {}
+    for part in blames:
+        key = (part.chain, part.cause, part.life, part.cpu, part.reason)
+        sums.setdefault(key, []).append(part)
+    found = [
+        Share(
+            sum(part.duration_ns for part in parts),
+            len(parts),
+            told_blame(parts[0], names),
+            parts[0].chain,
+            parts[0].cause,
+            parts[0].life,
+            parts[0].cpu,
+            parts[0].reason,
+        )
+        for parts in sums.values()
+    ]
+    return sorted(found, key=lambda share: (-share.duration_ns, share.words))
+
+
+def told_blame(part: Blame, names: Called) -> str:
+    """A part of a wait as a clause: "cpu 7 ran on CPU 0"; "pipe 5 waited for cpu 7, which slept"."""
+    chain = [names[life] for life in part.chain]
+    subject = " waited for ".join(chain[:1] + [f"{name}, which" for name in chain[1:]])
+    if part.cause == Cause.BLOCKED:
+        return f"{subject or 'it'} {_BLOCKED.get(part.reason, f'waited for: {part.reason}')}"
+    if part.cause == Cause.UNKNOWN:
+        return f"{subject or 'it'}: the trace does not tell"
+    if part.chain and part.life == part.chain[-1]:
+        return f"{subject} ran on CPU {part.cpu}"
+    meanwhile = _meanwhile(part, names)
+    return f"{subject} waited while {meanwhile}" if chain else meanwhile
+
+
+def _meanwhile(part: Blame, names: Called) -> str:
+    """What the CPU did."""
+    if part.life is not None:
+        return f"{names[part.life]} ran on CPU {part.cpu}"
+    doing = "idled" if part.cause == Cause.IDLE else "was in the scheduler"
+    return f"CPU {part.cpu} {doing}"

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""A baseline: the manifests and metrics of runs, and what they were made of, in one small file.
+
+In it are no traces: of each run its trace's hash, so that a run that comes out the same is known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab.base.display.names import json_text
+from schedlab.base.files.archive import unpack, write_archive
+from schedlab.base.files.formats import check_format
+from schedlab.base.files.kept import Field, by_name, list_of, read_object, read_tables
+from schedlab.base.files.placing import check_file
+from schedlab.base.files.whole import file_hash
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE
+from schedlab.metrics import schemas
+from schedlab.runs import results
+from schedlab.runs.collection import Collection, Kept, read
+
+FORMAT = 1
+SUFFIX = ".baseline"
+LISTING = "baseline.json"
+_RUN = "run"
+"""The column that says of which run a row is."""
+_OF_THE_HOST = ("started", "command_line", "python", "host", "host_seconds", "machine_origin")
+"""Members of a manifest that say nothing of what was run."""
+_MADE_OF = (WORKLOAD_FILE, SHAPE_FILE)
+"""Files in a run's folder that it was made of."""
+_TABLES = ("summary", "groups", "processes", "values")
+"""Metrics that are compared."""
+_PLACE = re.compile(r"files/[0-9a-f]{16}-[a-z.]+")
+Instructions = Mapping[str, Mapping[str, int]]
+"""Of one pick and one enqueue, by policy and number of tasks."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a file holds, unpacked into a folder that goes."""
+
+    runs: Collection
+    instructions: Instructions = field(default_factory=dict)
+    """{}: they were not counted."""
+
+
+def check_place(place: Path) -> None:
+    """Raises WrongUsage for a place that is not to be written to."""
+    if place.suffix != SUFFIX:
+        raise WrongUsage(f"--keep {place}: name it *{SUFFIX}")
+    check_file("--keep", place)
+
+
+def write_baseline(place: Path, runs: Collection, instructions: Instructions) -> None:
+    """Writes a baseline of runs. Raises WrongUsage if one of them failed."""
+    for run in runs:
+        if not run.succeeded:
+            raise WrongUsage(
+                f"{run.folder} failed ({run.status}): it is nothing to hold others against"
+            )
+    files: dict[str, bytes | Path] = {}
+    listed = []
+    for run in runs:
+        own = {name: run.folder / name for name in _MADE_OF if (run.folder / name).is_file()}
+        named = {name: f"files/{file_hash(file)[:16]}-{name}" for name, file in own.items()}
+        files |= {named[name]: file for name, file in own.items()}
+        listed.append({"manifest": _manifest(run), "files": named})
+    for table in _TABLES:
+        files[f"{table}.parquet"] = _together(runs, table)
+    listing = {"format": FORMAT, "instructions": instructions, "runs": listed}
+    files[LISTING] = json_text(listing).encode()
+    write_archive(place, files)
+
+
+def _manifest(run: Kept) -> dict[str, Any]:
+    manifest = {key: value for key, value in run.manifest.items() if key not in _OF_THE_HOST}
+    hashed = run.trace_hash
+    return {**manifest, **({"trace_sha256": hashed} if hashed else {})}
+
+
+def _together(runs: Iterable[Kept], table: str) -> bytes:
+    """A table of all runs: it is a fraction of what as many files are."""
+    schema = schemas()[table]
+    parts = [
+        (
+            read_tables([place], schema) if place.exists() else pl.DataFrame(schema=schema)
+        ).with_columns(pl.lit(number, pl.Int64).alias(_RUN))
+        for number, place in enumerate(run.measured / f"{table}.parquet" for run in runs)
+    ]
+    file = BytesIO()
+    pl.concat(parts, how="diagonal_relaxed").write_parquet(file, compression="uncompressed")
+    return file.getvalue()
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[Baseline]:
+    """Unpacks a baseline. Raises FileRefused for anything else, and for one of another release's format."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+        packed, folder = Path(scratch) / "packed", Path(scratch) / "runs"
+        packed.mkdir()
+        unpack(place, packed)
+        if not (packed / LISTING).is_file():
+            raise FileRefused(f"{place}: no baseline: it has no {LISTING}")
+        check_format(place, read_object(packed / LISTING, {}), FORMAT, "a baseline")
+        listing = read_object(packed / LISTING, _FIELDS)
+        for where in {where for each in listing["runs"] for where in each["files"].values()}:
+            if not (packed / where).is_file():
+                raise FileRefused(f"{place}: {where} is listed, and is not in it")
+        for number, each in enumerate(listing["runs"]):
+            _lay_out(packed, folder / f"{number:04}", each)
+        _split(packed, folder, len(listing["runs"]))
+        yield Baseline(read([folder]), listing["instructions"])
+
+
+def _lay_out(packed: Path, folder: Path, each: Mapping[str, Any]) -> None:
+    """Makes a run's folder."""
+    (folder / results.METRICS).mkdir(parents=True)
+    (folder / results.MANIFEST).write_text(json.dumps(each["manifest"]))
+    for name, where in each["files"].items():
+        (folder / name).hardlink_to(packed / where)
+
+
+def _split(packed: Path, folder: Path, count: int) -> None:
+    """Gives each run its part of the tables."""
+    for table in _TABLES:
+        schema = {**schemas()[table], _RUN: pl.Int64()}
+        rows = read_tables([packed / f"{table}.parquet"], schema)
+        parts = rows.partition_by(_RUN, as_dict=True, include_key=False)
+        for number in range(count):
+            own = parts.get((number,), rows.clear().drop(_RUN))
+            own.write_parquet(folder / f"{number:04}" / results.METRICS / f"{table}.parquet")
+
+
+def _is_run(value: Any) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("manifest"), dict):
+        return False
+    files = value.get("files")
+    return isinstance(files, dict) and all(
+        name in _MADE_OF and isinstance(where, str) and _PLACE.fullmatch(where)
+        for name, where in files.items()
+    )
+
+
+def _are_counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        tasks.isdecimal() and isinstance(count, int) and count >= 0
+        for tasks, count in value.items()
+    )
+
+
+_FIELDS: Mapping[str, Field] = {
+    "runs": list_of("runs", _is_run, required=True),
+    "instructions": by_name("counts", _are_counts, required=True),
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""SQL over the tables of one run or of many, by DuckDB."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from schedlab.analysis.tables.described import DESCRIBED
+from schedlab.analysis.tables.opened import Run
+from schedlab.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+Tell = Callable[[int], None]
+
+
+def query(
+    runs: Iterable[Run], sql: str, tell: Tell = lambda done: None, allow_files: bool = False
+) -> pl.DataFrame:
+    """What an SQL query finds in the tables of some runs (docs/tables.md).
+
+    Only tables whose names are in the query are made, run by run, as files: so thousands of runs need no more memory
+    than one. `tell` is called with the number of runs that are ready. Raises WrongUsage for what DuckDB refuses.
+    Unless `allow_files`, the query may come from anyone: it reads these tables, and no file.
+    """
+    wanted = _named(DESCRIBED, sql)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
+        folder = Path(place)
+        for number, run in enumerate(runs):
+            _write(run, number, wanted, folder)
+            tell(number + 1)
+        return _found(folder, wanted, sql, allow_files)
+
+
+def query_tables(
+    tables: Mapping[str, Callable[[], pl.DataFrame]], sql: str, allow_files: bool = False
+) -> pl.DataFrame:
+    """What an SQL query finds in these tables, of which those are made that it names. Else as `query`."""
+    wanted = _named(tables, sql)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
+        for name in wanted:
+            tables[name]().write_parquet(Path(place) / f"{name}-0.parquet")
+        return _found(Path(place), wanted, sql, allow_files)
+
+
+def _named(tables: Iterable[str], sql: str) -> list[str]:
+    return [name for name in tables if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
+
+
+def _found(folder: Path, wanted: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
+    """What the query finds in the files there, whose names begin as those of their tables."""
+    import duckdb
+
+    connection = duckdb.connect()
+    try:
+        for name in wanted:
+            files = ", ".join(map(_quoted, sorted(folder.glob(f"{name}-*.parquet"))))
+            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet([{files}])")
+        if not allow_files:
+            _confine(connection, folder)
+        kinds = [each.type for each in connection.extract_statements(sql)]
+        if kinds != [duckdb.StatementType.SELECT]:
+            raise WrongUsage("expected one query, which gives a table: SELECT, FROM or WITH …")
+        found = folder / "found.parquet"
+        _plain(connection.sql(sql)).write_parquet(str(found))
+    except duckdb.PermissionException as error:
+        raise WrongUsage(
+            f"the query may read the runs' tables, and no files; if it is yours, add --allow-files: {error}"
+        ) from None
+    except duckdb.Error as error:
+        raise WrongUsage(f"DuckDB refuses the query: {error}") from None
+    finally:
+        connection.close()
+    return pl.read_parquet(found, glob=False)
+
+
+def _confine(connection: DuckDBPyConnection, folder: Path) -> None:
+    """Lets a query reach the files of this folder, and neither others, nor extensions, nor these settings."""
+    for setting in (
+        f"temp_directory = {_quoted(folder)}",
+        f"allowed_directories = [{_quoted(folder)}]",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+_KEPT = re.compile(r"BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|VARCHAR|\"NULL\"")
+_DECIMAL = re.compile(r"DECIMAL\(\d+, ?\d+\)")
+
+
+def _plain(found: DuckDBPyRelation) -> DuckDBPyRelation:
+    """Returns the same with columns of numbers, truth and text alone: other values become their texts."""
+    columns = (
+        f'CAST(#{number} AS {_plain_type(str(kind))}) AS "{name.replace(chr(34), chr(34) * 2)}"'
+        for number, (name, kind) in enumerate(zip(found.columns, found.types, strict=True), start=1)
+    )
+    return found.project(", ".join(columns))
+
+
+def _plain_type(kind: str) -> str:
+    if _DECIMAL.fullmatch(kind):
+        return "DOUBLE"
+    return kind if _KEPT.fullmatch(kind) else "VARCHAR"
+
+
+def _write(run: Run, number: int, wanted: Sequence[str], folder: Path) -> None:
+    """The tables of one run, each as a file. What was read for them goes with the caller's `run`."""
+    for name in wanted:
+        run.table(name).write_parquet(folder / f"{name}-{number:06}.parquet")

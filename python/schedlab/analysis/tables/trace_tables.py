@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+"""The tables of one trace. All of it: `runs` says which part of it is measured."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from schedlab.analysis.tables.described import DESCRIBED
+from schedlab.base.toolchain.policies import unknown
+from schedlab.errors import WrongUsage
+from schedlab.metrics import cpu_intervals, scheduler_intervals, state_intervals
+from schedlab.metrics.columns import nullable
+from schedlab.metrics.lives import Lives, lives
+from schedlab.metrics.people import called_by
+from schedlab.metrics.untold import unseen, wakeups_untold, without_columns, without_unknown
+from schedlab.metrics.window import measured_window
+from schedlab.trace import Kind, MarkKind, Trace, mark_text, said_text
+from schedlab.trace.format import signed
+from schedlab.trace.model import Integers
+from schedlab.trace.timeline import key
+
+_WAITS = {"forked": "response", "woken": "wake-up", "found": "found"}
+"""Kinds of waits by their causes; the others are those between turns."""
+
+
+class TraceTables:
+    """Of a trace that `schedlab.trace.validate` found good."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def table(self, name: str) -> pl.DataFrame:
+        """The table of this name (schedlab.analysis.tables.DESCRIBED), without `run`; in the order of times, those of
+        states and stays by process first. Raises KeyError if there is none."""
+        schema = DESCRIBED[name].schema
+        found: pl.DataFrame = getattr(self, name.replace("-", "_"))
+        return found.select(pl.col(each).cast(schema[each]) for each in schema if each != "run")
+
+    def lives_of(self, task: str) -> list[int]:
+        """The processes that a person means: by a PID, or by the name of processes or of a group. Raises WrongUsage if
+        there is none."""
+        named = (pl.col("name") == task) | (pl.col("group") == task)
+        if task.isdecimal():
+            named = pl.col("pid") == int(task)
+        found: list[int] = self.processes.filter(named)["life"].to_list()
+        if not found:
+            names = self.processes["group"].unique().sort().to_list()
+            raise WrongUsage(unknown("process", task, names))
+        return found
+
+    @cached_property
+    def lives(self) -> Lives:
+        """The processes."""
+        return lives(self.trace)
+
+    @cached_property
+    def called(self) -> pl.DataFrame:
+        """life, name, group."""
+        called = called_by(self.trace, self.lives, measured_window(self.trace))
+        return called.with_row_index("life").cast({"life": pl.Int64})
+
+    @cached_property
+    def states(self) -> pl.DataFrame:
+        """schedlab.metrics.state_intervals, with name, group, duration_ns; `next`: why the state ended, and
+        `next_by` by which process."""
+        found = state_intervals(self.trace, self.lives)
+        return self._with_names(found).with_columns(
+            pl.col("cause").cast(pl.String),
+            duration_ns=pl.col("end_ns") - pl.col("begin_ns"),
+            next=pl.col("cause").cast(pl.String).shift(-1).over("life"),
+            next_by=pl.col("by").shift(-1).over("life"),
+        )
+
+    @cached_property
+    def processes(self) -> pl.DataFrame:
+        """Each life."""
+        who = self.lives
+        spent = self.states.group_by("life").agg(
+            pl.col("duration_ns").filter(pl.col("state") == state).sum().alias(name)
+            for state, name in (
+                ("running", "running_ns"),
+                ("runnable", "waiting_ns"),
+                ("blocked", "blocked_ns"),
+            )
+        )
+        status = pl.Series(self._at("first", who.exit_row)).cast(pl.UInt32)
+        found = pl.DataFrame(
+            {
+                "life": np.arange(len(who)),
+                "pid": who.pid,
+                "parent_life": nullable(who.parent, who.parent < 0),
+                "fork_ns": self._time(who.fork_row),
+                "first_run_ns": nullable(who.first_run_ns, who.first_run_row < 0),
+                "exit_ns": self._time(who.exit_row),
+                "status": status.reinterpret(signed=True),
+            }
+        )
+        found = (
+            self._with_names(found)
+            .join(spent, on="life", how="left", maintain_order="left")
+            .with_columns(status=pl.when(pl.col("exit_ns").is_not_null()).then("status"))
+        )
+        if unseen(self.trace):
+            begin, end = pl.col("begin_ns"), pl.col("exit_ns").fill_null(self.trace.end_ns)
+            known = pl.sum_horizontal("running_ns", "waiting_ns", "blocked_ns")
+            begins = pl.Series(self._at("time_ns", who.begin_row))
+            found = without_unknown(
+                found.with_columns(begin_ns=begins).with_columns(unknown_ns=end - begin - known)
+            ).drop("begin_ns", "unknown_ns")
+        return without_columns(found) if wakeups_untold(self.trace) else found
+
+    @cached_property
+    def stays(self) -> pl.DataFrame:
+        """What had a CPU."""
+        ended = nullable(self.lives.exit_row, self.lives.exit_row < 0)
+        ends = pl.DataFrame({"life": np.arange(len(self.lives)), "exit_row": ended})
+        return (
+            self.states.filter(pl.col("state") == "running")
+            .join(ends, on="life", how="left", maintain_order="left")
+            .with_columns(
+                left=pl.when(pl.col("end_row").is_null())
+                .then(None)
+                .when(pl.col("next").is_null() & pl.col("exit_row").is_not_null())
+                .then(pl.lit("ended"))
+                .otherwise("next")
+            )
+        )
+
+    @cached_property
+    def waits(self) -> pl.DataFrame:
+        """What was runnable and had no CPU, as far as the trace tells."""
+        found = self.states.filter(pl.col("state") == "runnable")
+        found = found.with_columns(
+            kind=pl.col("cause").replace_strict(_WAITS, default="turn", return_dtype=pl.String),
+            cpu=pl.Series(self._begun_at(found)),
+            ran=pl.col("end_row").is_not_null(),
+        )
+        if wakeups_untold(self.trace):
+            return found.filter(pl.col("kind") != "wake-up")
+        return found
+
+    @cached_property
+    def blocks(self) -> pl.DataFrame:
+        """What was blocked."""
+        found = self.states.filter(pl.col("state") == "blocked")
+        return found.with_columns(
+            reason=pl.col("cause").str.strip_prefix("blocked: "),
+            woken=pl.col("end_row").is_not_null(),
+            waker_life=self._life(found["next_by"], found["end_row"]),
+        )
+
+    @cached_property
+    def wakeups(self) -> pl.DataFrame:
+        """What was woken."""
+        found = self.waits.filter(pl.col("kind") == "wake-up")
+        return found.with_columns(
+            time_ns="begin_ns",
+            waker_life=self._life(found["by"], found["begin_row"]),
+            latency_ns=pl.when("ran").then("duration_ns"),
+        ).sort("begin_row")
+
+    @cached_property
+    def decisions(self) -> pl.DataFrame:
+        """What policies told of their choices."""
+        rows = self.trace.rows(Kind.DECISION)
+        told = self._records(rows).with_columns(
+            waiting=pl.Series(self._at("first", rows)),
+            remark=pl.Series(self._at("second", rows)).reinterpret(signed=True),
+        )
+        return self._with_names(told)
+
+    @cached_property
+    def said(self) -> pl.DataFrame:
+        """Remarks in words."""
+        texts = self.trace.texts
+        rows = self.trace.rows(Kind.SAID)
+        told = texts.filter(pl.col("row").is_in(rows.tolist()))
+        at = told["row"].to_numpy()
+        values = zip(
+            told["text"],
+            self._at("first", at).tolist(),
+            self._at("second", at).tolist(),
+            strict=True,
+        )
+        words = [said_text(text, first, second) for text, first, second in values]
+        return self._records(at).with_columns(text=pl.Series(words, dtype=pl.String))
+
+    @cached_property
+    def switches(self) -> pl.DataFrame:
+        """Of all CPUs."""
+        rows = self.trace.rows(Kind.SWITCH)
+        told = self._records(rows)
+        left = pl.Series(self._at("first", rows)).cast(pl.Int64)
+        row = pl.Series(rows)
+        return told.with_columns(from_life=self._life(left, row), to_life="life")
+
+    @cached_property
+    def migrations(self) -> pl.DataFrame:
+        """From CPU to CPU."""
+        rows = self.trace.rows(Kind.MIGRATE)
+        told = self._records(rows).with_columns(
+            from_cpu=pl.Series(self._at("first", rows)), to_cpu=pl.Series(self._at("second", rows))
+        )
+        return self._with_names(told)
+
+    @cached_property
+    def marks(self) -> pl.DataFrame:
+        """What programs wrote."""
+        rows = self.trace.rows(Kind.MARK)
+        kinds = [MarkKind(kind) for kind in self._at("first", rows).tolist()]
+        values = self._at("second", rows).tolist()
+        named = [kind in (MarkKind.GROUP, MarkKind.NAME) for kind in kinds]
+        told = self._records(rows).with_columns(
+            mark=pl.Series([kind.name.lower() for kind in kinds], dtype=pl.String),
+            text=pl.Series(
+                [mark_text(each) if has else None for each, has in zip(values, named, strict=True)],
+                dtype=pl.String,
+            ),
+            value=pl.Series(
+                [None if has else signed(each) for each, has in zip(values, named, strict=True)],
+                dtype=pl.Int64,
+            ),
+        )
+        return self._with_names(told)
+
+    @cached_property
+    def cpus(self) -> pl.DataFrame:
+        """Those that wrote records."""
+        length = pl.col("end_ns") - pl.col("begin_ns")
+        had = (
+            cpu_intervals(self.trace)
+            .group_by("cpu", maintain_order=True)
+            .agg(
+                pl.col("begin_ns").min(),
+                pl.col("end_ns").max(),
+                running_ns=length.filter(pl.col("pid") != 0).sum(),
+                idle_ns=length.filter(pl.col("pid") == 0).sum(),
+                switches=pl.len() - 1,
+            )
+        )
+        if not self.trace.has(Kind.SCHEDULER_ENTER):
+            return had.with_columns(scheduler_ns=pl.lit(None, pl.Int64))
+        inside = (
+            scheduler_intervals(self.trace)
+            .filter(pl.col("what") == "scheduler")
+            .group_by("cpu")
+            .agg(scheduler_ns=length.sum())
+        )
+        return had.join(inside, on="cpu", how="left", maintain_order="left").with_columns(
+            pl.col("scheduler_ns").fill_null(0)
+        )
+
+    def _begun_at(self, waits: pl.DataFrame) -> Integers:
+        """The CPU at which each wait begins: a waker says where it places a process, and one that was
+        preempted is where it ran. Where a process is that was forked, or found, the first MIGRATE or SWITCH of it
+        says."""
+        place = np.full(len(self.trace) + 1, -1)
+        woken = self.trace.rows(Kind.WAKEUP)
+        place[woken] = self._at("second", woken)
+        begun = waits.filter(pl.col("cause").is_in(["forked", "found"]))
+        place[begun["begin_row"].to_numpy()] = self._first_places(begun)
+        told = place[waits["begin_row"].to_numpy()]
+        return np.where(told >= 0, told, waits["cpu"].to_numpy())
+
+    def _first_places(self, begun: pl.DataFrame) -> Integers:
+        """-1: the trace does not tell."""
+        pid, row = begun["pid"].to_numpy(), begun["begin_row"].to_numpy()
+        moves = self.trace.rows(Kind.MIGRATE, Kind.SWITCH)
+        process = self._at("process", moves)
+        order = np.lexsort((moves, process))
+        moves, process = moves[order], process[order]
+        at = np.searchsorted(key(process, moves), key(pid, row))
+        at = np.minimum(at, max(len(moves) - 1, 0))
+        if len(moves) == 0:
+            return np.full(len(begun), -1)
+        moved = self._at("kind", moves[at]) == int(Kind.MIGRATE)
+        cpu = np.where(moved, self._at("first", moves[at]), self._at("cpu", moves[at]))
+        return np.where((process[at] == pid) & (moves[at] > row), cpu, -1)
+
+    def _records(self, rows: Integers) -> pl.DataFrame:
+        """Some records: time_ns, cpu, life, pid."""
+        process = pl.Series(self._at("process", rows)).cast(pl.Int64)
+        return pl.DataFrame(
+            {
+                "time_ns": self._at("time_ns", rows),
+                "cpu": self._at("cpu", rows),
+                "life": self._life(process, pl.Series(rows, dtype=pl.Int64)),
+                "pid": process,
+            }
+        )
+
+    def _life(self, pid: pl.Series, row: pl.Series) -> pl.Series:
+        """The process that had this PID at this row; null for PID 0, and for none."""
+        found = self.lives.life_at(
+            pid.fill_null(0).to_numpy().astype(np.int64), row.fill_null(-1).to_numpy()
+        )
+        return nullable(found, (found < 0) | (pid.fill_null(0) == 0).to_numpy())
+
+    def _with_names(self, found: pl.DataFrame) -> pl.DataFrame:
+        return found.with_columns(pl.col("life").cast(pl.Int64)).join(
+            self.called, on="life", how="left", maintain_order="left"
+        )
+
+    def _at(self, name: str, rows: Integers) -> Integers:
+        return self.trace.at(name, rows) if len(self.trace) else rows
+
+    def _time(self, rows: Integers) -> pl.Series:
+        return nullable(self._at("time_ns", rows), rows < 0)

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: MIT
+"""The Python API: run workloads under policies, open what was run, and draw conclusions from it.
+
+`import schedlab` has all names of `__all__`. No function prints, reads options, or ends the process. Results are
+returned, with notes in `notes`. A failure raises schedlab.errors.SchedlabError; WrongUsage means that the caller can
+fix the call. Tables are polars frames. Times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab.base.display.terminal import collected_notes
+from schedlab.base.toolchain.policies import (
+    STANDARD,
+    PolicyChoice,
+    parse_choices,
+    read_catalogue,
+)
+from schedlab.errors import WrongUsage
+from schedlab.machines import SIMULATOR
+from schedlab.runs.collection import Collection
+from schedlab.runs.collection import read as read_collection
+from schedlab.runs.request import READY_WORKLOAD, Request, of_recording
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schedlab.analysis.comparison.compare import Comparison
+    from schedlab.analysis.explanation import Explained
+    from schedlab.analysis.tables import Run
+    from schedlab.machines.checked import Passed
+
+__all__ = [
+    "Runs",
+    "check",
+    "compare",
+    "explain",
+    "open_run",
+    "open_runs",
+    "policies",
+    "query",
+    "replay",
+    "run",
+    "run_sweep",
+    "workloads",
+    "write_report",
+]
+
+Place = str | Path
+Policies = str | Iterable[str]
+"""Names as on the command line: "rr,lottery:thesis", or several texts."""
+
+
+class Runs:
+    """Runs that were carried out, and what was measured of them.
+
+    Each table has the columns of the metrics (docs/metrics.md), and in front what the run was: run (a number),
+    experiment (the workload or its label), policy with its settings, cpus, seed, machine, tick_ns and status. Failed
+    runs are in `summary` alone, without metrics.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        notes: Sequence[str] = (),
+        folder: tempfile.TemporaryDirectory[str] | None = None,
+    ) -> None:
+        self._collection = collection
+        self._folder = folder  # which is there as long as this object
+        self.notes = tuple(notes)
+        """Remarks on what was run, such as keys of a workload file without effect."""
+
+    def __len__(self) -> int:
+        return len(self._collection)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self.runs)
+
+    def __getitem__(self, number: int) -> Run:
+        return self.runs[number]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} runs, {len(self.failed)} failed>"
+
+    def _repr_html_(self) -> str:
+        """Returns the summary for a notebook."""
+        return f"<p>{len(self)} runs, {len(self.failed)} failed</p>{self.summary._repr_html_()}"
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The runs one by one, each with its manifest, trace, metrics and tables (docs/tables.md)."""
+        from schedlab.analysis.tables import Run
+
+        return [Run(kept) for kept in self._collection]
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why runs failed, by the names of their folders."""
+        return {
+            kept.folder.name: str(kept.manifest.get("message") or kept.status)
+            for kept in self._collection
+            if not kept.succeeded
+        }
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """A row for each run."""
+        return self._collection.summary
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """A row for each run and group of processes."""
+        return self._collection.groups
+
+    @property
+    def processes(self) -> pl.DataFrame:
+        """A row for each run and process."""
+        return self._collection.processes
+
+    @property
+    def cpus(self) -> pl.DataFrame:
+        """A row for each run and CPU."""
+        return self._collection.cpus
+
+    @property
+    def values(self) -> pl.DataFrame:
+        """A row for each figure that a program measured itself: pid, group, time_ns, name, value."""
+        return self._collection.values
+
+    def compare(
+        self, after: Runs, metrics: Sequence[str] = (), matters: float = 0.01
+    ) -> Comparison:
+        """Compares these runs with others; see `compare`."""
+        return compare(self, after, metrics, matters)
+
+    def report(self, folder: Place, formats: Sequence[str] = ("html",)) -> Path:
+        """Writes a report; see `write_report`."""
+        return write_report(self, folder, formats)
+
+
+def run(
+    workload: str = READY_WORKLOAD,
+    policy: Policies = STANDARD,
+    *,
+    cpus: int | Iterable[int] = 1,
+    machine: str = SIMULATOR,
+    seeds: int = 1,
+    first_seed: int = 1,
+    settings: Mapping[str, int] | None = None,
+    changes: Mapping[str, str] | None = None,
+    tick_ns: int | None = None,
+    limit_ns: int | None = None,
+    costs: str | None = None,
+    shape: str | None = None,
+    memory_mib: int | None = None,
+    out: Place | None = None,
+    unchecked: bool = False,
+    progress: bool | None = None,
+) -> Runs:
+    """Runs a workload under each policy on each number of CPUs, with each seed, side by side on this host's CPUs.
+
+    `workload`: a workload file, the name of a shipped workload, or a program with its arguments. `seeds`: their number;
+    the first one is `first_seed`. `settings`: values of tunables, by NAME or POLICY.NAME. `changes`: other values in
+    the workload file, such as {"tasks.cpu.instance": "40"}. `costs`: the simulator's cost profile. `shape`: a machine
+    shape, by its name or file. None means the default of the machine or the workload.
+
+    `out`: a folder for the runs; None: they are removed together with the returned object. `unchecked`: also run
+    policies that were changed and have not passed `check` since. `progress`: show a progress bar; None: in a
+    notebook alone.
+
+    Raises WrongUsage before anything runs if the call is wrong. Failed runs are in `failed`.
+    """
+    from schedlab.workload.shapes.reading import choose
+
+    request = Request(
+        workload=workload,
+        changes=tuple((changes or {}).items()),
+        policies=_choices(policy),
+        settings=tuple((settings or {}).items()),
+        cpus=(cpus,) if isinstance(cpus, int) else tuple(cpus),
+        machine=machine,
+        repeats=seeds,
+        seed=first_seed,
+        tick=tick_ns,
+        limit=limit_ns,
+        costs=costs,
+        shape=choose(shape) if shape else None,
+        memory=memory_mib,
+        unchecked=unchecked,
+    )
+    return _carry_out(request.filled, out, progress)
+
+
+def replay(
+    recording: Place,
+    policy: Policies | None = None,
+    *,
+    settings: Mapping[str, int] | None = None,
+    costs: str | None = None,
+    out: Place | None = None,
+    progress: bool | None = None,
+) -> Runs:
+    """Replays a recorded run in the simulator: the demand of its processes, under each policy.
+
+    `recording`: a run's folder, a trace, or a folder of runs that differ in their seeds. `policy`: None: that of the
+    recording. The other arguments are those of `run`. docs/replay.md says how far to trust a replay.
+    """
+    given: dict[str, Any] = {"costs": costs} if costs else {}
+    if policy is not None:
+        given["policies"] = _choices(policy)
+    if settings:
+        given["settings"] = tuple(settings.items())
+    return _carry_out(lambda: of_recording(Path(recording), **given), out, progress)
+
+
+def run_sweep(
+    description: Place, out: Place, *, workers: int | None = None, progress: bool | None = None
+) -> dict[str, pl.DataFrame]:
+    """Runs the sweep that a file describes (docs/sweeps.md), and returns its tables: runs, groups and told.
+
+    Finished runs in `out` are kept. `workers`: processes of this host; None: one for each CPU. Raises WrongUsage if
+    the description is wrong.
+    """
+    from schedlab.sweep import command
+    from schedlab.sweep.dataset import read_table
+
+    folder = Path(out).absolute()
+    with _notes(progress):
+        wanted = command.plan(Path(description), {}, None)
+        command.carry_out(wanted, command.Doing(folder, None, None, workers, False, False))
+    return {name: read_table(folder, name) for name in ("runs", "groups", "told")}
+
+
+def open_run(place: Place) -> Run:
+    """Opens a run's folder, or a folder that holds one run. Raises WrongUsage if it is neither."""
+    from schedlab.analysis.tables import open_run as opened
+
+    return opened(place)
+
+
+def open_runs(*places: Place) -> Runs:
+    """Opens all runs in folders, at any depth. Raises WrongUsage if there are none."""
+    with _notes(False) as notes:
+        collection = read_collection([Path(place).absolute() for place in places])
+    return Runs(collection, notes)
+
+
+def compare(
+    before: Runs | Place, after: Runs | Place, metrics: Sequence[str] = (), matters: float = 0.01
+) -> Comparison:
+    """Returns what differs between two sets of runs, with intervals of confidence (docs/comparing.md).
+
+    `metrics`: names of those wanted; none: all. `matters`: the least part of a mean by which a change matters.
+    Raises WrongUsage if no run matches one of the other side.
+    """
+    from schedlab.analysis.comparison.compare import compare as compared
+
+    return compared(_collection(before), _collection(after), metrics, matters)
+
+
+def explain(place: Run | Place, task: str | None = None, *, worst: int = 5) -> Explained:
+    """Returns why processes waited: each wait taken apart into what its CPU did meanwhile (docs/explain.md).
+
+    `task`: a PID, a name or a group; None: all. `worst`: the number of longest waits that are taken apart one by one.
+    """
+    from schedlab.analysis.explanation import Asked
+    from schedlab.analysis.explanation import explain as explained
+
+    opened = open_run(place) if isinstance(place, str | Path) else place
+    return explained(opened.trace, Asked(task=task, worst=worst), read_catalogue())
+
+
+def query(runs: Iterable[Run] | Runs, sql: str) -> pl.DataFrame:
+    """Returns what an SQL query finds in the tables of some runs (docs/tables.md). It reads no file.
+
+    Raises WrongUsage for what DuckDB refuses.
+    """
+    from schedlab.analysis.tables import query as asked
+
+    return asked(runs, sql)
+
+
+def write_report(runs: Runs | Place, folder: Place, formats: Sequence[str] = ("html",)) -> Path:
+    """Writes a report of runs into a folder, and returns the file to open. `formats`: html, markdown, latex.
+
+    A report that is there is replaced. Raises WrongUsage if the folder holds anything else.
+    """
+    from schedlab.report import build
+
+    with _notes(False):
+        return build.write_report(_collection(runs), Path(folder).absolute(), tuple(formats))
+
+
+def check(source: Place) -> Passed:
+    """Finds mistakes in a policy's C file before it runs (docs/mistakes.md). Returns what was observed of a sound one.
+
+    Raises SchedlabError, whose text names the mistake, the line and the time.
+    """
+    from schedlab.machines.checked import check as checked
+
+    with _notes(False):
+        return checked(Path(source))
+
+
+def policies() -> pl.DataFrame:
+    """Returns a row for each policy: name, meaning, source, presets, and tunables as NAME=DEFAULT."""
+    import polars as pl
+
+    return pl.DataFrame(
+        [
+            {
+                "name": policy.name,
+                "meaning": policy.meaning,
+                "source": policy.source,
+                "presets": list(policy.presets),
+                "tunables": [f"{name}={each.default}" for name, each in policy.tunables.items()],
+            }
+            for policy in read_catalogue().values()
+            if policy.number is not None
+        ],
+        schema_overrides=dict.fromkeys(("presets", "tunables"), pl.List(pl.String)),
+    )
+
+
+def workloads() -> pl.DataFrame:
+    """Returns a row for each workload file that ships: name, description, file."""
+    import polars as pl
+
+    from schedlab.workload.palette import palette
+    from schedlab.workload.workload_files import description
+
+    return pl.DataFrame(
+        [
+            {"name": name, "description": description(ready.file), "file": str(ready.file)}
+            for name, ready in palette().items()
+        ]
+    )
+
+
+def _choices(policy: Policies) -> tuple[PolicyChoice, ...]:
+    text = policy if isinstance(policy, str) else ",".join(policy)
+    try:
+        return parse_choices(text)
+    except ValueError as error:
+        raise WrongUsage(f"policy: {error}") from None
+
+
+def _collection(runs: Runs | Place) -> Collection:
+    return runs._collection if isinstance(runs, Runs) else open_runs(runs)._collection
+
+
+def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
+    from dataclasses import replace
+
+    from schedlab.runs.carrying_out import Interrupted
+    from schedlab.runs.collection import kept_run
+    from schedlab.runs.perform import perform
+
+    scratch = None if out else tempfile.TemporaryDirectory(prefix="schedlab-")
+    folder = Path(out or scratch.name).absolute()  # type: ignore[union-attr]
+    with _notes(progress) as notes:
+        plan = replace(make(), out=folder).plan()
+        try:
+            finished = perform(plan, plan.runs[0].machine, with_metrics=False)
+        except Interrupted as interruption:
+            raise KeyboardInterrupt from interruption
+    return Runs(Collection(kept_run(each.folder) for each in finished), notes, scratch)
+
+
+@contextmanager
+def _notes(progress: bool | None) -> Iterator[list[str]]:
+    shown = "ipykernel" in sys.modules if progress is None else progress
+    with collected_notes(shown) as notes:
+        yield notes

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Says what takes long: no command is silent for more than SILENCE_SECONDS while it works."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from schedlab.base.display.numbers import host_time
+from schedlab.base.display.terminal import is_live, messages, say_progress, shows_progress
+
+SILENCE_SECONDS = 2.0
+
+Update = Callable[[str], None]
+"""Says what is done now."""
+
+
+class _Work:
+    """Work in progress, and the works within it, perhaps of several threads: the one that began last is shown."""
+
+    def __init__(self, show: Update) -> None:
+        self.show = show
+        self.texts: list[list[str]] = []
+        self.lock = threading.Lock()
+
+    @contextmanager
+    def part(self, what: str) -> Iterator[Update]:
+        own = [what]
+        with self.lock:
+            self.texts.append(own)
+            self.show(what)
+
+        def update(text: str) -> None:
+            with self.lock:
+                own[0] = text
+                if self.texts[-1] is own:
+                    self.show(text)
+
+        try:
+            yield update
+        finally:
+            with self.lock:
+                self.texts = [each for each in self.texts if each is not own]
+                if self.texts:
+                    self.show(self.texts[-1][0])
+
+
+_outer: list[_Work] = []
+"""The work that is shown: a terminal shows one line, also for work within work."""
+
+
+@contextmanager
+def working(what: str) -> Iterator[Update]:
+    """Shows the work in progress on standard error until the block ends: on a terminal as a line that changes,
+    otherwise as a new line every SILENCE_SECONDS. When work within other work ends, the other is shown again."""
+    if _outer:
+        with _outer[-1].part(what) as update:
+            yield update
+    elif not shows_progress():
+        yield from _shown(what, lambda _: None)
+    elif is_live():
+        with messages().status(what) as status:
+            yield from _shown(what, status.update)
+    else:
+        now = [what]
+        done = threading.Event()
+        voice = threading.Thread(target=repeat, args=(done.wait, lambda: now[0]), daemon=True)
+        voice.start()
+        try:
+            yield from _shown(what, lambda text: now.__setitem__(0, text))
+        finally:
+            done.set()
+            voice.join()
+
+
+def _shown(what: str, show: Update) -> Iterator[Update]:
+    work = _Work(show)
+    _outer.append(work)
+    try:
+        with work.part(what) as update:
+            yield update
+    finally:
+        _outer.remove(work)
+
+
+def repeat(wait: Callable[[float], bool], what: Callable[[], str]) -> None:
+    """Says what is done, and for how long it has been, until `wait` returns true: it is done."""
+    began = time.monotonic()
+    while not wait(SILENCE_SECONDS):
+        say_progress(f"{what()}  {host_time(time.monotonic() - began)}")

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Archives of files: the same files make the same bytes, and one that comes from elsewhere can do no harm.
+
+They are zip files, whose parts have a size that is known before they are unpacked.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from schedlab.base.files.reading import check_regular
+from schedlab.base.files.whole import written
+from schedlab.errors import FileRefused
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+_MODE = stat.S_IFREG | 0o644
+_NAME = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_.-]{0,120}/){0,4}[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+_END, _END_BYTES = b"PK\5\6", 22
+_LISTED_MAX = 16 << 20
+"""Bytes of an archive's list of its files, which is read as a whole."""
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError),
+    *(ValueError, OverflowError, RuntimeError),
+)
+"""What the reader of zip files raises for some of those that are none."""
+_BYTES_MAX = 4 << 30
+_TIMES_MAX = 60
+"""Texts and traces are some 3 to 15 times as large as in an archive."""
+_SMALL = 16 << 20
+"""Bytes that an archive may have in any case, however small it is."""
+
+
+def write_archive(path: Path, files: Mapping[str, bytes | Path]) -> None:
+    """Writes an archive that is there whole, or not at all."""
+    with (
+        written(path) as new,
+        zipfile.ZipFile(
+            new, "w", zipfile.ZIP_DEFLATED, allowZip64=False, compresslevel=9
+        ) as packed,
+    ):
+        for name, content in sorted(files.items()):
+            member = zipfile.ZipInfo(name, _TIME)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            member.create_system, member.external_attr = 3, _MODE << 16
+            packed.writestr(member, content.read_bytes() if isinstance(content, Path) else content)
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """Unpacks an archive into an empty folder.
+
+    Raises FileRefused for what is none, for names that lead out of it or that two files have, for links, and
+    for one that is too large: before anything is written, except if its content is damaged.
+    """
+    check_regular(path)
+    try:
+        _check_end(path)
+        with zipfile.ZipFile(path) as packed:
+            members = packed.infolist()
+            _check(path, members)
+            for member in members:
+                place = folder / member.filename
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with packed.open(member) as source, place.open("xb") as target:
+                    while block := source.read(1 << 20):
+                        target.write(block)
+    except _DAMAGED as error:
+        _refuse(path, str(error) or "it is cut off")
+    except (FileExistsError, NotADirectoryError, IsADirectoryError):
+        _refuse(path, "a file in it has the name of a folder")
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        _refuse(path, "it says that files are where none can be")
+
+
+def _check_end(path: Path) -> None:
+    """Checks the last bytes, which say how long the list of files is: it is read into memory."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _END_BYTES))
+        end = file.read()
+    if len(end) < _END_BYTES or not end.startswith(_END) or end[-2:] != b"\0\0":
+        _refuse(path, "it is no zip file, or is cut off")
+    if int.from_bytes(end[12:16], "little") > _LISTED_MAX:
+        _refuse(path, "it has too many files")
+
+
+def _check(path: Path, members: list[zipfile.ZipInfo]) -> None:
+    names = [member.filename for member in members]
+    for name in names:
+        if not _NAME.fullmatch(name) or ".." in name:
+            _refuse(path, f"{name[:80]!r} in it is no name that schedlab gives")
+    if len({name.lower() for name in names}) < len(names):
+        _refuse(path, "two files in it have the same name")
+    for member in members:
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            _refuse(path, f"{member.filename} in it is no file")
+    most = min(_BYTES_MAX, max(_SMALL, _TIMES_MAX * path.stat().st_size))
+    if sum(member.file_size for member in members) > most:
+        _refuse(path, f"unpacked it would have more than {most >> 20} MiB")
+
+
+def _refuse(path: Path, why: str) -> NoReturn:
+    raise FileRefused(f"{path}: no archive that can be used: {why}") from None

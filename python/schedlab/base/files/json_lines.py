@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Reads JSON with the tolerances of json-c, and keeps the line and the path of each value.
+
+Tolerated are comments, commas before a closing bracket, strings in single quotes or with line feeds,
+numbers with leading zeros, and words in any case. Python's own reader and json5 (the JSON5 library that is
+kept best) give values without lines, and JSON5 has neither such strings nor such numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+_DEPTH_MAX = 100
+_STRINGS = json.JSONDecoder(strict=False)
+_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_QUOTES = {"\\'": "'", '"': '\\"'}
+"""What differs between a string in single quotes and the same string in double quotes."""
+_DIGITS_MAX = 30
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True)
+class Object:
+    """Members in the order of the text; a key may come more than once."""
+
+    members: tuple[tuple[str, Node], ...]
+
+
+Value = Object | tuple["Node", ...] | str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value, and where it stands."""
+
+    value: Value
+    line: int
+    path: str
+    """Keys and places with dots between them: `tasks.worker.phases.first.run`."""
+
+
+class JsonError(ValueError):
+    """What stands at `line` was not expected there."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def parse(text: str) -> Node:
+    """The value that the text is. Raises JsonError."""
+    return _Parser(text).whole()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.place = 0
+        self.depth = 0
+        self.counted = 0
+        self.lines = 1
+
+    def whole(self) -> Node:
+        node = self.node("")
+        if self.next():
+            raise self.unexpected("the end of the file")
+        return node
+
+    def line(self) -> int:
+        """The line of the present place. Places only grow."""
+        self.lines += self.text.count("\n", self.counted, self.place)
+        self.counted = self.place
+        return self.lines
+
+    def next(self) -> str:
+        """The next character that means something; "" at the end."""
+        match = _SPACE.match(self.text, self.place)
+        assert match  # it may be empty
+        self.place = match.end()
+        return self.text[self.place : self.place + 1]
+
+    def unexpected(self, expected: str) -> JsonError:
+        rest = self.text[self.place : self.place + 20].split("\n")[0]
+        return JsonError(self.line(), f"{rest or 'the file ends'}: expected {expected}")
+
+    def node(self, path: str) -> Node:
+        character = self.next()
+        line = self.line()
+        if character in ("{", "["):
+            self.depth += 1
+            if self.depth > _DEPTH_MAX:
+                raise JsonError(line, f"expected at most {_DEPTH_MAX} levels of {{ and [")
+            value: Value = self.object(path) if character == "{" else self.array(path)
+            self.depth -= 1
+        elif character in ('"', "'"):
+            value = self.string()
+        else:
+            value = self.scalar()
+        return Node(value, line, path)
+
+    def object(self, path: str) -> Object:
+        members: list[tuple[str, Node]] = []
+        self.place += 1
+        while self.next() != "}":
+            if self.next() not in ('"', "'"):
+                raise self.unexpected('a key in " or }')
+            key = self.string()
+            if self.next() != ":":
+                raise self.unexpected(":")
+            self.place += 1
+            members.append((key, self.node(f"{path}.{key}" if path else key)))
+            self.separator("}")
+        self.place += 1
+        return Object(tuple(members))
+
+    def array(self, path: str) -> tuple[Node, ...]:
+        items: list[Node] = []
+        self.place += 1
+        while self.next() != "]":
+            items.append(self.node(f"{path}.{len(items)}"))
+            self.separator("]")
+        self.place += 1
+        return tuple(items)
+
+    def separator(self, end: str) -> None:
+        """Passes over a comma; the end stays."""
+        if self.next() == ",":
+            self.place += 1
+        elif self.next() != end:
+            raise self.unexpected(f", or {end}")
+
+    def string(self) -> str:
+        if match := _QUOTED.match(self.text, self.place):
+            inner = re.sub(r"\\.|\"", lambda found: _QUOTES.get(found[0], found[0]), match[1])
+            value = self.decoded(f'"{inner}"', 0)[0]
+            self.place = match.end()
+            return value
+        value, self.place = self.decoded(self.text, self.place)
+        return value
+
+    def decoded(self, text: str, place: int) -> tuple[str, int]:
+        """The string in double quotes at a place of a text, and the place behind it."""
+        try:
+            value, end = _STRINGS.raw_decode(text, place)
+        except json.JSONDecodeError as error:
+            raise JsonError(self.line(), f"{error.msg}: expected a string") from None
+        return str(value), end
+
+    def scalar(self) -> int | float | bool | None:
+        for word, meant in _WORDS.items():
+            if self.text[self.place : self.place + len(word)].lower() == word:
+                self.place += len(word)
+                return meant
+        match = _NUMBER.match(self.text, self.place)
+        if not match or len(match[0]) > _DIGITS_MAX:
+            raise self.unexpected(f"a value; a number has at most {_DIGITS_MAX} characters")
+        self.place = match.end()
+        return float(match[0]) if match[1] or match[2] else int(match[0])

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""Files that may have been cut off, changed or made up: what is read is as it must be, or refused.
+
+Raised is FileRefused, with the file's name and what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from schedlab.base.files.reading import read_text
+from schedlab.errors import FileRefused
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Sound = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a member of an object must be."""
+
+    expected: str
+    """What was expected, in words, for the message."""
+    sound: Sound
+    required: bool = False
+    """Otherwise it may be missing, or null, which is the same."""
+
+    def allows(self, value: object) -> bool:
+        """Returns whether the member may have this value; None: it is missing."""
+        return not self.required if value is None else self.sound(value)
+
+
+# --- kinds of values
+
+
+def text(*, required: bool = False, empty: bool = True) -> Field:
+    """Any text, or one that is not empty."""
+    return Field(
+        "a text" if empty else "a text that is not empty",
+        lambda value: isinstance(value, str) and (empty or bool(value.strip())),
+        required,
+    )
+
+
+def flag(*, required: bool = False) -> Field:
+    """True or false."""
+    return Field("true or false", lambda value: isinstance(value, bool), required)
+
+
+def whole(least: int, most: int, *, required: bool = False) -> Field:
+    """A whole number between bounds, which it may be."""
+    return Field(
+        f"a whole number from {least} to {most}",
+        lambda value: _is_whole(value, least, most),
+        required,
+    )
+
+
+def number(*, required: bool = False) -> Field:
+    """A number that is not negative."""
+    return Field(
+        "a number from 0 on",
+        lambda value: (
+            isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+        ),
+        required,
+    )
+
+
+def by_name(what: str, sound: Sound, *, required: bool = False) -> Field:
+    """An object whose values are all alike."""
+    return Field(
+        f"an object: {what} by their names",
+        lambda value: isinstance(value, dict) and all(map(sound, value.values())),
+        required,
+    )
+
+
+def list_of(what: str, sound: Sound, *, required: bool = False) -> Field:
+    """A list whose items are all alike."""
+    return Field(
+        f"a list of {what}",
+        lambda value: isinstance(value, list) and all(map(sound, value)),
+        required,
+    )
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+# --- JSON
+
+
+def read_object(path: Path, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """The members of an object in JSON: these are checked, others are left as they are."""
+    content = _parsed(path)
+    if not isinstance(content, dict):
+        raise FileRefused(f"{path}: expected an object in JSON")
+    return checked(path, content, fields)
+
+
+def checked(path: Path, content: Mapping[str, Any], fields: Mapping[str, Field]) -> dict[str, Any]:
+    """The same of an object that was read from `path` before."""
+    found: dict[str, Any] = {key: value for key, value in content.items() if value is not None}
+    for key, field in fields.items():
+        if key not in found:
+            if field.required:
+                raise FileRefused(f"{path}: {key} is missing: expected {field.expected}")
+        elif not field.sound(found[key]):
+            shown = json.dumps(found[key])[:40]
+            raise FileRefused(f"{path}: {key}: {shown}: expected {field.expected}")
+    # What was null and is not checked may mean something to the part that put it there.
+    return {key: value for key, value in content.items() if key in found or key not in fields}
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        content = json.loads(read_text(path), parse_constant=_no_number)
+        json.dumps(content, ensure_ascii=False).encode()
+    except RecursionError:
+        raise FileRefused(f"{path}: expected JSON with fewer levels of {{ and [") from None
+    except UnicodeEncodeError:
+        raise FileRefused(f"{path}: a text in it has half a character (a surrogate)") from None
+    except ValueError as error:  # JSONDecodeError, or a number of thousands of digits
+        raise FileRefused(f"{path}: expected JSON: {error}") from None
+    return content
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number")
+
+
+# --- Parquet
+
+
+def read_tables(
+    paths: Iterable[Path], schema: Mapping[str, pl.DataType], complete: bool = True, **how: Any
+) -> pl.DataFrame:
+    """One table of all the files' rows; `how`: what polars.read_parquet() takes besides.
+
+    Columns that `schema` names have its kind of type: text, truth, or finite numbers. Where the
+    files lack one, it is null if the table is to be `complete`.
+    """
+    import polars as pl
+
+    files = list(paths)
+    try:
+        with _quiet():
+            table = pl.read_parquet(files, glob=False, **how)
+        _check_columns(table, schema)
+    except (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError):
+        if len(files) > 1:  # not all were written by the same version of schedlab
+            tables = [read_tables([path], schema, complete=complete, **how) for path in files]
+            return pl.concat(tables, how="diagonal_relaxed")
+        raise _refused(
+            files, "columns are missing, or of another type than they must have"
+        ) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        raise _refused(files, str(error)) from None
+    missing = [name for name in schema if name not in table.columns] if complete else []
+    return table.with_columns(pl.lit(None, schema[name]).alias(name) for name in missing)
+
+
+_REDIRECTING = Lock()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Polars ends in a panic on some files, which is caught; but Rust has told of it by then."""
+    with _REDIRECTING:
+        try:
+            kept = os.dup(2)
+        except OSError:  # there is no standard error
+            yield
+            return
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _refused(files: list[Path], cause: str) -> FileRefused:
+    where = files[0] if len(files) == 1 else f"one of {files[0]} and {len(files) - 1} others"
+    words = " ".join(cause.split())[:_SHOWN]
+    return FileRefused(f"{where}: no table in Parquet that can be used: {words}")
+
+
+_SHOWN = 120
+
+
+def _check_columns(table: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> None:
+    """Raises ValueError for a column of another type, or a number that is not finite."""
+    for column in table.get_columns():  # a table makes its schema anew each time that it is asked
+        name, kind = column.name, _kind_of(column.dtype)
+        wanted = _kind_of(schema[name]) if name in schema else kind
+        if kind not in (wanted, "nothing"):
+            raise ValueError(f"the column {name} has {kind}, expected {wanted}")
+        if column.dtype.is_float() and not column.is_finite().all():  # of what is not null
+            raise ValueError(f"the column {name} has what is no finite number")
+
+
+def _kind_of(of: pl.DataType) -> str:
+    import polars as pl
+
+    if of.is_numeric():
+        return "numbers"
+    if isinstance(of, pl.String | pl.Enum | pl.Categorical):
+        return "text"
+    if isinstance(of, pl.Boolean):
+        return "true and false"
+    return "nothing" if isinstance(of, pl.Null) else "something else"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Processes of this host that share work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import Any
+
+from schedlab.errors import SchedlabError
+
+_POLARS_THREADS = "POLARS_MAX_THREADS"
+_INTERRUPT = [signal.SIGINT]
+
+
+class _Process(SpawnProcess):
+    """Does not run the caller's script again, as a spawned process else does: the API is for scripts, too.
+
+    It has one thread for Polars, which is all that small tables need: other workers have the other CPUs. Ctrl-C, which
+    reaches all processes of a terminal, waits until `prepare` ignores it.
+    """
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802
+        main, threads = sys.modules["__main__"], os.environ.get(_POLARS_THREADS)
+        sys.modules["__main__"] = ModuleType("__main__")
+        os.environ[_POLARS_THREADS] = "1"
+        resource_tracker.ensure_running()  # it lets the signal through
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            sys.modules["__main__"] = main
+            os.environ.pop(_POLARS_THREADS)
+            if threads is not None:
+                os.environ[_POLARS_THREADS] = threads
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+SPAWNED = _Context()
+"""Starts processes. A fork would copy locks that threads of Polars and others hold."""
+
+
+@contextmanager
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """They end with the block; what they have not begun by then is dropped.
+
+    Raises SchedlabError if one of them was killed.
+    """
+    pool = ProcessPoolExecutor(workers, SPAWNED, prepare)
+    try:
+        yield pool
+    except BrokenProcessPool as error:
+        raise SchedlabError(
+            "a process that shared the work was ended from outside; if the host has no memory left,"
+            " name fewer runs at a time"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def prepare() -> None:
+    """Prepares a worker: an interrupt from the keyboard is for the parent, which ends the work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)

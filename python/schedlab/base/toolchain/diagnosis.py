@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""Finds an author's mistakes in a policy by the compiler, and names them in the same words for every command."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.toolchain.places import from_root
+from schedlab.base.toolchain.tools import compiler
+from schedlab.errors import BuildFailed, RuleBroken
+from schedlab.paths import ROOT
+
+KERNEL_FLAGS = (
+    "--target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax -mcmodel=medany"
+    " -fno-omit-frame-pointer"
+)
+"""As those of the Makefile."""
+_POLICIES = ROOT / "policies"
+_STUDIES = _POLICIES / "studies"
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_POLICY = re.compile(r"(?<![\w-])policies/(?:studies/)?([\w-]+)\.[co]\b|\bpolicy_(\w+)")
+_LINES = 60
+_SIGNALLED = 128
+"""The lowest exit status of a program that a signal ended, such as the signal of a limit."""
+_LANGUAGE = f"{KERNEL_FLAGS} -ffreestanding -nostdlibinc -fno-color-diagnostics"
+_C = f"{_LANGUAGE} -std=c17"
+# Variables of C programs may have these names.
+_CPP_WORDS = "class delete explicit friend mutable namespace new operator private protected public template this throw"
+_CPP_WORDS += " try catch typename using virtual export"
+_PASSES = (
+    # Linux keeps shared memory in a separate address space. The compiler checks that for all hosts.
+    f"{{clang}} {_C} -Wall -Wextra -Wdate-time -Werror -ferror-limit=5 -fno-gnu-inline-asm -fsyntax-only"
+    " '-DSHARED_MEMORY=__attribute__((address_space(1)))' {source}",
+    # POLICY_FUNCTION allows unused functions, which headers have; in the policy's file they are mistakes.
+    f"{{clang}} {_C} -Wno-everything -Wunused-function -Dunused=is_checked_for_use -fsyntax-only {{source}}",
+    # C converts numbers to enumerations silently; C++ does not. Other errors of C++ are ignored.
+    f"{{clang}} {_LANGUAGE} -x c++ -std=c++20 -Wno-everything -ferror-limit=100 -fsyntax-only"
+    f" {' '.join(f'-D{word}={word}_' for word in _CPP_WORDS.split())} {{source}}",
+    f"{{clang}} {_C} -w -O2 -gline-tables-only -c {{source}} -o {{out}}"
+    " && {linker} -e 0 {out} -o {out}.elf",
+    # Not optimised: a variable that is only written is still there.
+    f"{{clang}} {_C} -w -O0 -c {{source}} -o {{out}} && {{lister}} {{out}}",
+)
+
+_PLACE = r"^(?P<file>\S[^:\n]*):(?P<line>\d+):\d+: "
+_UNUSED = re.compile(_PLACE + r"warning: unused function '(\w+)'", re.MULTILINE)
+_ENUMERATION = re.compile(
+    _PLACE
+    + r"error: (?:cannot initialize|assigning to)(?=.* different return type \('enum (?P<returned>\w+)'"
+    r"|.* '(?:enum )?(?P<wanted>\w+)' (?:with|from) .*?'(?P<given>[^']+)')",
+    re.MULTILINE,
+)
+_UNDEFINED = re.compile(
+    r"undefined symbol: (\S+)\n>>> referenced by (?:[^\n(]+ \()?([^\n]+?:\d+)\b"
+)
+_SYMBOL = re.compile(r"^[0-9a-f]+ ([A-Za-z]) ([\w.]+)", re.MULTILINE)
+_FLOATING = re.compile(
+    r"__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|unord|fix|float|extend|trunc|pow)\w*[sdt]f\w*"
+)
+_OF_MAKE = re.compile(r"^make(?:\[\d+\])?: .*\n?", re.MULTILINE)
+_GENERATED = re.compile(r"^\d+ (?:error|warning)s? generated\.\n", re.MULTILINE)
+_HOOK = re.compile(r"\(\*(\w+)\)\(")
+_ENUM_OF_POLICIES = re.compile(r"^enum (\w+) \{", re.MULTILINE)
+_HINTS = (
+    (
+        r"address space",
+        "write SHARED_MEMORY in the pointer's type, as in `struct NAME SHARED_MEMORY *state = STATE_OF(task,"
+        " struct NAME)`, or use task_t, run_queue_t and scheduler_t; Linux keeps this memory in a separate address"
+        " space",
+    ),
+    (
+        r"'[^'\n]+' file not found",
+        "a policy has no C library; it may include the headers of policies/, <stdbool.h>, <stddef.h> and <stdint.h>",
+    ),
+    (
+        r"undeclared (?:library )?function",
+        "a policy calls only functions of its own file and of headers in policies/; to print something, write SAY()"
+        " (policies/policy.h)",
+    ),
+    (
+        r"BPF stack limit",
+        "a policy has 512 bytes of stack, with all that it calls; keep arrays in the state of a task, a queue or the"
+        " scheduler",
+    ),
+    (r"inline assembly", "a policy runs on several kinds of CPU; write it in C alone"),
+    (
+        r"incompatible function pointer types",
+        "a hook has the parameters and the type that struct policy of policies/policy.h gives it",
+    ),
+)
+"""Hints, by a pattern in the compiler's output."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`compiles`: false for the compiler's own errors; else a rule of policies/policy.h is broken."""
+
+    text: str
+    compiles: bool
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A policy's source.
+
+    `name`: the file's name in messages. `symbol`: the name that the file must define. `place`, `folder`: the paths of
+    the file and of a folder for objects, for `run`. `clang`: the compiler as a script calls it. `run` executes a script
+    of sh and returns its output.
+    """
+
+    name: str
+    symbol: str
+    text: str
+    place: str
+    folder: str
+    includes: tuple[str, ...]
+    clang: str
+    run: Callable[[str], str]
+
+
+def check_source(source: Path) -> None:
+    """Compiles a policy as the simulator, the kernel and Linux would.
+
+    Raises BuildFailed with the compiler's output. Raises RuleBroken if the file compiles, but is no valid policy.
+    """
+    name, text = from_root(str(source)), source.read_text(errors="replace")
+    if _in_policies(source) and not _NAME.fullmatch(source.stem):
+        raise RuleBroken(
+            f"{name}: its name is not of a-z, 0-9, - and _, a letter first; rename the file"
+        )
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        subject = Subject(
+            *(name, symbol_of(source), text, str(source), folder),
+            ("policies", "."),
+            shlex.quote(compiler().clang),
+            _run,
+        )
+        mistake = find_mistake(subject)
+    if mistake and mistake.compiles:
+        raise RuleBroken(f"policy {policy_of(source)} broke a rule: {mistake.text}")
+    if mistake:
+        raise BuildFailed(f"{name}: it does not compile:\n{mistake.text}")
+
+
+def named_in(output: str) -> Iterator[Path]:
+    """Returns the policies whose files, objects or symbols occur in a tool's output."""
+    names = {_in_c(name) for pair in _POLICY.findall(output) for name in pair if name}
+    for source in sorted((*_POLICIES.glob("*.c"), *_STUDIES.glob("*.c"))):
+        if _in_c(source.stem) in names:
+            yield source
+
+
+def policy_of(source: Path) -> str:
+    """Returns the name of a file's policy: in policies/ the file's name, elsewhere the name in POLICY_DEFINITION."""
+    if _in_policies(source):
+        return source.stem
+    text = source.read_text(errors="replace") if source.is_file() else ""
+    found = re.findall(r"^POLICY_DEFINITION\s+policy_(\w+)", text, re.MULTILINE)
+    return source.stem if not found or _in_c(source.stem) in found else str(found[0])
+
+
+def symbol_of(source: Path) -> str:
+    """Returns the name in C of a file's policy."""
+    return f"policy_{_in_c(policy_of(source))}"
+
+
+def _in_policies(source: Path) -> bool:
+    return source.resolve().parent in (_POLICIES, _STUDIES)
+
+
+def _in_c(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def find_mistake(subject: Subject) -> Mistake | None:
+    """Returns the first mistake in a policy, or None if the compiler finds none."""
+    tools = compiler()
+    end = f"end-{secrets.token_hex(8)}"
+    flags = " ".join(f"-I{folder}" for folder in subject.includes)
+    words = {
+        "source": f"{flags} {shlex.quote(subject.place)}",
+        "out": shlex.quote(f"{subject.folder}/diagnosed.o"),
+        "clang": subject.clang,
+        "linker": shlex.quote(tools.linker),
+        "lister": shlex.quote(tools.symbol_lister),
+    }
+    script = "\n".join(
+        f"({command.format_map(words)}) 2>&1; [ $? -lt {_SIGNALLED} ] || exit; echo {end}"
+        for command in _PASSES
+    )
+    output = subject.run(script).replace(subject.place, subject.name).split(f"{end}\n")
+    if len(output) != len(_PASSES) + 1:
+        return None  # a limit of `run` ended the compiler; the next compilation reports it
+    errors, unused, enumerations, linked, symbols = output[:-1]
+    if "error:" in errors:
+        return Mistake(with_hints(errors), compiles=False)
+    rules = (
+        *_misnamed(subject),
+        *_unused(unused, subject),
+        *_numbers_for_enumerations(enumerations, subject),
+        *_undefined(linked),
+        *_symbols(symbols, subject),
+    )
+    return Mistake(rules[0], compiles=True) if rules else None
+
+
+def with_hints(output: str) -> str:
+    """Returns the compiler's first lines, followed by hints for the author of a policy."""
+    hints = [f"  hint: {hint}" for pattern, hint in _HINTS if re.search(pattern, output)]
+    return "\n".join([first_lines(output), *hints])
+
+
+def first_lines(output: str) -> str:
+    """Returns the first lines of a build's output: each error once, without make's lines."""
+    blocks = _GENERATED.split(_OF_MAKE.sub("", output))
+    lines = "".join(dict.fromkeys(blocks)).strip().splitlines()
+    return "\n".join(lines[:_LINES])
+
+
+def _misnamed(subject: Subject) -> Iterator[str]:
+    begin = max(subject.text.rfind("POLICY_DEFINITION"), 0)
+    definition = subject.text[begin:]
+    given = re.search(r'^\s+\.name = "([^"\n]*)"', definition, re.MULTILINE)
+    name = subject.symbol.removeprefix("policy_")
+    has_only_presets = not re.search(r"^\s+\.enqueue =", definition, re.MULTILINE)
+    # A study's source is another one of a policy's: it has the name of that.
+    is_of_study = Path(subject.place).resolve().parent == _STUDIES
+    names = {path.stem for path in _POLICIES.glob("*.c")} if is_of_study else {name}
+    if given and {given[1], _in_c(given[1])}.isdisjoint(names) and not has_only_presets:
+        line = subject.text.count("\n", 0, begin + given.start(1)) + 1
+        yield (
+            f'its .name is "{given[1]}", and it defines {subject.symbol}, at {subject.name}:{line};'
+            f' write .name = "{name}"'
+        )
+
+
+def _unused(output: str, subject: Subject) -> Iterator[str]:
+    header = (_POLICIES / "policy.h").read_text()
+    hooks = sorted(_HOOK.findall(header.partition("struct policy {")[2]), key=len, reverse=True)
+    for file, line, name in _UNUSED.findall(output):
+        if file != subject.name:
+            continue
+        hook = next((hook for hook in hooks if name.endswith(f"_{hook}")), "")
+        action = f"write .{hook} = {name} in {subject.symbol}" if hook else "call it"
+        yield f"{name}() is not used, at {file}:{line}; {action}, or remove the function"
+
+
+def _numbers_for_enumerations(output: str, subject: Subject) -> Iterator[str]:
+    header = (_POLICIES / "policy.h").read_text()
+    enumerations = set(_ENUM_OF_POLICIES.findall(header))
+    for match in _ENUMERATION.finditer(output):
+        enumeration = match["returned"] or match["wanted"]
+        if enumeration not in enumerations or match["file"] != subject.name:
+            continue
+        members = header.partition(f"enum {enumeration} {{")[2].partition("};")[0]
+        names = ", ".join(re.findall(r"^    (\w+)", members, re.MULTILINE))
+        place = f"{match['file']}:{match['line']}"
+        if match["returned"]:
+            yield f"a hook does not return enum {enumeration}, at {place}; declare it so, and return one of {names}"
+        else:
+            yield f"a value of type {match['given']} is used as enum {enumeration}, at {place}; write one of {names}"
+
+
+def _undefined(output: str) -> Iterator[str]:
+    for name, place in _UNDEFINED.findall(output):
+        if _FLOATING.fullmatch(name):
+            yield f"it computes with floating-point numbers, at {place}; no kernel does: count in whole numbers"
+        elif name in ("memcpy", "memset", "memmove", "memcmp"):
+            yield f"it copies or clears a whole structure or array, at {place}; do so by its members"
+        else:
+            yield f"it uses {name}, which is not of policies/, at {place}; define it in the policy's file"
+
+
+def _symbols(output: str, subject: Subject) -> Iterator[str]:
+    symbols = _SYMBOL.findall(output)
+    if (symbols or "no symbols" in output) and subject.symbol not in (name for _, name in symbols):
+        yield (
+            f"it defines no {subject.symbol}; its last lines are to begin with POLICY_DEFINITION {subject.symbol} = {{"
+        )
+    names = [name.partition(".")[2] or name for letter, name in symbols if letter in "BbCDdGgSs"]
+    if names:
+        lines = subject.text.splitlines()
+        places = (f"{name} at {subject.name}:{_line_of(lines, name)}" for name in names)
+        yield (
+            f"it keeps variables of its own: {', '.join(places)}; what it remembers belongs into the state of a task,"
+            " a queue or the scheduler (STATE_OF)"
+        )
+
+
+def _line_of(lines: list[str], name: str) -> int:
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    return next((number for number, line in enumerate(lines, 1) if word.search(line)), 0)
+
+
+def _run(script: str) -> str:
+    done = subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return done.stdout

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""What the repository keeps for hosts that have no compiler: the WebAssembly in page/schedlab.html, and what the
+policies say of themselves. They serve as long as the C sources are those of which they were made."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import BuildFailed
+from schedlab.paths import ROOT
+
+PAGE = ROOT / "page" / "schedlab.html"
+CATALOGUE = ROOT / "policies" / "catalogue.json"
+MODULE = "schedlab-module"
+"""The name of the WebAssembly's part in the page."""
+_SOURCES = ROOT / "page" / "sources.sh"
+
+
+def sources_hash() -> str:
+    """Returns a hash of the C sources as they are now; the launcher asks for the same one."""
+    done = subprocess.run(
+        ["/bin/sh", str(_SOURCES)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BuildFailed(f"{_SOURCES} failed: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def hash_in(page: str) -> str:
+    """Returns the hash of the C sources that a page was made of, or "" if it says none."""
+    found = re.search(r'<meta name="module" content="(\w+)">', page)
+    return found[1] if found else ""
+
+
+def kept_module() -> bytes | None:
+    """Returns the WebAssembly that is kept, or None if the C sources have changed since."""
+    page = _text_of(PAGE)
+    if not page or hash_in(page) != sources_hash():
+        return None
+    return base64.b64decode(page.partition(f'id="{MODULE}">')[2].partition("</script>")[0])
+
+
+def kept_listing() -> list[dict[str, Any]] | None:
+    """Returns what the policies say of themselves, or None if the C sources have changed since."""
+    return list(_catalogue()["policies"]) if _serves() else None
+
+
+def committed_policies() -> tuple[str, ...]:
+    """Returns the names of the policies in the catalogue, in their order, whatever the C sources are now; none if it
+    cannot be read."""
+    return tuple(each["name"] for each in _catalogue().get("policies", ()))
+
+
+def catalogue_text(listing: list[dict[str, Any]]) -> str:
+    """Returns the catalogue of what the policies say of themselves now."""
+    content = {"sources": sources_hash(), "policies": listing}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+@cache
+def _serves() -> bool:
+    return bool(_catalogue().get("sources") == sources_hash())
+
+
+@cache
+def _catalogue() -> dict[str, Any]:
+    """Returns the catalogue; empty if it cannot be read, as in the middle of a merge."""
+    try:
+        content = json.loads(_text_of(CATALOGUE) or "{}")
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _text_of(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None

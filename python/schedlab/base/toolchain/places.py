@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""Which lines of the sources the addresses of a program are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.toolchain.tools import compiler
+from schedlab.errors import BuildFailed
+from schedlab.paths import ROOT
+
+_HOSTS = ("kernel/", "sim/", "explore/", "policies/support/")
+"""Whose functions are no policy's."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the sources, in a file as seen from the root."""
+
+    function: str
+    file: str
+    line: int
+
+    @property
+    def in_policy(self) -> bool:
+        return self.file.endswith((".c", ".h")) and not self.file.startswith((*_HOSTS, "/"))
+
+    def __str__(self) -> str:
+        return f"{self.function}() {self.file}:{self.line}"
+
+
+_NEIGHBOURS = 32
+"""Bytes before and behind an instruction that has no line of its own, as the jump of a loop may have none."""
+
+
+def places_of(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
+    """Returns where each address is, the functions that it was inlined into behind it; {} if no tool tells. An
+    instruction without a line is where the nearest one of its function is."""
+    found = _symbolized(program, addresses)
+    for address, places in found.items():
+        if places and not places[0].line:
+            near = sorted(range(-_NEIGHBOURS, _NEIGHBOURS), key=abs)
+            others = _symbolized(program, [address + step for step in near]).values()
+            inside = (each for each in others if each and each[0].function == places[0].function)
+            found[address] = next((each for each in inside if each[0].line), places)
+    return found
+
+
+def _symbolized(program: Path, addresses: Iterable[int]) -> dict[int, list[Place]]:
+    tool = symbolizer()
+    words = [hex(address) for address in addresses]
+    if not tool or not words:
+        return {}
+    done = subprocess.run(
+        [tool, f"--obj={program}", "--output-style=JSON", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        told = json.loads(done.stdout)
+    except ValueError:
+        return {}
+    if not isinstance(told, list):
+        return {}  # the one error of a program that is none
+    return {
+        int(each["Address"], 16): [
+            Place(symbol["FunctionName"], from_root(symbol["FileName"]), symbol["Line"])
+            for symbol in each.get("Symbol", ())
+            if symbol["FileName"]
+        ]
+        for each in told
+    }
+
+
+def from_root(file: str) -> str:
+    """Returns a file's path as seen from the root, or the same if it is not below that."""
+    return file.removeprefix(f"{ROOT}/").removeprefix("./")
+
+
+def symbolizer() -> str | None:
+    """Returns the program of LLVM that knows lines, or None if there is none."""
+    try:
+        numbered = f"llvm-symbolizer-{compiler().version}"
+    except BuildFailed:
+        numbered = ""
+    return shutil.which(numbered) or shutil.which("llvm-symbolizer")

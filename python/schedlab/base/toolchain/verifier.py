@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""What Linux's verifier will make of a policy, as far as its BPF object tells: without Linux."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.toolchain.bpf_object import (
+    CALL_DEPTH,
+    STACK_BYTES,
+    Function,
+    Object,
+    read_object,
+)
+from schedlab.base.toolchain.diagnosis import policy_of, symbol_of, with_hints
+from schedlab.base.toolchain.places import from_root
+from schedlab.base.toolchain.tools import compiler
+from schedlab.errors import BuildFailed, RuleBroken
+from schedlab.paths import ROOT
+
+OLDEST_COMPILER = 19
+"""Older ones do not know the instruction of LOOP_GUARD."""
+_TURNS = 3
+"""Of a loop, in the estimate."""
+_FLAGS = [
+    *("--target=bpf", "-mcpu=v4", "-std=gnu17", "-O2", "-g", "-fno-builtin"),
+    *(
+        "-fms-extensions",
+        "-Wno-microsoft-anon-tag",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-I.",
+        "-Ipolicies",
+    ),
+]
+_HOOKS = "struct_ops/"
+
+
+@dataclass(frozen=True)
+class HookCost:
+    """`instructions`: that are followed if each loop has _TURNS turns: a figure to compare hooks by. `loops`: the
+    lines at which the deepest loops begin, outermost first."""
+
+    hook: str
+    instructions: int
+    loops: tuple[str, ...]
+
+
+def compiled(source: Path, output: Path) -> None:
+    """Compiles a policy as a BPF program. Raises BuildFailed with the compiler's words."""
+    flags = [
+        *_FLAGS,
+        f'-DPOLICY_SOURCE="{from_root(str(source.resolve()))}"',
+        f"-DPOLICY={symbol_of(source)}",
+    ]
+    done = subprocess.run(
+        [compiler().clang, *flags, "-c", "linux/policy_compile.bpf.c", "-o", str(output)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise BuildFailed(
+            f"{from_root(str(source))}: it does not compile for BPF:\n{with_hints(done.stderr)}"
+        )
+
+
+def examine(source: Path) -> list[HookCost]:
+    """Returns what each hook costs the verifier, the most first. Raises RuleBroken for what it refuses."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        place = Path(folder) / "policy.o"
+        compiled(source, place)
+        program = read_object(place)
+    for function in program.functions:
+        _check(source, program, function)
+    hooks = [each for each in program.functions if each.section.startswith(_HOOKS)]
+    costs = [
+        HookCost(each.section.removeprefix(_HOOKS), *_follow(program, each, ())) for each in hooks
+    ]
+    return sorted(costs, key=lambda cost: -cost.instructions)
+
+
+def _check(source: Path, program: Object, function: Function) -> None:
+    problem = ""
+    if line := function.unguarded_loop():
+        problem = f"{function.name}() has a loop without LOOP_GUARD, at {line}"
+    elif function.indirect_calls:
+        problem = f"{function.name}() calls through a pointer"
+    else:
+        try:
+            stack, frames = program.deepest(function)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            if stack > STACK_BYTES:
+                problem = f"{function.name}() and what it calls take {stack} bytes of stack, of {STACK_BYTES}"
+            elif frames >= CALL_DEPTH:
+                problem = f"{function.name}() calls {frames} deep; Linux allows {CALL_DEPTH - 1}"
+    if problem:
+        raise RuleBroken(
+            f"policy {policy_of(source)} broke a rule, which Linux's verifier asks for: {problem}"
+        )
+
+
+def _follow(
+    program: Object, function: Function, outer: tuple[str, ...]
+) -> tuple[int, tuple[str, ...]]:
+    """Returns the instructions that are followed, and the deepest chain of loops. There is no recursion."""
+    around = function.nesting()
+    total = sum(_TURNS ** len(around.get(index, ())) for index in function.successors)
+    deepest = max((chain for chain in around.values()), key=len, default=())
+    deepest = (*outer, *deepest)
+    for index, (section, address) in zip(function.call_places, function.calls, strict=True):
+        chain = around.get(index, ())
+        below, loops = _follow(program, program.function_at(section, address), (*outer, *chain))
+        total += _TURNS ** len(chain) * below
+        deepest = max(deepest, loops, key=len)
+    return total, deepest

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab completion`: scripts by which shells complete commands and options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import click
+from click.shell_completion import get_completion_class
+
+from schedlab.paths import ROOT
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script by which a shell completes commands and options.
+
+    In bash and zsh: eval "$(./schedlab completion bash)"; in fish: ./schedlab completion fish |
+    source. Put that into the shell's startup file, with the path of this checkout.
+    """
+    made = get_completion_class(shell)
+    assert made
+    source = made(context.find_root().command, {}, "schedlab", "_SCHEDLAB_COMPLETE").source()
+    # click asks the program of this name on the PATH, where the launcher need not be.
+    source = re.sub(r".*\$\+commands\[.*\n", "", source)
+    launcher = shlex.quote(str(ROOT / "schedlab"))
+    click.echo(re.sub(r" (\$1|schedlab)\)", lambda _: f" {launcher})", source))

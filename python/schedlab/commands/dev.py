@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab dev`: the commands of those who work on schedlab itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from schedlab.commands.lazy import Modules
+
+COMMANDS: Any = Modules("schedlab.commands", "bench", "docs", "lint", "soak")
+
+
+@click.group(commands=COMMANDS)
+def dev() -> None:
+    """Check, measure and document schedlab itself."""

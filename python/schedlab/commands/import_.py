@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab import`: a recording of any Linux machine becomes a run of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab.base.display.terminal import results, say, tell
+from schedlab.base.toolchain.policies import parse_choices
+from schedlab.commands.options import TICK, Parsed, echo_json, json_option
+from schedlab.errors import SchedlabError
+from schedlab.paths import new_runs_folder
+
+if TYPE_CHECKING:
+    from schedlab.recordings.convert import Imported
+
+
+def _one_policy(text: str) -> str:
+    if len(parse_choices(text)) > 1:
+        raise ValueError("a recording is of one policy")
+    return text.strip()
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--tick",
+    default="4ms",
+    show_default=True,
+    type=TICK,
+    help="Tick of the recorded machine: 1 s ÷ its CONFIG_HZ.",
+)
+@click.option(
+    "--policy",
+    default="fair",
+    show_default=True,
+    type=Parsed("POLICY", _one_policy),
+    help="Policy of the recorded machine. The file does not tell.",
+)
+@click.option(
+    "--root",
+    metavar="NAME|PID",
+    help="Measure the descendants of this process, while it lives.  [default: all processes]",
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the run.  [default: a new one in runs/]",
+)
+@json_option
+def import_(
+    file: Path, tick: int, policy: str, root: str | None, out: Path | None, as_json: bool
+) -> None:
+    """Make a run of a recording of any Linux machine.
+
+    FILE is by perf (perf.data), trace-cmd (trace.dat) or Perfetto, or their text. The run has a trace
+    and metrics: export, compare, replay and report on it as on any other (docs/perf-traces.md).
+    """
+    from schedlab.recordings.convert import convert
+
+    made = convert(file, (out or new_runs_folder("perf")).absolute(), policy, tick, root)
+    if as_json:
+        echo_json(
+            {
+                "folder": str(made.folder),
+                "manifest": made.manifest,
+                "metrics": made.metrics.to_dict() if made.metrics else None,
+                "notes": made.notes,
+            }
+        )
+    else:
+        _show(made)
+    if not made.outcome.succeeded:
+        raise SchedlabError(f"{file}: {made.outcome.message}")
+
+
+def _show(made: Imported) -> None:
+    from schedlab.commands.metric_tables import tables
+
+    manifest = made.manifest
+    of = " ".join(filter(None, (manifest["host"], manifest["machine_version"]))) or "Linux"
+    results().print(f"{manifest['workload']} on {of} (not repeatable)")
+    if made.metrics:
+        for table in tables([(manifest["policy"], made.metrics)]):
+            results().print(table)
+    for note in made.notes:
+        say(f"schedlab: {note}")
+    tell(f"Kept in {made.folder}")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""`./schedlab reproduce`: the studies' experiments, in one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from schedlab import __version__
+from schedlab.base.display.terminal import tell
+from schedlab.commands.carrying_out import print_plan
+from schedlab.commands.options import (
+    MEMORY,
+    SEED,
+    TICK,
+    dry_run_option,
+    echo_json,
+    execution_options,
+    json_option,
+    no_kvm_option,
+)
+from schedlab.commands.request_options import decide_option, out_option
+from schedlab.errors import WrongUsage
+from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.runs.request import Request
+from schedlab.studies.pack import studies
+
+if TYPE_CHECKING:
+    from schedlab.commands.deciding import Budget
+    from schedlab.studies.experiment import Depth
+
+STUDIES = {f"study-{each.number}": each.number for each in studies()}
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[STUDY]...", type=click.Choice(list(STUDIES)))
+@click.option("--quick", is_flag=True, help="A part that takes some minutes.  [default]")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="All that the studies ran, and more; study 5 also boots Linux 554 times.",
+)
+@click.option(
+    "--machine",
+    type=click.Choice(MACHINES),
+    help="sim runs the experiments as workload files, in a fraction of the time; linux runs study 5 alone."
+    "  [default: spike; of study 5 also linux]",
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the runs."
+)
+@click.option(
+    "--tick",
+    type=TICK,
+    help="Length of a tick. All work grows with it (the studies' size: 10ms).  [default: 1ms]",
+)
+@click.option("--memory", type=MEMORY, help="Memory of the machine, MiB.  [default: 512]")
+@decide_option
+@out_option
+@no_kvm_option
+@execution_options
+@dry_run_option
+@json_option
+def reproduce(
+    names: tuple[str, ...],
+    quick: bool,
+    full: bool,
+    machine: str | None,
+    seed: int,
+    tick: int | None,
+    memory: int | None,
+    decide: Budget | None,
+    out: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Reproduce the studies, in one report.
+
+    STUDY is `study-1` to `study-6`; without any, all six. Their experiments run under their policies
+    and all built-in ones. With its folder as --out, an interrupted start continues.
+    """
+    from schedlab.commands import study
+    from schedlab.commands.deciding import tell_decided
+    from schedlab.commands.what_next import tell_findings, tell_what_next
+    from schedlab.report.output import findings_in
+
+    if quick and full:
+        raise WrongUsage("--quick and --full: choose one of them")
+    if machine:
+        check_machine(machine)
+    filled = Request(machine=machine or KERNEL_MACHINES[0], tick=tick, memory=memory).filled()
+    assert filled.tick is not None
+    assert filled.memory is not None
+    numbers = tuple(sorted({STUDIES[name] for name in names}))
+    depth: Depth = "full" if full else "quick"
+    wanted = study.Request(numbers, depth, seed, filled.tick, filled.memory, machine, decide)
+    if dry_run:
+        print_plan(study.planned(wanted, out)[1].runs, as_json)
+        return
+    done = study.reproduce(wanted, out)
+    if as_json:
+        runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
+        place = {"folder": str(done.folder), "report": str(done.report)}
+        contests = done.contests
+        decided = {} if contests is None else {"contests": [each.to_dict() for each in contests]}
+        echo_json({"schedlab": __version__, **place, "runs": runs, **decided})
+    else:
+        tell(f"Kept in {done.folder}")
+        if done.contests is not None:
+            tell_decided(done.contests)
+        tell_findings(findings_in(done.report.parent))
+        tell_what_next([run.folder for run in done.runs if run.succeeded])
+        tell(f"Report: {done.report}")
+    if not done.succeeded:
+        raise SystemExit(1)
+
+
+def check_machine(machine: str) -> None:
+    """Raises WrongUsage for a machine whose runs are not repeatable: a study's runs are compared with
+    each other. Linux is an exception, where study 5 shows what the host's time does."""
+    if machine not in LINUX_MACHINES and not machine_named(machine).repeatable:
+        raise WrongUsage(
+            f"--machine {machine}: its runs are not repeatable; spike and {SIMULATOR} run studies, and"
+            f" {LINUX_MACHINES[0]} runs study-5"
+        )

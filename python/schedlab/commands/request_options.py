@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""The options of commands that run a workload under policies: a field of schedlab.runs.request.Request each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from schedlab.base.toolchain.policies import STANDARD
+from schedlab.commands.deciding import Budget
+from schedlab.commands.options import (
+    BUDGET,
+    CHANGE,
+    CPUS,
+    DELAY,
+    LIMIT,
+    MEMORY,
+    OWN_SETTING,
+    POLICIES,
+    SEED,
+    SHAPE,
+    TICK,
+)
+from schedlab.machines import KERNEL_MACHINES, MACHINES
+from schedlab.runs.request import READY_WORKLOAD, STANDARD_WORKLOAD, Request
+from schedlab.workload.costs import KERNEL
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+KERNEL_HELP = (
+    "A kernel of your own: an image of Linux on linux, another build of ours on spike and qemu."
+)
+
+workload_option = click.option(
+    "--workload",
+    metavar="COMMAND",
+    help="What runs in the guest: a program and its options, such as 'cpu-bound -n 10'; or a"
+    f" workload file; see `./schedlab workloads`.  [default: {STANDARD_WORKLOAD}; on sim {READY_WORKLOAD}]",
+)
+
+
+decide_option = click.option(
+    "--decide",
+    is_flag=False,
+    flag_value=str(Budget()),
+    type=BUDGET,
+    metavar="[SEEDS|TIME]",
+    help="Add seeds to each test until the best policy is known, but at most so many, or until so much time is over."
+    f"  [without a value: {Budget()} seeds]",
+)
+out_option = click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the results.  [default: a new one in runs/]",
+)
+
+
+def request_from(options: Mapping[str, Any]) -> Request:
+    """Returns the request of a command's options, filled."""
+    fields = {name: options[name] for name in Request.__dataclass_fields__ if name in options}
+    return Request(**fields).filled()
+
+
+def request_options(
+    machine: str = KERNEL_MACHINES[0],
+    cpus: str = "",
+    costs: str = KERNEL.name,
+    without: tuple[str, ...] = (),
+    otherwise: str = "",
+) -> Callable[[T], T]:
+    """Adds the options to a command, except those of the parameters `without`. The other arguments are defaults that
+    help names; `cpus`: "" for the machine's; `otherwise`: of all that a recording has, too."""
+    cpus_default = cpus or "1-4; on linux as many as this host has, on host all of them"
+    shown = otherwise or True
+    options = {
+        "changes": click.option(
+            "--with",
+            "changes",
+            multiple=True,
+            type=CHANGE,
+            help="Another value in the workload file: tasks.cpu.instance=40. May be repeated.",
+        ),
+        "policies": click.option(
+            "--policy",
+            "policies",
+            default=STANDARD,
+            show_default=shown,
+            type=POLICIES,
+            help="POLICY or POLICY:PRESET, several with commas; see `./schedlab policies`. On Linux also fair, the"
+            " kernel's own class, and scx:NAME, the published scheduler scx_NAME if it is installed.",
+        ),
+        "settings": click.option(
+            "--set",
+            "settings",
+            multiple=True,
+            type=OWN_SETTING,
+            help="A tunable's value, for all policies or, as POLICY.NAME=VALUE, for one. May be repeated.",
+        ),
+        "cpus": click.option(
+            "--cpus",
+            type=CPUS,
+            default=cpus or None,
+            help=f"How many CPUs: 4, 1,2,8, 1-4, 1-3,7 or 1-64*2.  [default: {otherwise or cpus_default}]",
+        ),
+        "machine": click.option(
+            "--machine",
+            default=machine,
+            show_default=True,
+            type=click.Choice(MACHINES),
+            help="spike and qemu have our kernel, sim none (it runs workload files only), linux a real Linux"
+            " kernel in a guest, host the one that this machine runs. spike, sim and linux give the same run every"
+            " time; the others have the host's time.",
+        ),
+        "repeats": click.option(
+            "--runs",
+            "repeats",
+            default=1,
+            show_default=True,
+            type=click.IntRange(1, 10000),
+            help="Repetitions. Each has its own seed, from --seed on.",
+        ),
+        "limit": click.option(
+            "--limit",
+            type=LIMIT,
+            help="Time of the guest after which a run is ended.  [default: "
+            f"{otherwise or '60s; of a workload file with a longer duration, that and half a minute'}]",
+        ),
+        "seed": click.option(
+            "--seed", default=1, show_default=shown, type=SEED, help="Of all randomness in the run."
+        ),
+        "tick": click.option(
+            "--tick",
+            type=TICK,
+            help=f"Length of a tick.  [default: {otherwise or '1ms; linux has 4ms and no other'}]",
+        ),
+        "costs": click.option(
+            "--costs",
+            metavar="PROFILE",
+            help="On sim: what things take. kernel, none, textbook, a profile that ./schedlab calibrate made, and"
+            f" changes: kernel,fork=20000.  [default: {otherwise or costs}]",
+        ),
+        "delays": click.option(
+            "--delay",
+            "delays",
+            multiple=True,
+            type=DELAY,
+            help="An operation takes so much longer, as on another machine: fork=380us.",
+        ),
+        "shape": click.option(
+            "--shape",
+            type=SHAPE,
+            help="The shape of the machine: which CPUs share a core, a cache, a node, and how fast they are. A file, or"
+            " one that `./schedlab shape` lists.  [default: all CPUs are alike]",
+        ),
+        "kernel": click.option("--kernel", type=click.Path(path_type=Path), help=KERNEL_HELP),
+        "memory": click.option(
+            "--memory",
+            type=MEMORY,
+            help="Memory of the machine, MiB.  [default: 512; of linux 1024]",
+        ),
+        "ignore_limits": click.option(
+            "--ignore-limits",
+            is_flag=True,
+            help="On host: policies take over although control groups or nice values share out CPU time here in a"
+            " way that they would not honour.",
+        ),
+        "unchecked": click.option(
+            "--unchecked",
+            is_flag=True,
+            help="Also run policies that were changed and have not passed `./schedlab check` since.",
+        ),
+    }
+    chosen = [option for name, option in options.items() if name not in without]
+    return lambda command: reduce(lambda made, option: option(made), reversed(chosen), command)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Consent to what a file asks to run on this machine, outside of a guest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from schedlab.base.display.names import visible_line
+from schedlab.base.display.terminal import say
+from schedlab.errors import WrongUsage
+from schedlab.machines import HOST
+
+if TYPE_CHECKING:
+    from schedlab.machines.spec import RunSpec
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What the user has agreed to on the command line."""
+
+    trust: bool = False
+    """Commands from a file may run on this machine, after a question that shows them."""
+    yes: bool = False
+    """The answer to the question, where there is no terminal to ask."""
+
+    @property
+    def option(self) -> str:
+        """Returns the option that is given, or "" if none is."""
+        return "--trust" if self.trust else "--yes" if self.yes else ""
+
+
+def trust_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Adds `trust` and `yes`, the members of Consent, to a command that carries out kept runs."""
+    for add in (
+        click.option(
+            "--yes", is_flag=True, help="With --trust: show the commands, and do not ask."
+        ),
+        click.option(
+            "--trust",
+            is_flag=True,
+            help=f"Also carry out kept runs of machine {HOST}, whose commands run on this machine: a question shows"
+            " them first.",
+        ),
+    ):
+        command = add(command)
+    return command
+
+
+def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
+    """Raises WrongUsage if a run's command would run on this machine, and the user does not agree to it."""
+    on_host = [run for run in runs if run.machine == HOST]
+    commands = dict.fromkeys(
+        visible_line(f"{run.workload_title} (under {run.policy})") for run in on_host
+    )
+    if not commands:
+        return
+    shown = "".join(f"\n  {command}" for command in commands)
+    if not consent.trust:
+        raise WrongUsage(
+            f"{place}: these commands would run on this machine, outside of a guest; if you would type them"
+            f" yourself, add --trust:{shown}"
+        )
+    say(f"schedlab: {place}: these commands run on this machine, outside of a guest:{shown}")
+    if consent.yes:
+        return
+    if not sys.stdin.isatty():
+        raise WrongUsage("--trust: there is no terminal to ask for consent; add --yes")
+    if not click.confirm("Run them?", err=True):
+        raise WrongUsage("--trust: the commands were not run, as you answered no")

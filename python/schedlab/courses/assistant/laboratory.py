@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""A policy's way from its source to its score, for a program that writes it: each step is one function.
+
+What is written is anybody's, so it is compiled and run as a submission is (docs/grading.md), and it is written to one
+folder alone.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.analysis.explanation.explained import Asked
+from schedlab.analysis.explanation.explained import explain as take_apart
+from schedlab.analysis.tables import open_run
+from schedlab.base.files import placing
+from schedlab.base.files.whole import written
+from schedlab.base.toolchain.policies import known_policies, read_catalogue
+from schedlab.courses.grading.keeping import keep_run
+from schedlab.courses.grading.seen import Seen
+from schedlab.courses.scoring import candidate
+from schedlab.courses.submissions import apart
+from schedlab.courses.submissions.compiling import SOURCE_MAX, Compiled
+from schedlab.courses.submissions.sandbox import need_sandbox
+from schedlab.courses.submissions.trial import CPUS_MAX, PROCESSES_MAX, Trial
+from schedlab.errors import RuleBroken, WrongUsage
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.paths import ROOT
+from schedlab.workload import workload_files
+from schedlab.workload.model import WorkloadFile
+from schedlab.workload.palette import Entry, palette
+
+_POLICIES = ROOT / "policies"
+_INTERFACE = (ROOT / "docs" / "writing-a-policy.md", _POLICIES / "policy.h")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,23}")
+_RUNS = "runs"
+_TICK_NS, _LIMIT_NS = 1_000_000, 60_000_000_000
+_WORST_MOST = 20
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    """`folder`: where policies and runs are written. `trusted`: policies are compiled outside of the sandbox. All
+    functions raise SchedlabError, with a reason in words."""
+
+    folder: Path
+    trusted: bool = False
+
+    def read_interface(self) -> str:
+        """How a policy is written: a guide with an example, and policies/policy.h, which declares all of its hooks."""
+        return "\n\n".join(file.read_text() for file in _INTERFACE)
+
+    def list_policies(self) -> dict[str, str]:
+        """All policies that can be read and run, by name, with what they do; your own come first."""
+        own = {file.stem: "your own" for file in sorted(self.folder.glob("*.c"))}
+        return own | {
+            name: policy.meaning for name, policy in read_catalogue().items() if name not in own
+        }
+
+    def read_policy(self, name: str) -> str:
+        """The source of a policy in C: your own, or one that is shipped."""
+        return self._source(name).read_text(errors="replace")
+
+    def write_policy(self, name: str, source: str) -> str:
+        """Write a policy of your own, NAME.c, or write it anew. It is neither compiled nor run yet."""
+        place = self._own(name)
+        if name in read_catalogue():
+            raise WrongUsage(f"{name} is a policy that is shipped: give yours another name")
+        content = source.encode(errors="replace")
+        if len(content) > SOURCE_MAX:
+            raise WrongUsage(f"a policy has {SOURCE_MAX:,} bytes at most")
+        placing.check_file("the policy", place, ours=True)
+        with written(place) as new:
+            new.write_bytes(content)
+        placing.add_to_list(place)
+        return f"{place} is written"
+
+    def check_policy(self, name: str) -> str:
+        """Compile a policy, and try each hook in short runs. Returns what rule it breaks and where, or that it breaks
+        none."""
+        policy = self._compiled(name)
+        try:
+            candidate.hold_to_laws(policy)
+        except candidate.Failure as failure:
+            return f"{name} fails: {failure.why}"
+        return f"{name} compiles, and breaks no rule"
+
+    def list_workloads(self) -> dict[str, str]:
+        """All workloads that a policy can be run with, by name, with what they are."""
+        return {
+            name: workload_files.description(entry.file) or entry.title
+            for name, entry in _workloads().items()
+        }
+
+    def run_policy(self, name: str, workload: str, cpus: int = 1, seed: int = 1) -> dict[str, Any]:
+        """Run a workload under a policy in the simulator, at the kernel's costs. Returns what was measured of the
+        whole and of each group of processes, with times in nanoseconds; and the name of the run, for explain_waits."""
+        if not 1 <= cpus <= CPUS_MAX:
+            raise WrongUsage(f"cpus is from 1 to {CPUS_MAX}")
+        if not 0 <= seed < 2**63:
+            raise WrongUsage("seed is from 0 to 2^63 - 1")
+        file = self._workload(workload)
+        trial = Trial(workload, file, cpus, seed, _TICK_NS, _LIMIT_NS, "kernel", {})
+        run = f"{name}-{workload}-{cpus}cpu-seed{seed}"
+        place = self.folder / _RUNS / run
+        placing.check_folder("the run", place)
+        policy = self._compiled(name)
+        with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+            path = Path(scratch) / TRACE_FILE
+            try:
+                apart.run(trial, policy, path)
+            except apart.Broken as error:
+                raise RuleBroken(f"{name} under {workload}: {error}") from None
+            seen = Seen(path)
+            place.parent.mkdir(exist_ok=True)
+            keep_run(trial, policy.name, seen, place, name, file.sha256)
+        return {
+            "run": run,
+            "folder": str(place),
+            "summary": seen.metrics.summary.to_dicts()[0],
+            "groups": seen.metrics.groups.to_dicts(),
+        }
+
+    def explain_waits(self, run: str, worst: int = 3) -> dict[str, Any]:
+        """Why processes of a run waited: who delayed whom, and the longest waits taken apart, with what the CPU did
+        meanwhile and why the policy chose so. Times are nanoseconds."""
+        if not 0 <= worst <= _WORST_MOST:
+            raise WrongUsage(f"worst is from 0 to {_WORST_MOST}")
+        there = sorted(each.name for each in (self.folder / _RUNS).glob("*") if each.is_dir())
+        if run not in there:
+            raise WrongUsage(f"there is no run {run}; there are: {', '.join(there) or 'none'}")
+        opened = open_run(self.folder / _RUNS / run)
+        return take_apart(opened.trace, Asked(worst=worst), known_policies()).to_dict()
+
+    def score_policy(self, name: str) -> dict[str, Any]:
+        """What a policy is worth by the quick level of the score card (docs/score.md): by which factor it is better
+        than round-robin, objective by objective; or why it has no score."""
+        return candidate.score(self._source(name), trusted=self.trusted)
+
+    def _own(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise WrongUsage(
+                f"{name[:40]!r} is no name: it begins with a-z, and has at most 24 of a-z, 0-9, - and _"
+            )
+        return self.folder / f"{name}.c"
+
+    def _source(self, name: str) -> Path:
+        for file in (self._own(name), _POLICIES / f"{name}.c"):
+            if file.is_file() and not file.is_symlink():
+                return file
+        raise WrongUsage(f"there is no policy {name}; list_policies has those that there are")
+
+    def _compiled(self, name: str) -> Compiled:
+        if not self.trusted:
+            need_sandbox()
+        apart.need_library()
+        try:
+            return candidate.compiled(self.read_policy(name), self.trusted)
+        except candidate.Failure as failure:
+            raise RuleBroken(f"{name} does not compile: {failure.why}") from None
+
+    def _workload(self, name: str) -> WorkloadFile:
+        entry = _workloads().get(name)
+        if entry is None:
+            raise WrongUsage(
+                f"there is no workload {name}; list_workloads has those that there are"
+            )
+        file = workload_files.read(entry.file)
+        if file.total() + 3 > PROCESSES_MAX:
+            raise WrongUsage(f"{name} has more than the {PROCESSES_MAX - 3} processes of a run")
+        return file
+
+
+def _workloads() -> dict[str, Entry]:
+    """Those that end by themselves."""
+    return {name: entry for name, entry in palette().items() if entry.kind == "study"}

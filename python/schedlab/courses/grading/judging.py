@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: MIT
+"""What a run is worth, by what a test expects of it; and where it leaves what is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from schedlab.base.display.numbers import milliseconds, moment
+from schedlab.courses.grading.drawing import drawn
+from schedlab.courses.grading.lab import Expectation, LabTest
+from schedlab.courses.grading.seen import Seen
+from schedlab.metrics.intervals import cpu_intervals
+from schedlab.trace import Kind
+from schedlab.trace.parting import Parting, parting, picks
+
+_PARTS = 100
+"""Credit for a part of a test is a whole number of these of a point."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an expectation came to."""
+
+    points: Fraction
+    why: str = ""
+    """Why it is not all of the points."""
+    picture: str = ""
+    at_ns: int | None = None
+    """The time of the trace at which it is seen; None: at none alone."""
+
+
+def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
+    """`right`: the run of the lab's solution. (What the kernel does, and what was executed,
+    is judged elsewhere.)"""
+    judges = {"law": _law, "order": _order, "levels": _levels, "figure": _figure}
+    found = judges[expected.kind](test, expected, seen, right)
+    if found.points != expected.points and test.policy_clock_ns:
+        found = replace(
+            found,
+            why=f"{found.why}; the policy's clock began at {moment(test.policy_clock_ns, 0)}",
+        )
+    if found.points == expected.points or found.at_ns is not None:
+        return found
+    return _with_the_first_decision(found, test, seen, right)
+
+
+def _with_the_first_decision(found: Judged, test: LabTest, seen: Seen, right: Seen) -> Judged:
+    """Of what is seen at no time of its own, where the run leaves the solution's: the loss may follow from there."""
+    where = parting(seen.trace, right.trace, timed=True)
+    if where is None:
+        return found
+    at_ns = seen.window.begin_ns + where.time_ns
+    why = f"{found.why}; it first decides otherwise than the solution when {_turns(where)}"
+    return replace(found, why=why, picture=drawn(seen, right, at_ns, test.tick_ns), at_ns=at_ns)
+
+
+def judge_instructions(expected: Expectation, executed: int, right: int) -> Judged:
+    """`executed`, `right`: how many instructions of WebAssembly all hooks execute, in the run and in the solution's.
+    Another version of the compiler makes other counts, but of both."""
+    assert expected.at_most
+    if executed <= expected.at_most * right:
+        return Judged(expected.points)
+    why = (
+        f"its hooks execute {executed:,} instructions of WebAssembly, {executed / right:.2f} times as many as the"
+        f" solution's, which execute {right:,}"
+    )
+    return Judged(Fraction(0), why)
+
+
+def _turns(where: Parting) -> str:
+    return (
+        f"CPU {where.cpu} turns to {where.one or 'no process any more'}; right is"
+        f" {where.other or 'none: it had picked for the last time'}"
+    )
+
+
+def _law(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
+    """Of a run that has ended well, no process was lost."""
+    if expected.law == "ends":
+        return Judged(expected.points)
+    found = _idle_beside_waiting(test, seen)
+    if found is None:
+        return Judged(expected.points)
+    cpu, begin, end, name = found
+    why = f"from {_ms(begin, seen)} on, CPU {cpu} idles for {milliseconds(end - begin)} while {name} waits for a CPU"
+    return Judged(Fraction(0), why, drawn(seen, None, begin, test.tick_ns), begin)
+
+
+def _idle_beside_waiting(test: LabTest, seen: Seen) -> tuple[int, int, int, str] | None:
+    """The first CPU that idles so for longer than a tick: its number, from when to when, and who waits."""
+    idle = cpu_intervals(seen.trace).filter(pl.col("pid") == 0)
+    waits = seen.states.filter(pl.col("state") == "runnable")
+    names = seen.groups_of()
+    found: list[tuple[int, int, int, str]] = []
+    begins, ends = waits["begin_ns"].to_numpy(), waits["end_ns"].to_numpy()
+    pids = waits["pid"].to_numpy()
+    for cpu, begin, end in idle.select("cpu", "begin_ns", "end_ns").iter_rows():
+        first = np.maximum(begins, begin)
+        last = np.minimum(ends, end)
+        for place in np.flatnonzero(last - first > test.tick_ns).tolist():
+            pid = int(pids[place])
+            if pid in names:
+                found.append((cpu, int(first[place]), int(last[place]), f"{names[pid]} ({pid})"))
+    return min(found, key=lambda each: (each[1], each[0]), default=None)
+
+
+def _order(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judged:
+    where = parting(seen.trace, right.trace, timed=True)
+    if where is None:
+        return Judged(expected.points)
+    at_ns = where.time_ns
+    whose = right.groups_of()
+    times = [
+        pick.time_ns
+        for cpu in range(test.cpus)
+        for pick in picks(right.trace, cpu)
+        if pick.pid in whose
+    ]
+    before = sum(time < at_ns for time in times)
+    part = Fraction(before, len(times)) if times and not expected.all_or_nothing else Fraction(0)
+    points = Fraction(int(expected.points * part * _PARTS), _PARTS)
+    begin_ns = seen.window.begin_ns
+    why = (
+        f"after {before} of {len(times)} decisions that are right, {_turns(where)}"
+        f"{_waiting(seen, begin_ns + at_ns, where.other.pid if where.other else 0)}"
+    )
+    return Judged(points, why, drawn(seen, right, begin_ns + at_ns, test.tick_ns), begin_ns + at_ns)
+
+
+def _waiting(seen: Seen, at_ns: int, pid: int) -> str:
+    """Since when the process waited that should have been picked."""
+    rows = seen.states.filter(
+        (pl.col("pid") == pid)
+        & (pl.col("state") == "runnable")
+        & (pl.col("begin_ns") <= at_ns)
+        & (pl.col("end_ns") >= at_ns)
+    )
+    return f", which waited since {_ms(int(rows['begin_ns'][0]), seen)}" if len(rows) else ""
+
+
+def _levels(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
+    """Of the group's first process, at the times at which it was queued."""
+    pids = [pid for pid, group in seen.groups_of().items() if group == expected.of]
+    if not pids:
+        return Judged(Fraction(0), f"there is no process of the group {expected.of}")
+    rows = seen.trace.rows(Kind.QUEUED)
+    rows = rows[seen.trace.at("process", rows) == min(pids)]
+    levels = seen.trace.at("second", rows)
+    times = seen.trace.at("time_ns", rows)
+    new = np.flatnonzero(np.diff(levels, prepend=-1) != 0)
+    found = levels[new].tolist()[: len(expected.levels)]
+    if tuple(found) == expected.levels:
+        return Judged(expected.points)
+    same = next(
+        (
+            i
+            for i, (one, other) in enumerate(zip(found, expected.levels, strict=False))
+            if one != other
+        ),
+        len(found),
+    )
+    wanted = expected.levels[same]
+    at_ns = int(times[new[same]]) if same < len(found) else None
+    got = (
+        f"is queued at level {found[same]} at {_ms(at_ns, seen)}"
+        if at_ns is not None
+        else "is queued at no other level"
+    )
+    why = (
+        f"after {same} levels that are right, {expected.of} ({min(pids)}) {got}; right is {wanted}"
+    )
+    return Judged(Fraction(0), why, drawn(seen, None, at_ns, test.tick_ns) if at_ns else "", at_ns)
+
+
+def _figure(test: LabTest, expected: Expectation, seen: Seen, _right: Seen) -> Judged:
+    value = _value(expected, seen)
+    if value is None:
+        return Judged(
+            Fraction(0), f"there is no {expected.figure} of {expected.of or 'the workload'}"
+        )
+    least, most = expected.at_least, expected.at_most
+    if (least is None or value >= least) and (most is None or value <= most):
+        return Judged(expected.points)
+    at_ns = _longest(expected, seen)[1] if expected.figure == "longest_wait" else None
+    bound = least if least is not None and value < least else most
+    assert bound is not None
+    word = "at least" if bound is least else "at most"
+    why = (
+        f"{expected.figure} of {expected.of or 'the workload'} is {expected.shown(value)}, and is to be {word}"
+        f" {expected.shown(bound)}"
+    )
+    if at_ns is None:
+        return Judged(Fraction(0), why)
+    why += f": the wait begins at {_ms(at_ns, seen)}"
+    return Judged(Fraction(0), why, drawn(seen, None, at_ns, test.tick_ns), at_ns)
+
+
+def _value(expected: Expectation, seen: Seen) -> float | None:
+    if expected.figure == "longest_wait":
+        return _longest(expected, seen)[0]
+    if expected.figure == "remark_max":
+        return _remark_max(seen)
+    table = seen.metrics.summary
+    if expected.of:
+        table = seen.metrics.groups.filter(pl.col("group") == expected.of)
+    column = f"{expected.figure}_ns" if expected.is_time else expected.figure
+    if not len(table) or column not in table.columns:
+        return None
+    value: float | None = table[column][0]
+    return value
+
+
+def _remark_max(seen: Seen) -> int | None:
+    """The largest remark of decisions for the workload's processes."""
+    rows = seen.trace.rows(Kind.DECISION)
+    rows = rows[np.isin(seen.trace.at("process", rows), list(seen.groups_of()))]
+    return int(seen.trace.at("second", rows).max()) if len(rows) else None
+
+
+def _longest(expected: Expectation, seen: Seen) -> tuple[int | None, int]:
+    """The longest time without a CPU that a process of the group was ready to run, and when it began."""
+    pids = [pid for pid, group in seen.groups_of().items() if expected.of in ("", group)]
+    waits = seen.states.filter((pl.col("state") == "runnable") & pl.col("pid").is_in(pids))
+    if not len(waits):
+        return (0 if pids else None), 0
+    lengths = (waits["end_ns"] - waits["begin_ns"]).to_numpy()
+    place = int(lengths.argmax())
+    return int(lengths[place]), int(waits["begin_ns"][place])
+
+
+def _ms(time_ns: int, seen: Seen) -> str:
+    """A time of the trace, counted from the window's begin."""
+    return milliseconds(time_ns - seen.window.begin_ns)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The same policy in our kernel, on our driver of Spike, in the sandbox.
+
+A policy is kernel code there, and could write any trace. So nothing is measured in it: it is to show the decisions that
+the policy made in the simulator, where it can write none.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+from schedlab import trace
+from schedlab.base.toolchain.build import IMAGE, PARTS, build
+from schedlab.base.toolchain.diagnosis import KERNEL_FLAGS
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.toolchain.tools import compiler
+from schedlab.courses.grading.judging import Judged
+from schedlab.courses.grading.lab import Expectation, LabTest
+from schedlab.courses.grading.seen import Seen
+from schedlab.courses.submissions import apart
+from schedlab.courses.submissions.compiling import Compiled, NotCompiled, clang_command
+from schedlab.courses.submissions.sandbox import OUT, WORK, Done, Sandbox
+from schedlab.errors import MachineUnfit
+from schedlab.machines.kernel import Boot
+from schedlab.machines.outcome import outcome_of
+from schedlab.machines.spec import RunSpec
+from schedlab.machines.spike import Spike, need_device_tree_compiler
+from schedlab.paths import BUILD, ROOT
+from schedlab.trace.errors import TraceError
+from schedlab.trace.parting import parting
+from schedlab.workload.loading import make_disk
+
+KERNEL = BUILD / "apart" / "kernel.o"
+MEMORY_MIB = 64
+_TRACE = "trace.bin"
+_HEADERS = ("policy.h", "registry.h")
+
+
+def need_kernel() -> None:
+    """Builds what kernels of submissions are made of. Raises MachineUnfit where there is no driver of Spike."""
+    build(*(os.path.relpath(place, ROOT) for place in (KERNEL, IMAGE, *PARTS.values())))
+    need_device_tree_compiler()
+    if not Spike().release().turn:
+        raise MachineUnfit(
+            "the lab has tests on our kernel, which run on schedlab's own driver of Spike alone: another Spike lets a"
+            " submission open this host's files. Leave SCHEDLAB_SPIKE unset (docs/spike.md)"
+        )
+
+
+def judge(test: LabTest, expected: Expectation, policy: Compiled, trusted: bool) -> Judged:
+    """All points if the kernel runs the test's workload to its end, in the order in which the simulator does."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+        place = Path(folder)
+        simulated = place / "simulated.bin"
+        try:
+            apart.run(replace(test, costs="kernel"), policy, simulated)
+        except apart.Broken as error:
+            return Judged(Fraction(0), f"in the simulator at the kernel's costs: {error}")
+        try:
+            done, path = _boot(test, policy, trusted, place)
+        except NotCompiled as error:
+            return Judged(Fraction(0), f"no kernel can be made with it:\n{error}")
+        return _judged(expected, Seen(simulated), done, path)
+
+
+def _judged(expected: Expectation, simulated: Seen, done: Done, path: Path) -> Judged:
+    outcome = outcome_of(done.status, done.said)
+    if not outcome.succeeded:
+        return Judged(Fraction(0), f"on the kernel: {outcome.message}")
+    try:
+        found = trace.read(path)
+        trace.validate(found)
+        where = parting(found, simulated.trace)
+    except (OSError, TraceError) as error:
+        return Judged(Fraction(0), f"the kernel's trace is none: {error}")
+    if where is None:
+        return Judged(expected.points)
+    return Judged(Fraction(0), where.told("on the kernel", "in the simulator"))
+
+
+def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[Done, Path]:
+    """Links a kernel with the policy, and boots it. Returns what came of it, and the trace's place. Raises
+    NotCompiled if the linker refuses the policy."""
+    out = place / "out"
+    out.mkdir()
+    text = place / "workload.txt"
+    text.write_text(test.text)
+    disk = make_disk(IMAGE, text, test.tick_ns, PARTS, place)
+    own = place / "policy.o"
+    own.write_bytes(policy.kernel_object)
+    table = place / "table.c"
+    table.write_text(
+        subprocess.run(
+            ["sh", str(ROOT / "tools" / "make_policy_table.sh"), f"{policy.name}.c"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
+    files = {
+        **{f"policies/{name}": ROOT / "policies" / name for name in _HEADERS},
+        "table.c": table,
+        "policy.o": own,
+        "kernel.o": KERNEL,
+        "kernel.ld": ROOT / "kernel" / "boot" / "kernel.ld",
+        "disk.img": disk,
+    }
+    clang, linker = compiler().clang, compiler().linker
+    sandbox = Sandbox(out, files, trusted, (clang, linker, Spike().release().path, "dtc"))
+    linked = sandbox.run(
+        f"{clang_command()} {KERNEL_FLAGS} -std=c17 -O2 -ffreestanding -I{WORK} -c {WORK}/table.c -o {OUT}/table.o"
+        f" && {shlex.quote(linker)} -T {WORK}/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings"
+        f" {WORK}/kernel.o {WORK}/policy.o {OUT}/table.o -o {OUT}/kernel.elf"
+    )
+    if linked.status:
+        raise NotCompiled(linked.said)
+    return sandbox.run(f"exec {shlex.join(_command(_run_of(policy, test)))}"), out / _TRACE
+
+
+def _run_of(policy: Compiled, test: LabTest) -> RunSpec:
+    return RunSpec(
+        workload=test.name,
+        policy=PolicyChoice(policy.name, ""),
+        settings=tuple(test.settings.items()),
+        cpus=test.cpus,
+        machine=Spike.name,
+        seed=test.seed,
+        tick_ns=test.tick_ns,
+        limit_ns=test.limit_ns,
+        memory_mib=MEMORY_MIB,
+        file=test.workload,
+    )
+
+
+def _command(run: RunSpec) -> list[str]:
+    """What boots the kernel, in the sandbox."""
+    spike = Spike()
+    elf, disk = Path(f"{OUT}/kernel.elf"), Path(f"{WORK}/disk.img")
+    return spike.command(Boot(elf, disk, run.cpus, run.memory_mib, spike.arguments(run)))

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""A class: many submissions against one lab, each graded by a process of its own; and a page for the teacher."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+
+from schedlab import __version__
+from schedlab.base.display.names import all_visible, json_text, visible_line
+from schedlab.base.files import placing
+from schedlab.base.files.whole import file_hash, written
+from schedlab.base.host.interpreter import module_command
+from schedlab.base.toolchain import versions
+from schedlab.courses.grading.grading import LINK
+from schedlab.courses.grading.lab import Lab
+from schedlab.courses.grading.verdict import picture_of
+from schedlab.errors import NotGraded, WrongUsage
+
+PAGE = "class.html"
+_TEMPLATE = Path(__file__).with_name("class.html")
+UNPRINTABLE = "its name has characters that cannot be printed"
+NO_POINTS = "–"
+"""In place of the points of a submission that was not graded."""
+_MOST_SECONDS = 1800
+"""Of the host: a process that is graded for longer hangs."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One submission: its verdict as the command prints it, or why there is none."""
+
+    name: str
+    verdict: dict[str, Any] | None
+    why: str = ""
+    is_graded: bool = True
+    """Otherwise the host kept it from being graded: it has neither points nor lost any."""
+
+    @property
+    def points(self) -> float:
+        return float(self.verdict["points"]) if self.verdict else 0.0
+
+    def points_of(self, test: str) -> float:
+        tests = self.verdict["tests"] if self.verdict else []
+        return next((float(each["points"]) for each in tests if each["name"] == test), 0.0)
+
+    def shown(self, points: float) -> str:
+        """Points of this submission as text."""
+        return f"{points:g}" if self.is_graded else NO_POINTS
+
+    @property
+    def note(self) -> str:
+        """What is to be said besides points."""
+        if self.verdict is None:
+            return self.why
+        return "does not compile" if self.verdict["refused"] else ""
+
+
+@dataclass(frozen=True)
+class Failing:
+    """Where a class loses points: one expectation of one test."""
+
+    test: str
+    expected: str
+    lost_by: int
+    points: float
+    """That were lost, by all together."""
+    example: str
+    """A submission that lost some."""
+    why: str
+    picture: str
+    """Of the example, as Lost has it."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What a submission lost at one expectation of one test."""
+
+    name: str
+    """Of the submission."""
+    test: str
+    expected: str
+    points: float
+    why: str
+    picture: str
+    """The address of what shows it, from the page; "": there is none."""
+
+
+def submissions_in(folder: Path) -> list[Path]:
+    """All C files of a folder, and of folders in it; links, too, of which each is to have its row. Raises WrongUsage if
+    there is none."""
+    found = sorted(file for file in folder.rglob("*.c") if file.is_file() or file.is_symlink())
+    if not found:
+        raise WrongUsage(f"{folder} has no C file in it: a submission is one")
+    return found
+
+
+def grade_all(
+    lab: Lab, folder: Path, out: Path, trusted: bool, jobs: int, told: Callable[[Graded], None]
+) -> list[Graded]:
+    """Grades all submissions of a folder, `jobs` at a time, and keeps their verdicts in `out`. One whose grading breaks
+    down has none, and the others go on. A verdict that is there of the same submission, by the same lab and the same
+    schedlab, stands: so what was interrupted goes on. Raises WrongUsage, before anything is graded, if the place of a
+    verdict is taken by another file, or if `out` lies where submissions do: they could bring verdicts along."""
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise WrongUsage(
+            f"--out {out}: it lies in the folder of the submissions, where one could pass off a verdict of its own;"
+            " name a folder elsewhere"
+        )
+    sources = submissions_in(folder)
+    for source in sources:
+        kept = _kept_at(out, folder, source)
+        if os.path.lexists(kept):
+            placing.check_file("--out", kept, ours=True)
+    out.mkdir(parents=True, exist_ok=True)
+    made_of = _made_of(lab, trusted)
+    one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
+
+    def verdict_of(source: Path, name: str) -> Graded:
+        if why := _refused(source, name):
+            return Graded(visible_line(name), None, why)
+        kept = _kept_at(out, folder, source)
+        place = kept.with_suffix("")
+        key = hashlib.sha256(f"{made_of} {file_hash(source)}".encode()).hexdigest()
+        with one_at_a_time:
+            graded = _kept(kept, key, name)
+        if graded is None:
+            _clear(lab, place)
+            graded = _graded(lab, source, name, place, trusted)
+            with one_at_a_time:
+                _keep(kept, key, graded)
+        return graded
+
+    def one(source: Path) -> Graded:
+        name = str(source.relative_to(folder))
+        try:
+            graded = verdict_of(source, name)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            graded = Graded(name, None, f"it cannot be graded: {error.strerror}")
+        told(graded)
+        return graded
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, sources))
+
+
+def _refused(source: Path, name: str) -> str:
+    """Why it is not even opened; "": it is."""
+    if source.is_symlink():
+        return LINK
+    return UNPRINTABLE if visible_line(name) != name else ""
+
+
+def _kept_at(out: Path, folder: Path, source: Path) -> Path:
+    """Where a submission's verdict is kept."""
+    return (out / source.relative_to(folder)).with_suffix(".json")
+
+
+def _made_of(lab: Lab, trusted: bool) -> str:
+    """All that a verdict hangs on besides the submission."""
+    files = sorted(file for file in lab.folder.iterdir() if file.is_file())
+    hashes = {file.name: file_hash(file) for file in files}
+    return json.dumps([__version__, versions.commit(), hashes, trusted])
+
+
+def _kept(place: Path, key: str, name: str) -> Graded | None:
+    """The verdict that is there, if it is of the same, and is as it was written."""
+    listed = placing.read_list(place.parent) or {}
+    if not place.is_file() or listed.get(place.name) != file_hash(place):
+        return None
+    found = json.loads(place.read_text("utf-8"))
+    return Graded(name, found["verdict"]) if found["key"] == key else None
+
+
+def _keep(place: Path, key: str, graded: Graded) -> None:
+    if graded.verdict is None:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    placing.check_file("--out", place, ours=True)
+    with written(place) as new:
+        new.write_text(json_text({"key": key, "verdict": graded.verdict}), "utf-8")
+    placing.add_to_list(place)
+
+
+def _clear(lab: Lab, place: Path) -> None:
+    """Removes runs of a grading before this one, as far as they are as they were made."""
+    for test in lab.tests:
+        folder = place / test.name
+        if folder.is_dir() and not placing.strange(folder):
+            placing.remove(folder)
+
+
+def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Graded:
+    options = ["--json", "--out", str(out), *(["--trust"] if trusted else [])]
+    words = ("grade", str(lab.folder), str(source), "--kernel-tried", *options)
+    try:
+        done = subprocess.run(
+            module_command("schedlab", *words),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_MOST_SECONDS,
+            check=False,
+        )
+        return Graded(name, json.loads(done.stdout))
+    except subprocess.TimeoutExpired:
+        return Graded(name, None, f"its grading did not end within {_MOST_SECONDS} s", False)
+    except json.JSONDecodeError:
+        last = done.stderr.strip().splitlines()[-1:] or ["no words"]
+        if done.returncode == NotGraded.exit_status:
+            return Graded(name, None, last[0].removeprefix("schedlab: "), False)
+        why = f"its grading broke down (status {done.returncode}): {last[0]}"
+        return Graded(name, None, why, False)
+
+
+def failings(lost: list[Lost]) -> list[Failing]:
+    """Where points were lost, the most first."""
+    by_place: dict[tuple[str, str], list[Lost]] = {}
+    for each in lost:
+        by_place.setdefault((each.test, each.expected), []).append(each)
+    found = [
+        Failing(
+            test,
+            expected,
+            len(those),
+            round(sum(each.points for each in those), 2),
+            usual.name,
+            usual.why,
+            usual.picture,
+        )
+        for (test, expected), those in by_place.items()
+        for usual in [_usual(those)]
+    ]
+    return sorted(found, key=lambda each: (-each.points, each.test, each.expected))
+
+
+def _lost(graded: Graded, out: Path) -> Iterator[Lost]:
+    if graded.verdict is None or graded.verdict["refused"]:
+        return
+    for test in graded.verdict["tests"]:
+        for number, each in enumerate(test["expectations"]):
+            if each["points"] < each["most"]:
+                place = Path(graded.name.removesuffix(".c"), test["name"], picture_of(number))
+                yield Lost(
+                    graded.name,
+                    test["name"],
+                    each["expected"],
+                    each["most"] - each["points"],
+                    each["why"],
+                    quote(str(place)) if (out / place).is_file() else "",
+                )
+
+
+def _usual(lost: list[Lost]) -> Lost:
+    """The first that has the most frequent reason."""
+    why = Counter(each.why for each in lost).most_common(1)[0][0]
+    return next(each for each in lost if each.why == why)
+
+
+def page(lab: Lab, graded: list[Graded], out: Path) -> str:
+    """The teacher's page, as HTML that needs nothing besides but the pictures, which are in `out`."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    lost = {each.name: list(_lost(each, out)) for each in graded}
+    rows = [
+        {
+            "name": each.name,
+            "points": each.shown(each.points),
+            "tests": [
+                {"shown": each.shown(points), "lost": each.is_graded and points < test.points}
+                for test in lab.tests
+                for points in [each.points_of(test.name)]
+            ],
+            "note": each.note,
+            "lost": lost[each.name],
+            "refused": each.verdict["refused"] if each.verdict else "",
+        }
+        for each in graded
+    ]
+    told = {
+        "title": lab.title,
+        "most": float(lab.points),
+        "tests": [{"name": test.name, "most": float(test.points)} for test in lab.tests],
+        "mean": sum(each.points for each in graded)
+        / max(1, sum(each.is_graded for each in graded)),
+        "all": sum(each.points == lab.points for each in graded),
+        "rows": rows,
+        "failings": failings([each for those in lost.values() for each in those]),
+    }
+    return environment.from_string(_TEMPLATE.read_text()).render(all_visible(told))

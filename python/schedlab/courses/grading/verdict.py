@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: MIT
+"""What a submission is worth, for people and for what courses use. Nothing in it depends on when or where."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from schedlab import __version__
+from schedlab.base.display.names import json_text
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One expectation."""
+
+    title: str
+    points: Fraction
+    most: Fraction
+    why: str = ""
+    picture: str = ""
+    at_ns: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "expected": self.title,
+            "points": as_number(self.points),
+            "most": as_number(self.most),
+            "why": self.why,
+            "picture": self.picture,
+            "at_ns": self.at_ns,
+        }
+
+
+@dataclass(frozen=True)
+class TestVerdict:
+    """One test. `broken`: why its run did not come to its end; "": it did."""
+
+    name: str
+    says: str
+    hidden: bool
+    scored: tuple[Scored, ...]
+    broken: str = ""
+
+    @property
+    def points(self) -> Fraction:
+        return sum((each.points for each in self.scored), Fraction(0))
+
+    @property
+    def most(self) -> Fraction:
+        return sum((each.most for each in self.scored), Fraction(0))
+
+    @property
+    def lost(self) -> bool:
+        return self.points < self.most
+
+    def words(self) -> str:
+        """Why points were lost."""
+        parts = [f"{self.broken}"] if self.broken else []
+        for each in self.scored:
+            if each.points < each.most and not self.broken:
+                parts.append(
+                    f"{shown(each.points)} of {shown(each.most)} for: {each.title}\n{each.why}"
+                )
+                parts += [each.picture] if each.picture else []
+        return "\n".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "says": self.says,
+            "hidden": self.hidden,
+            "points": as_number(self.points),
+            "most": as_number(self.most),
+            "broken": self.broken,
+            "expectations": [each.to_dict() for each in self.scored],
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A submission's. `refused`: why it could not be tried at all; "": it was."""
+
+    lab: str
+    lab_sha256: str
+    submission: str
+    submission_sha256: str
+    tests: tuple[TestVerdict, ...]
+    refused: str = ""
+
+    @property
+    def points(self) -> Fraction:
+        return sum((each.points for each in self.tests), Fraction(0))
+
+    @property
+    def most(self) -> Fraction:
+        return sum((each.most for each in self.tests), Fraction(0))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "schedlab": __version__,
+            "lab": self.lab,
+            "lab_sha256": self.lab_sha256,
+            "submission": self.submission,
+            "submission_sha256": self.submission_sha256,
+            "points": as_number(self.points),
+            "most": as_number(self.most),
+            "refused": self.refused,
+            "tests": [each.to_dict() for each in self.tests],
+        }
+
+
+def picture_of(number: int) -> str:
+    """The name of the file that shows where an expectation of a test was not met, in the folder of its run."""
+    return f"expectation-{number + 1}.svg"
+
+
+def as_number(points: Fraction) -> float | int:
+    """Points with two decimals at most."""
+    return int(points) if points.denominator == 1 else float(round(points, 2))
+
+
+def shown(points: Fraction) -> str:
+    return f"{as_number(points):g}"
+
+
+def gradescope(verdict: Verdict) -> dict[str, Any]:
+    """What Gradescope reads from results/results.json. Hidden tests are shown to nobody but the course's staff."""
+    return {
+        "score": as_number(verdict.points),
+        "max_score": as_number(verdict.most),
+        "output": verdict.refused,
+        "output_format": "text",
+        "tests": [
+            {
+                "name": test.name,
+                "score": as_number(test.points),
+                "max_score": as_number(test.most),
+                "output": "\n".join(filter(None, (test.says, test.words()))),
+                "output_format": "text",
+                "visibility": "hidden" if test.hidden else "visible",
+            }
+            for test in verdict.tests
+        ],
+    }
+
+
+def classroom(verdict: Verdict) -> str:
+    """What the reporter of GitHub Classroom's actions takes of a runner: an object in JSON, encoded by base 64. Of
+    hidden tests there are names and points alone: students read the log."""
+    told = {
+        "version": 1,
+        "status": "pass" if verdict.points == verdict.most else "fail",
+        "max_score": as_number(verdict.most),
+        "tests": [
+            {
+                "name": test.name,
+                "status": "fail" if test.lost else "pass",
+                "score": as_number(test.points),
+                "message": "" if test.hidden else verdict.refused or test.words(),
+            }
+            for test in verdict.tests
+        ],
+    }
+    return base64.b64encode(json_text(told).encode()).decode()

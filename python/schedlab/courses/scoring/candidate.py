@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: MIT
+"""An evaluator for programs that write policies: a source goes in, a verdict comes out, the same each time.
+
+The source is anybody's. It is compiled in a sandbox and runs in a machine of its own (schedlab.courses.submissions);
+whatever it does ends as a reason in words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from schedlab import metrics
+from schedlab.base.files.reading import read_bytes
+from schedlab.base.files.whole import written
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.courses.grading.judging import judge
+from schedlab.courses.grading.lab import LabTest, read_tests
+from schedlab.courses.grading.seen import Seen
+from schedlab.courses.scoring import card
+from schedlab.courses.scoring.measuring import kept_at
+from schedlab.courses.scoring.sets import SHOWN, read_set
+from schedlab.courses.submissions import apart
+from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy
+from schedlab.courses.submissions.sandbox import need_sandbox
+from schedlab.courses.submissions.trial import Form, Trial
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.spec import RunSpec
+from schedlab.metrics import Metrics
+from schedlab.paths import ROOT
+from schedlab.runs.collection import Collection, Kept, identity
+
+LEVEL = "quick"
+CANDIDATE = "candidate"
+"""The name of what is scored, among other policies: what its source calls itself may be any text."""
+INSTRUCTIONS_MOST = 10_000_000_000
+"""What a candidate's hooks may execute in all runs together, of WebAssembly: 76 times as much as round-robin's. Of the
+policies that are shipped `stride` needs the most, 6,250 million."""
+_LAWS = Path(__file__).with_name("laws.json")
+_NAME = re.compile(r"POLICY_DEFINITION\s[^;]*?\.name\s*=\s*\"([a-z][a-z0-9_-]{0,23})\"")
+
+Verdict = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure(Exception):
+    """The candidate has no score."""
+
+    at: str
+    """At what: `compile`, `laws` or `simulator`."""
+    why: str
+
+
+def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False) -> Verdict:
+    """Returns what a policy is worth by the quick level of the set of workloads (docs/score.md), ready for JSON.
+
+    `source`: the text of a policy, or the path of its file. `key`: draws variants that nobody has seen, as the
+    command's --key does. `trusted`: it is compiled outside of the sandbox.
+
+    `failure` is "" and `score` a number, 1 for the set's reference; or `failure` says in words why there is none, and
+    `failed_at` at what: `compile`, `laws`, `simulator`. Raises MachineUnfit where there can be no sandbox, and
+    WrongUsage if there is no such file.
+    """
+    if not trusted:
+        need_sandbox()
+    apart.need_library()
+    workload_set = read_set()
+    told: Verdict = {
+        "set": workload_set.name,
+        "set_sha256": workload_set.sha256,
+        "key_sha256": key and hashlib.sha256(key).hexdigest(),
+        "level": LEVEL,
+        "failed_at": "",
+    }
+    text = _text_of(source)
+    told["source_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    level = workload_set.levels[LEVEL]
+    try:
+        policy = compiled(text, trusted)
+        hold_to_laws(policy)
+        own = _values(key or SHOWN, policy)
+    except Failure as failure:
+        told["failed_at"] = failure.at
+        return told | card.Card(CANDIDATE, failure.why, (), (), ()).to_dict()
+    reference = str(workload_set.reference)
+    values = {reference: _reference(key or SHOWN, trusted), CANDIDATE: own}
+    return told | card.card(workload_set, level, card.Measured(values, {}), CANDIDATE).to_dict()
+
+
+def score_many(
+    sources: Iterable[str | Path],
+    executor: Executor,
+    *,
+    key: bytes | None = None,
+    trusted: bool = False,
+) -> Iterator[Verdict]:
+    """Yields the verdicts of many sources, in their order, each as soon as those before it are there.
+
+    `executor`: whose processes score them: that of `schedlab.base.host.workers.worker_pool`, or of
+    `schedlab.runs.cluster.executor`.
+    """
+    todo = [executor.submit(score, source, key=key, trusted=trusted) for source in sources]
+    for each in todo:
+        yield each.result()
+
+
+def _text_of(source: str | Path) -> str:
+    if isinstance(source, str) and ("\n" in source or not source.endswith(".c")):
+        return source
+    return read_bytes(Path(source)).decode(errors="replace")
+
+
+def compiled(text: str, trusted: bool) -> Compiled:
+    """Compiles a candidate. Raises Failure."""
+    found = _NAME.search(text)
+    if not found:
+        raise Failure(
+            "compile",
+            'it defines no policy: it is to end with POLICY_DEFINITION policy_NAME = {.name = "NAME", …}, whose name'
+            " begins with a-z and has at most 24 of a-z, 0-9, - and _",
+        )
+    headers = tuple(sorted(each.name for each in (ROOT / "policies").glob("*.h")))
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        place = Path(folder) / f"{CANDIDATE}.c"
+        place.write_text(text, errors="replace")
+        try:
+            return compile_policy(Form(found[1], headers), place, trusted)
+        except NotCompiled as error:
+            raise Failure("compile", str(error)) from None
+
+
+@cache
+def _laws() -> tuple[LabTest, ...]:
+    return read_tests(_LAWS)
+
+
+def hold_to_laws(policy: Compiled) -> None:
+    """Runs what every policy is to bear before it is scored. Raises Failure."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        path = Path(folder) / TRACE_FILE
+        for test in _laws():
+            try:
+                apart.run(test, policy, path)
+            except apart.Broken as error:
+                raise Failure("laws", f"{test.name}: {error}") from None
+            seen = Seen(path)
+            for expected in test.expectations:
+                if why := judge(test, expected, seen, seen).why:
+                    raise Failure("laws", f"{test.name}: {expected.title}: {why}")
+
+
+@cache
+def _trials(key: bytes) -> tuple[tuple[RunSpec, Trial], ...]:
+    """All runs of the set, which are the same for each candidate: their texts are drawn once in a process."""
+    workload_set = read_set()
+    runs = workload_set.runs(key, workload_set.levels[LEVEL], PolicyChoice(CANDIDATE))
+    return tuple((run, _trial(run)) for run in runs)
+
+
+def _trial(run: RunSpec) -> Trial:
+    assert run.file
+    return Trial(
+        run.label, run.file, run.cpus, run.seed, run.tick_ns, run.limit_ns, run.costs.name, {}
+    )
+
+
+def _values(key: bytes, policy: Compiled) -> card.Values:
+    """Returns what a policy measures in all runs. Raises Failure."""
+    done: list[tuple[RunSpec, Metrics]] = []
+    instructions = 0
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        path = Path(folder) / TRACE_FILE
+        for run, trial in _trials(key):
+            where = f"{run.label}, {run.cpus} CPUs"
+            try:
+                instructions += apart.run(trial, policy, path).instructions
+            except apart.Broken as error:
+                raise Failure("simulator", f"{where}: {error}") from None
+            if instructions > INSTRUCTIONS_MOST:
+                raise Failure(
+                    "simulator",
+                    f"up to {where}, its hooks have executed more than {INSTRUCTIONS_MOST:,} instructions",
+                )
+            done.append((run, metrics.measure(path)))
+    workload_set = read_set()
+    found = card.read_values(workload_set, workload_set.levels[LEVEL], _Measured(done))
+    return found.values[CANDIDATE]
+
+
+def _reference(key: bytes, trusted: bool) -> card.Values:
+    """Returns what the set's reference measures, apart as candidates are. It is kept in the cache."""
+    workload_set = read_set()
+    level, reference = workload_set.levels[LEVEL], workload_set.reference
+    place = kept_at(workload_set, key, level, reference, ".json")
+    if not place.is_file():
+        source = ROOT / "policies" / f"{reference.name}.c"
+        values = _values(key, compiled(source.read_text(), trusted))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with written(place) as new:
+            new.write_text(json.dumps({name: own.tolist() for name, own in values.items()}))
+    kept = json.loads(place.read_text())
+    return {name: np.array(own) for name, own in kept.items()}
+
+
+class _Measured(Collection):
+    """Runs that were measured, and left nothing on the disk."""
+
+    def __init__(self, done: Sequence[tuple[RunSpec, Metrics]]) -> None:
+        super().__init__(_kept(run) for run, _ in done)
+        self._metrics = [found for _, found in done]
+
+    def _frame(self, table: str) -> pl.DataFrame:
+        parts: list[pl.DataFrame] = [
+            getattr(found, table).with_columns(
+                run=pl.lit(number, pl.Int64),
+                **{name: pl.lit(value) for name, value in identity(run).items()},
+            )
+            for number, (run, found) in enumerate(zip(self.runs, self._metrics, strict=True))
+        ]
+        return pl.concat(parts, how="diagonal_relaxed")
+
+
+def _kept(run: RunSpec) -> Kept:
+    manifest = {
+        "label": run.label,
+        "policy": str(run.policy),
+        "tunables": {},
+        "cpus": run.cpus,
+        "tick_ns": run.tick_ns,
+        "machine": run.machine,
+        "seed": run.seed,
+        "status": "success",
+    }
+    return Kept(Path(), manifest)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Runs of a set: what each policy measured is kept in the cache, as a baseline, until something that it is made of
+changes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from schedlab.analysis.gate.baseline import SUFFIX, opened, write_baseline
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.courses.scoring.card import Measured, read_values
+from schedlab.courses.scoring.sets import Level, WorkloadSet
+from schedlab.machines.linux.machine import Linux
+from schedlab.machines.spec import RunSpec
+from schedlab.paths import ROOT, cache_folder
+from schedlab.runs.collection import Collection, Kept, read
+
+_MADE_OF = (
+    *("Makefile", "abi", "kernel", "policies", "sim", "spike", "user"),
+    *("python/schedlab/metrics", "python/schedlab/courses/submissions", "python/schedlab/workload"),
+)
+"""What the figures of a policy are made of, in the checkout."""
+_ON_LINUX = ("linux", "python/schedlab/machines/linux")
+"""And those on Linux, besides."""
+
+CarryOut = Callable[[Sequence[RunSpec], Path], Path]
+"""Carries out runs into a folder, which it returns."""
+
+
+def measure(
+    workload_set: WorkloadSet,
+    key: bytes,
+    level: Level,
+    policies: Sequence[PolicyChoice],
+    scratch: Path,
+    carry_out: CarryOut,
+) -> Measured:
+    """Returns what policies measure with a key: from the cache, where it is there."""
+    kept = {policy: kept_at(workload_set, key, level, policy, SUFFIX) for policy in policies}
+    missing = [policy for policy, place in kept.items() if not place.is_file()]
+    found = Measured({}, {})
+    if missing:
+        runs = [run for policy in missing for run in workload_set.runs(key, level, policy)]
+        folder = scratch / hashlib.sha256(key).hexdigest()[:16]
+        collection = read([carry_out(runs, folder)])
+        found = read_values(workload_set, level, collection)
+        by_policy: dict[str, list[Kept]] = {}
+        for run in collection:
+            by_policy.setdefault(run.setup.policy, []).append(run)
+        for policy in missing:
+            if str(policy) not in found.failures:
+                _keep(kept[policy], Collection(by_policy[str(policy)]))
+    for policy, place in kept.items():
+        if policy not in missing:
+            with opened(place) as baseline:
+                values = read_values(workload_set, level, baseline.runs).values
+            found = Measured({**found.values, **values}, found.failures)
+    return found
+
+
+def _keep(place: Path, runs: Collection) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_baseline(place, runs, {})
+
+
+def kept_at(
+    workload_set: WorkloadSet, key: bytes, level: Level, policy: PolicyChoice, suffix: str
+) -> Path:
+    """Where what a policy measured is kept: the name has the hash of all that it is made of."""
+    digest = hashlib.sha256()
+    for part in (workload_set.sha256.encode(), key, level.name.encode(), str(policy).encode()):
+        digest.update(part + b"\0")
+    linux = level.machine == Linux.name
+    if linux:
+        digest.update(f"{level} {Linux().release().version}".encode())
+    for file, own in _hashes(_MADE_OF + (_ON_LINUX if linux else ())).items():
+        is_other_policy = file.parent.name == "policies" and file.suffix == ".c"
+        if not is_other_policy or file.stem == policy.name:
+            digest.update(f"{file} {own}\n".encode())
+    return cache_folder() / "score" / f"{digest.hexdigest()}{suffix}"
+
+
+@cache
+def _hashes(made_of: tuple[str, ...]) -> dict[Path, str]:
+    """The hashes of the files that figures are made of."""
+    places = [ROOT / part for part in made_of]
+    files = [
+        file
+        for place in places
+        for file in ([place] if place.is_file() else sorted(place.rglob("*")))
+        if file.is_file() and file.suffix != ".pyc"
+    ]
+    return {file.relative_to(ROOT): file_hash(file) for file in files}

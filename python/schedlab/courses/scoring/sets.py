@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Sets of workloads by which policies are scored. A set never changes once it is published: another takes its place.
+
+A set is a folder: `set.json`, and the workload files that it names. Of each file a variant is drawn for each number: a
+seed, and one value of each place that varies, which may grow with the CPUs. All that is drawn follows from a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedlab.analysis.comparison.measures import GROUP_MEASURES, MEASURES
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.machines.linux.machine import Linux
+from schedlab.machines.spec import RunSpec
+from schedlab.workload import workload_files
+from schedlab.workload.changes import Change
+from schedlab.workload.model import limit_of
+
+FOLDER = Path(__file__).parent / "sets"
+LATEST = "2"
+SHOWN = b"shown"
+"""The key of the variants that everybody may see."""
+TICK_NS = 1_000_000
+MEMORY_MIB = 512
+_SEEDS = 2**31
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a policy is judged by: a metric, of one workload or several, which is the better the lower it is."""
+
+    name: str
+    title: str
+    metric: str
+    floor: float
+    """Values below it are taken for it: that far down no difference counts."""
+    of: Mapping[str, str]
+    """The group that is measured, by workload; "": all processes."""
+    weight: float
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Level:
+    """How thoroughly it is measured."""
+
+    name: str
+    machine: str
+    variants: int
+    cpus: tuple[int, ...]
+    tick_ns: int = TICK_NS
+    memory_mib: int = MEMORY_MIB
+    against_all: bool = True
+    """Beside all policies; else beside the reference alone, and those that are named with it."""
+
+
+CONFIRMED = Level("confirmed", Linux.name, 4, (2,), Linux.tick_ns, Linux.memory_mib, False)
+"""Of every set: the same workloads on a kernel that is not ours. Each run boots Linux, so there are few."""
+
+
+@dataclass(frozen=True)
+class WorkloadSet:
+    """A set."""
+
+    name: str
+    sha256: str
+    reference: PolicyChoice
+    """The policy whose every figure is 1."""
+    levels: Mapping[str, Level]
+    workloads: Mapping[str, Mapping[str, Sequence[Any]]]
+    """Of each workload the places that vary, and their values."""
+    objectives: tuple[Objective, ...]
+
+    def objectives_of(self, level: Level) -> tuple[Objective, ...]:
+        """Returns those that are measured at a level."""
+        return tuple(each for each in self.objectives if level.name in each.levels)
+
+    def runs(self, key: bytes, level: Level, policy: PolicyChoice) -> Iterator[RunSpec]:
+        """Yields all runs of a policy: workloads × variants × CPUs. The label is the workload and its variant's
+        number."""
+        for workload, places in self.workloads.items():
+            for number in range(level.variants):
+                drawn = Drawn(key, f"{self.name}/{workload}/{number}")
+                values = {place: drawn.one_of(own) for place, own in places.items()}
+                seed = drawn.below(_SEEDS)
+                for cpus in level.cpus:
+                    changes = tuple(
+                        (place, json.dumps(sized(value, cpus))) for place, value in values.items()
+                    )
+                    run = self._run(workload, changes, cpus, seed, level, policy)
+                    yield replace(run, label=f"{workload}-{number}")
+
+    def _run(
+        self,
+        workload: str,
+        changes: tuple[Change, ...],
+        cpus: int,
+        seed: int,
+        level: Level,
+        policy: PolicyChoice,
+    ) -> RunSpec:
+        place = FOLDER / self.name / f"{workload}.json"
+        file = workload_files.read(place, changes)
+        return RunSpec(
+            str(place),
+            policy,
+            (),
+            cpus,
+            level.machine,
+            seed,
+            level.tick_ns,
+            limit_of(file),
+            level.memory_mib,
+            file=file,
+            changes=file.changes,
+        )
+
+
+def sized(value: Any, cpus: int) -> Any:
+    """Returns a value of a set for a machine of so many CPUs.
+
+    In it, or in an object's members, {"per_cpu": 1.5} is 1.5 × CPUs, rounded, and 1 at the least;
+    {"at": {"1": 40, "8": 10}} is 40 up to 7 CPUs, and 10 from 8 on.
+    """
+    if not isinstance(value, dict):
+        return value
+    if "per_cpu" in value:
+        return max(1, round(value["per_cpu"] * cpus))
+    if "at" in value:
+        return value["at"][str(max(from_ for from_ in map(int, value["at"]) if from_ <= cpus))]
+    return {key: sized(own, cpus) for key, own in value.items()}
+
+
+class Drawn:
+    """Numbers that follow from a key and a name, on any machine, by SHA-256."""
+
+    def __init__(self, key: bytes, name: str) -> None:
+        self._base = key + b"\0" + name.encode()
+        self._count = 0
+
+    def below(self, count: int) -> int:
+        """Returns the next number from 0 to count - 1; none is more frequent than another by 2**-32 of itself."""
+        self._count += 1
+        digest = hashlib.sha256(self._base + b"\0" + str(self._count).encode()).digest()
+        return int.from_bytes(digest[:12], "big") % count
+
+    def one_of(self, values: Sequence[Any]) -> Any:
+        """Returns one of the values."""
+        return values[self.below(len(values))]
+
+
+def set_names() -> list[str]:
+    """Returns the names of all sets, the latest last."""
+    return sorted((place.name for place in FOLDER.iterdir() if place.is_dir()), key=int)
+
+
+def read_set(name: str = LATEST) -> WorkloadSet:
+    """Returns the set of a name."""
+    folder = FOLDER / name
+    told = json.loads((folder / "set.json").read_text(encoding="utf-8"))
+    digest = hashlib.sha256()
+    for file in sorted(folder.iterdir()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    levels = {
+        level: Level(level, each["machine"], each["variants"], tuple(each["cpus"]))
+        for level, each in told["levels"].items()
+    }
+    levels[CONFIRMED.name] = CONFIRMED
+    objectives = tuple(
+        Objective(
+            objective,
+            each["title"],
+            each["metric"],
+            each["floor"],
+            each["of"],
+            each["weight"],
+            tuple(each.get("levels", levels)),
+        )
+        for objective, each in told["objectives"].items()
+    )
+    assert {each.metric for each in objectives} <= {
+        each.name for each in (*MEASURES, *GROUP_MEASURES)
+    }
+    return WorkloadSet(
+        name,
+        digest.hexdigest(),
+        parse_choices(told["reference"])[0],
+        levels,
+        told["workloads"],
+        objectives,
+    )

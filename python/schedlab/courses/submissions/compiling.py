@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""A submission becomes a WebAssembly module, or the compiler's words say why not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.toolchain.diagnosis import KERNEL_FLAGS, Subject, find_mistake
+from schedlab.base.toolchain.tools import compiler
+from schedlab.courses.submissions.sandbox import OUT, TOOLS, WORK, Sandbox, resource_folder
+from schedlab.courses.submissions.trial import Form
+from schedlab.paths import ROOT
+
+SOURCE_MAX = 1 << 20
+"""Bytes of a submission."""
+MODULE_MAX = 4 << 20
+MEMORY = 16 << 20
+"""Bytes of memory that a policy's machine has."""
+SUBMISSION = "submission.c"
+_ALWAYS = ("policy.h", "placement.h")
+_LINES = 12
+_KERNEL_VARIABLE = re.compile(r"^[0-9a-f]+ [BbDdCS] (\w+)", re.MULTILINE)
+"""A variable in the symbols of the kernel's object."""
+_MODULE_VARIABLE = re.compile(r"policy\.o:\(\.(?:data|bss|tdata|tbss)\.([\w.]+)\)")
+"""A variable in the map of the WebAssembly module. (Symbols of WebAssembly do not tell constants from variables.)"""
+_WORD = re.compile(r"(?:\\ |\S)+")
+_PLACE = re.compile(rf"\S*{SUBMISSION}\b")
+_FLAGS = (
+    "-std=c17 -O2 -gline-tables-only -ffreestanding -Wall -Wextra -Wdate-time -Werror -fno-gnu-inline-asm"
+    " -ffile-prefix-map={work}/= -I{work} -I{work}/policies"
+)
+_MODULE = (
+    "--target=wasm32-unknown-unknown -fsanitize=undefined -fno-sanitize=function"
+    " -fsanitize-minimal-runtime -fno-sanitize-recover=all"
+)
+
+
+class NotCompiled(Exception):
+    """There is no policy in the submission; the text says why."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A policy, as a module for schedlab.courses.submissions.apart."""
+
+    name: str
+    source: Path
+    module: bytes
+    kernel_object: bytes
+    """The same for a kernel: schedlab.courses.grading.kernel."""
+
+
+def sources_of(form: Form) -> dict[str, Path]:
+    """What a submission may include, by its place: nothing else is there when it is compiled."""
+    policies = {f"policies/{name}": ROOT / "policies" / name for name in (*_ALWAYS, *form.headers)}
+    apart = {
+        f"sim/apart/{name}": ROOT / "sim" / "apart" / name for name in ("message.h", "module.c")
+    }
+    return {**policies, **apart}
+
+
+def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
+    """Compiles a submission in a sandbox. Raises NotCompiled with the compiler's words."""
+    if source.stat().st_size > SOURCE_MAX:
+        raise NotCompiled(f"it has more than {SOURCE_MAX:,} bytes")
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        out = Path(folder)
+        files = {**sources_of(form), SUBMISSION: source}
+        tools = compiler()
+        programs = (tools.clang, tools.symbol_lister, tools.linker, tools.wasm_linker)
+        sandbox = Sandbox(out, files, trusted, programs)
+        if trusted:
+            _check_includes(sandbox, files)
+        if mistake := find_mistake(_subject(form, source, sandbox)):
+            raise NotCompiled(mistake.text)
+        done = sandbox.run(_script(form))
+        if done.status:
+            raise NotCompiled(
+                _words(done.said, form, source) or f"the compiler ended with {done.status}"
+            )
+        names = _KERNEL_VARIABLE.findall(done.said)
+        names += _MODULE_VARIABLE.findall((out / "module.map").read_text())
+        if names:
+            raise NotCompiled(
+                f"it keeps variables of its own: {', '.join(dict.fromkeys(names))}. What it remembers belongs into the"
+                " state of a task, a queue or the scheduler (STATE_OF)"
+            )
+        return Compiled(form.policy, source, _made(out / "policy.wasm"), _made(out / "kernel.o"))
+
+
+def _subject(form: Form, source: Path, sandbox: Sandbox) -> Subject:
+    """The submission as the sandbox sees it."""
+    place = f"{WORK}/{SUBMISSION}"
+    return Subject(
+        source.name,
+        form.symbol,
+        source.read_text(errors="replace"),
+        place,
+        OUT,
+        (WORK, f"{WORK}/policies"),
+        clang_command(),
+        lambda script: _PLACE.sub(place, sandbox.run(script).said),
+    )
+
+
+def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
+    """Outside of the sandbox a submission could include the lab's solution as its own, or read hidden tests in what the
+    compiler says of them. Raises NotCompiled."""
+    clang = clang_command()
+    flags = f"{_FLAGS.format(work=WORK)} -w -M -MG {WORK}/{SUBMISSION}"
+    done = sandbox.run(f"{clang} {_MODULE} {flags} && {clang} {KERNEL_FLAGS} {flags}")
+    if done.status:
+        raise NotCompiled("the preprocessor refuses it")
+    known = {file.resolve() for file in files.values()}
+    seen = (*map(Path, TOOLS), *resource_folder(compiler().clang))
+    for name in _included(done.said):
+        file = (sandbox.out / name).resolve()
+        if file not in known and not any(file.is_relative_to(folder) for folder in seen):
+            raise NotCompiled(f"it includes {name}, which is not there for submissions")
+
+
+def _included(rules: str) -> Iterator[str]:
+    """The files of rules of make, as the compiler writes them."""
+    for word in _WORD.findall(rules.replace("\\\n", " ")):
+        name = word.replace("\\ ", " ").replace("\\#", "#").replace("$$", "$")
+        if not name.endswith(".o:"):
+            yield name
+
+
+def _made(file: Path) -> bytes:
+    if file.stat().st_size > MODULE_MAX:
+        raise NotCompiled(f"what is compiled of it has more than {MODULE_MAX:,} bytes")
+    return file.read_bytes()
+
+
+def clang_command() -> str:
+    """The compiler as scripts of the sandbox call it."""
+    clang = compiler().clang
+    return shlex.join([clang, *(f"-resource-dir={folder}" for folder in resource_folder(clang))])
+
+
+def _script(form: Form) -> str:
+    tools = compiler()
+    clang, linker, lister = (
+        clang_command(),
+        shlex.quote(tools.wasm_linker),
+        shlex.quote(tools.symbol_lister),
+    )
+    flags = _FLAGS.format(work=WORK)
+    link = (
+        f"--no-entry --stack-first -z stack-size=65536 --max-memory={MEMORY} -Map={OUT}/module.map"
+    )
+    return " && ".join(
+        (
+            f"{clang} {_MODULE} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/policy.o",
+            f"{clang} {_MODULE} {flags} -DPOLICY={form.symbol} -c {WORK}/sim/apart/module.c -o {OUT}/module.o",
+            f"{linker} -m wasm32 {link} {OUT}/policy.o {OUT}/module.o -o {OUT}/policy.wasm",
+            f"{clang} {KERNEL_FLAGS} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/kernel.o",
+            f"{lister} {OUT}/kernel.o",
+        )
+    )
+
+
+def _words(said: str, form: Form, source: Path) -> str:
+    """The compiler's first words, with the submission's name as its author knows it."""
+    if f"undefined symbol: {form.symbol}" in said:
+        return f"it defines no {form.symbol}: its last lines are to begin with POLICY_DEFINITION {form.symbol} = {{"
+    if "Stack dump:" in said:
+        return "the compiler broke down on it: it may need more memory than there is"
+    lines = [_PLACE.sub(lambda _: source.name, line) for line in said.splitlines() if line.strip()]
+    return "\n".join(lines[:_LINES])

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""What is asked of a submission: which policy it is to define, and under what it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from schedlab.workload.model import WorkloadFile
+from schedlab.workload.text import text_of
+
+CPUS_MAX, PROCESSES_MAX = 64, 1024
+"""Of sim/apart/message.h."""
+
+
+CLOCKS_NS = (0, 98_784_000_000_000, 60_000_000_000, 9_223_372_036_800_000_000)
+"""0, and multiples of 2.4 s from which a policy's clock passes 23 x 2^32 us, 14 x 2^32 ns and 2^63 ns within 0.25 s.
+
+Run times still begin at 0: a policy may go by how long a task has run in all.
+"""
+
+
+@dataclass(frozen=True)
+class Form:
+    """The policy that a source is to define."""
+
+    policy: str
+    """Its name."""
+    headers: tuple[str, ...]
+    """Of policies/, which it may include."""
+
+    @property
+    def symbol(self) -> str:
+        """Its name in C."""
+        return f"policy_{self.policy.replace('-', '_')}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run."""
+
+    name: str
+    workload: WorkloadFile = field(repr=False)
+    cpus: int
+    seed: int
+    tick_ns: int
+    limit_ns: int
+    costs: str
+    settings: Mapping[str, int]
+    """Tunables."""
+    policy_clock_ns: int = field(default=0, kw_only=True)
+    """Added to all times that the policy sees."""
+
+    @cached_property
+    def text(self) -> str:
+        """The workload as the simulator reads it."""
+        return text_of(self.workload, self.seed, self.tick_ns, self.cpus)

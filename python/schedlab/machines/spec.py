@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: MIT
+"""The specification of a run: all that decides it, and its conversion to a manifest and back."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from schedlab.base.files.reading import read_text
+from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.errors import WrongUsage
+from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.workload import costs as profiles
+from schedlab.workload import workload_files
+from schedlab.workload.changes import Change, changes_text
+from schedlab.workload.costs import KERNEL, Costs
+from schedlab.workload.delays import Delay, delays_of, delays_text
+from schedlab.workload.model import STANDARD_LIMIT_NS, WorkloadFile
+from schedlab.workload.shapes import reading as shapes
+from schedlab.workload.shapes.model import Shape
+from schedlab.workload.text import text_of
+
+_SAFE_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.,=+-]{0,79})?")
+"""A part of a folder's name. The whole name has at most 255 bytes."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The recorded demand of processes, which the simulator replays instead of a workload file."""
+
+    sha256: str
+    """The hash of the recorded trace, or of the traces of a set of recordings."""
+    facts: Mapping[str, Any] = field(hash=False)
+    """What was recorded, for the manifest."""
+    source: str = field(repr=False, hash=False)
+    """The demand, in the simulator's form."""
+    processes_max: int
+    """The number of processes for which the simulator needs room."""
+
+    def processes(self) -> int:
+        """Returns the number of processes for which there must be room."""
+        return self.processes_max
+
+    def text(self, seed: int, tick_ns: int) -> str:
+        """Returns the demand in the simulator's form. Nothing in it is random."""
+        return self.source
+
+
+@dataclass(frozen=True)
+class Branch:
+    """The run that a branch continues, the time from which it does, and what the kernel is told at that time."""
+
+    run: str
+    """The folder name of the continued run."""
+    trace_sha256: str
+    at_ns: int
+    policy: PolicyChoice
+    """Before the branch, as the next two."""
+    settings: tuple[tuple[str, int], ...]
+    seed: int
+    told: tuple[str, ...]
+    """Commands to the kernel; abi/machine_commands.h has their form. Empty: nothing changes."""
+    title: str = ""
+    """The changes in words. Empty: nothing changes."""
+
+    @property
+    def commands(self) -> str:
+        """The commands as one text."""
+        return "".join(f"{line}\n" for line in self.told)
+
+    def manifest(self) -> dict[str, Any]:
+        """Returns the manifest's members of a branch."""
+        return {
+            **({"branch": self.title} if self.title else {}),
+            "branch_of": {
+                "run": self.run,
+                "trace_sha256": self.trace_sha256,
+                "at_ns": self.at_ns,
+                "policy": str(self.policy),
+                "tunables": dict(self.settings),
+                "seed": self.seed,
+                "told": list(self.told),
+            },
+        }
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """All that decides a run: what runs, under which policy, on which machine."""
+
+    workload: str
+    policy: PolicyChoice
+    settings: tuple[tuple[str, int], ...]
+    cpus: int
+    machine: str
+    seed: int
+    tick_ns: int
+    limit_ns: int
+    memory_mib: int
+    label: str = ""
+    """A name for the workload, where those of a plan differ in it."""
+    file: WorkloadFile | None = field(default=None, hash=False, repr=False)
+    """What the workload says, if it is a file. None: it is a command of the kernel."""
+    costs: Costs = KERNEL
+    """What things take, in the simulator."""
+    delays: tuple[Delay, ...] = ()
+    """Operations that take longer than they do, on our kernel and in the simulator."""
+    changes: tuple[Change, ...] = ()
+    """Values that the workload file is given instead of its own; those of `file`."""
+    shape: Shape | None = None
+    """The shape of the machine. None: all CPUs are alike."""
+    ignore_limits: bool = False
+    """A policy takes over although nice values or control groups share out CPU time on this machine."""
+    replay: Replay | None = field(default=None, repr=False)
+    """What the simulator replays, instead of a workload file."""
+    branch: Branch | None = None
+    """The run that this one continues from a moment on. None: it begins at its own begin."""
+
+    @property
+    def name(self) -> str:
+        """The name of its folder: what distinguishes it from the other runs of its plan."""
+        policy = str(self.policy).replace(":", "-")
+        changes = changes_text(self.changes).replace(" ", ",")
+        parts = [
+            _in_name("label", self.label) or _in_name("with", changes),
+            policy,
+            _in_name("set", self.settings_text),
+            f"{self.cpus}cpu",
+            f"seed{self.seed}",
+        ]
+        return "-".join(part for part in parts if part)
+
+    @property
+    def settings_text(self) -> str:
+        """`slice=5,table_scan=1`."""
+        return ",".join(f"{name}={value}" for name, value in self.settings)
+
+    @property
+    def title(self) -> str:
+        """The title in tables and progress."""
+        policy = " ".join(part for part in (str(self.policy), self.settings_text) if part)
+        title = f"{policy}, {self.cpus} CPU{'s' if self.cpus > 1 else ''}"
+        return f"{self.label}, {title}" if self.label else title
+
+    @property
+    def workload_title(self) -> str:
+        """The workload's name, with what is changed in its file."""
+        changed = changes_text(self.changes)
+        return f"{self.workload} with {changed}" if changed else self.workload
+
+    @property
+    def given(self) -> WorkloadFile | Replay | None:
+        """Returns what is acted out, or None if the workload is a command."""
+        return self.replay or self.file
+
+    def files(self) -> dict[str, str]:
+        """Texts that must be in the run's folder before it begins, by name."""
+        own = {WORKLOAD_FILE: self.file.source} if self.file else {}
+        if self.shape:
+            own[SHAPE_FILE] = self.shape.source
+        if self.replay:
+            own[WORKLOAD_TEXT] = self.replay.text(self.seed, self.tick_ns)
+        elif self.file:
+            own[WORKLOAD_TEXT] = text_of(self.file, self.seed, self.tick_ns, self.cpus)
+        return own
+
+    @property
+    def past(self) -> RunSpec:
+        """The specification of the run that a branch continues."""
+        if not self.branch:
+            return self
+        before = self.branch
+        return replace(
+            self, policy=before.policy, settings=before.settings, seed=before.seed, branch=None
+        )
+
+    def manifest(self) -> dict[str, Any]:
+        """Returns the specification as JSON values.
+
+        `files` has texts by the names of files, which a run's folder holds as files beside manifest.json.
+        """
+        given = self.given
+        files = self.files()
+        if not self.replay:
+            files.pop(WORKLOAD_TEXT, None)
+        return {
+            "label": self.label,
+            "workload": self.workload,
+            **({"workload_sha256": given.sha256} if given else {}),
+            **({"costs": self.costs.name} if given else {}),
+            **(
+                {"costs_text": self.costs.text}
+                if given and self.costs.name != self.costs.text
+                else {}
+            ),
+            **({"replay_of": dict(self.replay.facts)} if self.replay else {}),
+            **({"processes": self.replay.processes_max} if self.replay else {}),
+            **({"with": dict(self.changes)} if self.changes else {}),
+            **({"delays": delays_text(self.delays)} if self.delays else {}),
+            **({"shape": self.shape.name} if self.shape else {}),
+            **({"ignore_limits": True} if self.ignore_limits else {}),
+            "policy": str(self.policy),
+            "tunables": dict(self.settings),
+            "cpus": self.cpus,
+            "seed": self.seed,
+            "tick_ns": self.tick_ns,
+            "limit_ns": self.limit_ns,
+            "memory_mib": self.memory_mib,
+            "machine": self.machine,
+            **(self.branch.manifest() if self.branch else {}),
+            **({"files": files} if files else {}),
+        }
+
+    @classmethod
+    def from_manifest(cls, manifest: Mapping[str, Any], folder: Path | None = None) -> RunSpec:
+        """Returns the specification that a manifest holds, of version 0.1.0, too. Values have the types of
+        schedlab.runs.results.FIELDS.
+
+        `folder`: where the files lie, if not in the manifest. A manifest chooses no other file to be read.
+        Raises WrongUsage if a file is missing, or a value means nothing.
+        """
+        try:
+            return _spec_of(manifest, manifest.get("files") or _files_in(folder))
+        except ValueError as error:
+            raise WrongUsage(f"{folder or 'manifest'}: {error}") from None
+
+
+def _files_in(folder: Path | None) -> dict[str, str]:
+    names = (WORKLOAD_FILE, SHAPE_FILE, WORKLOAD_TEXT)
+    return {
+        name: read_text(folder / name) for name in names if folder and (folder / name).is_file()
+    }
+
+
+def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
+    """Raises ValueError, and WrongUsage for what is wrong in a file."""
+    changes = tuple((manifest.get("with") or {}).items())
+    replay = _replay_of(manifest, files)
+    file = None
+    if WORKLOAD_FILE in files and not replay:
+        file = workload_files.of_text(files[WORKLOAD_FILE], Path(WORKLOAD_FILE), changes)
+    elif workload_files.is_workload_file(manifest["workload"]) and not replay:
+        raise WrongUsage(f"workload: there is no copy of {manifest['workload']!r}")
+    return RunSpec(
+        manifest["workload"],
+        parse_choices(manifest["policy"])[0],
+        tuple(manifest["tunables"].items()),
+        manifest["cpus"],
+        manifest["machine"],
+        manifest["seed"],
+        manifest["tick_ns"],
+        manifest.get("limit_ns", STANDARD_LIMIT_NS),
+        manifest.get("memory_mib") or 0,
+        label=manifest.get("label") or "",
+        file=file,
+        costs=_costs_of(manifest) if file or replay else KERNEL,
+        delays=delays_of(manifest.get("delays") or ""),
+        changes=changes,
+        shape=_shape_of(manifest, files),
+        ignore_limits=bool(manifest.get("ignore_limits")),
+        replay=replay,
+        branch=_branch_of(manifest),
+    )
+
+
+def _shape_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Shape | None:
+    if "shape" not in manifest:
+        return None
+    if SHAPE_FILE not in files:
+        raise WrongUsage(f"shape: there is no copy of {manifest['shape']!r}")
+    return replace(shapes.of_text(files[SHAPE_FILE], Path(SHAPE_FILE)), name=manifest["shape"])
+
+
+def _replay_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay | None:
+    if "replay_of" not in manifest:
+        return None
+    if WORKLOAD_TEXT not in files:
+        raise WrongUsage(f"replay_of: {WORKLOAD_TEXT} is missing, which holds what is replayed")
+    if "workload_sha256" not in manifest:
+        raise WrongUsage("workload_sha256: the hash of what is replayed is missing")
+    processes = manifest.get("processes") or _told_to_simulator(manifest, "processes")
+    return Replay(
+        manifest["workload_sha256"],
+        manifest["replay_of"],
+        files[WORKLOAD_TEXT],
+        int(processes),
+    )
+
+
+def _branch_of(manifest: Mapping[str, Any]) -> Branch | None:
+    if "branch_of" not in manifest:
+        return None
+    before = manifest["branch_of"]
+    for name in ("run", "trace_sha256", "seed"):
+        if name not in before:
+            raise WrongUsage(f"branch_of: {name} is missing, of the run that the branch continues")
+    return Branch(
+        before["run"],
+        before["trace_sha256"],
+        before["at_ns"],
+        parse_choices(before["policy"])[0],
+        tuple(before["tunables"].items()),
+        before["seed"],
+        tuple(before["told"]),
+        manifest.get("branch") or "",
+    )
+
+
+def _costs_of(manifest: Mapping[str, Any]) -> Costs:
+    name = manifest.get("costs") or KERNEL.name
+    if name in profiles.BUILT_IN:
+        return Costs(name, name)
+    return Costs(name, profiles.checked_text(manifest.get("costs_text") or _costs_0_1_0(manifest)))
+
+
+def _costs_0_1_0(manifest: Mapping[str, Any]) -> str:
+    """The text of costs as version 0.1.0 has kept it: in the simulator's arguments, where delays follow it."""
+    text = _told_to_simulator(manifest, "costs")
+    added = [f",{name}+={longer}" for name, longer in delays_of(manifest.get("delays") or "")]
+    return text.removesuffix("".join(added))
+
+
+def _told_to_simulator(manifest: Mapping[str, Any], option: str) -> str:
+    """Returns the value of the simulator's option. Raises ValueError if it had none."""
+    words = shlex.split(manifest.get("boot_arguments") or "")
+    if f"--{option}" not in words[:-1]:
+        raise ValueError(f"boot_arguments: there is no --{option}")
+    return words[words.index(f"--{option}") + 1]
+
+
+def _in_name(word: str, text: str) -> str:
+    """Returns the text, or a hash of a text that is too long or leads out of a folder."""
+    if _SAFE_NAME.fullmatch(text):
+        return text
+    return f"{word}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: MIT
+"""The metric registry: name, column, unit, title, direction, meaning and applicability of each metric, in one entry.
+
+A new metric is one entry here, whose `value` is computed from a table of the run. Tables of runs, comparisons, sweeps,
+reports and labs read the registry. docs/metrics.md defines the metrics.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import polars as pl
+
+from schedlab.base.display.numbers import (
+    NOTHING,
+    NUMBER,
+    PER_SECOND,
+    POINTS,
+    SHARE,
+    TIME,
+    Quantity,
+    Within,
+    duration,
+    index,
+    percent,
+    three_digits,
+)
+from schedlab.metrics import steady, tails
+from schedlab.metrics.accounts import COUNTS, LONGEST_WAIT
+
+Better = Literal["lower", "higher"]
+Of = Literal["run", "group", "both"]
+Rows = Literal["processes", "wakeups", "jobs", "cpus"]
+"""The workload's processes, wake-ups or jobs, or the machine's CPUs."""
+Grain = Literal["none", "clock", "mean of clock", "whole"]
+"""How fine values are: any; the clock's steps; those ÷ processes; whole numbers."""
+
+ANYWHERE: Within = (-math.inf, math.inf)
+POSITIVE: Within = (0, math.inf)
+PART: Within = (0, 1)
+TOLD = "told-"
+"""Stands before the name of a value that a program told of itself, where that value is a metric."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What kind of number a column has."""
+
+    quantity: Quantity
+    grain: Grain
+    within: Within
+    show: Callable[[Any], str]
+    """Writes a single value."""
+    digits: int | None = None
+    """Decimals in a report's column; None: as many as count."""
+
+
+def _count(value: int | None) -> str:
+    return NOTHING if value is None else f"{value:,}"
+
+
+_KINDS = (
+    ("fairness_.*", Kind(NUMBER, "none", PART, index, 3)),
+    ("(steady_)?slowdown_.*", Kind(NUMBER, "none", POSITIVE, three_digits, 3)),
+    (".*_mean_ns", Kind(TIME, "mean of clock", POSITIVE, duration)),
+    (".*_ns", Kind(TIME, "clock", POSITIVE, duration)),
+    (".*share", Kind(SHARE, "none", PART, percent)),
+    ("share_error.*", Kind(POINTS, "none", POSITIVE, three_digits)),
+    (".*_per_second", Kind(PER_SECOND, "none", POSITIVE, three_digits)),
+    (".*_per_.*", Kind(NUMBER, "none", POSITIVE, three_digits)),
+    (f"{TOLD}.*", Kind(NUMBER, "none", ANYWHERE, three_digits)),
+    (".*", Kind(NUMBER, "whole", POSITIVE, _count)),
+)
+"""The first pattern that a column's name matches gives its kind."""
+
+
+def kind_of(column: str) -> Kind:
+    """Returns the kind of a column, by its name."""
+    return next(kind for pattern, kind in _KINDS if re.fullmatch(pattern, column))
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """One number of a run, or of each group of its processes."""
+
+    column: str
+    """Its column in tables, with the unit in its name."""
+    meaning: str
+    family: str = ""
+    short: str = ""
+    """The title within the family."""
+    name: str = ""
+    """The name for programs and for `--metric`; "": comparisons leave it out."""
+    title: str = ""
+    """The title where it stands alone; "": the family and the short title."""
+    better: Better | None = None
+    """None: more is neither good nor bad in itself."""
+    best: str = ""
+    """The best possible value, and what it depends on."""
+    of: Of = "both"
+    rows: Rows | None = None
+    value: pl.Expr | None = None
+    """Computes the metric from `rows`; None: other modules compute it."""
+    derived: bool = False
+    """True if it is computed from a run's tables when needed, and not kept in the run's summary and groups."""
+    may_lack: bool = True
+    """True if a run may have no value."""
+    only_asked: bool = False
+    """True if comparisons show it only where it is named: among so many more, chance would find something."""
+    in_tables: bool = True
+    """False: the tables that `run` prints do not have it. Without a family, no table has it."""
+    in_groups: bool = False
+    """True if these tables have it for each group, too."""
+    in_reports: bool = True
+    error: str = ""
+    """The column with half the interval of one run's mean; reports show the metric if a run has that."""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            object.__setattr__(self, "title", f"{self.family}, {self.short}")
+
+    @property
+    def ideal(self) -> str:
+        """Returns the meaning and the best value."""
+        return f"{self.meaning}; at best {self.best}" if self.best else self.meaning
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of(self.column)
+
+    @property
+    def of_ended(self) -> bool:
+        """True if it is over processes that ended. Where some go on, each policy has other processes that ended: then
+        there is no value."""
+        return self.column.startswith(("turnaround_", "slowdown_", "fairness_turnaround"))
+
+
+FACTS: Mapping[str, str] = {
+    "clock_step_ns": "in what steps the machine's clock moves",
+    "truncated": "the trace was cut off",
+    "lost_records": "of the trace",
+    "root_pid": "the process that began the window",
+    "begin_ns": "of the window",
+    "end_ns": "of the window",
+    "elapsed_cycles": "the window's length",
+    "group": "its label",
+    "longest_wait_of": "group and PID of the process that waited so long",
+}
+"""Columns of a run's tables that are no metrics, with their meanings."""
+
+_HIDDEN: dict[str, Any] = {"in_tables": False, "in_reports": False}
+_TAILS = {
+    "p95": ("95th percentile", "95th", "95 of 100"),
+    "p99": ("99th percentile", "99th", "99 of 100"),
+    "p999": ("99.9th percentile", "999th", "999 of 1,000"),
+}
+"""By the part of the column: the short title, the end of the name, and what it means."""
+
+
+def _tail(of: str, ends: str, part: str, prefix: str = "", family: str = "") -> Metric:
+    title, name, most = _TAILS[part]
+    return Metric(
+        f"{of}_{part}{ends}",
+        f"{prefix}what {most} processes do not exceed; null of fewer than {tails.NEEDED[part]:,}",
+        family or of,
+        title,
+        f"{of}-{name}",
+        better="lower",
+        derived=True,
+        only_asked=True,
+    )
+
+
+def _times(of: str, meaning: str, best: str, *, has_tails: bool = True) -> Iterator[Metric]:
+    """Yields mean, median, tails and maximum of a time of processes."""
+    value = pl.col(f"{of}_ns")
+    common: dict[str, Any] = {"better": "lower", "rows": "processes"}
+
+    def one(how: str, title: str, value: pl.Expr, **more: Any) -> Metric:
+        column = f"{of}_{how}_ns"
+        words = f"{meaning}: {title} over processes"
+        return Metric(column, words, of, title, value=value, **common, **more)
+
+    yield one("mean", "mean", value.mean(), name=of, best=best)
+    yield one("median", "median", value.median(), in_groups=True, in_reports=False)
+    if has_tails:
+        yield from (_tail(of, "_ns", part, f"{meaning}: ") for part in _TAILS)
+    yield one("max", "maximum", value.max())
+
+
+def _counts() -> Iterator[Metric]:
+    meanings = {
+        "selections": "times picked",
+        "wakeups": "times woken",
+        "blocks": "times blocked",
+        "yields": "times the CPU was given up",
+        "preemptions": "times it was taken away",
+        "migrations": "times moved to another CPU",
+    }
+    for column in COUNTS:
+        yield Metric(
+            column,
+            meanings[column],
+            title=column,
+            rows="processes",
+            value=pl.col(column).sum(),
+            may_lack=False,
+            in_groups=column == "selections",
+            **_HIDDEN,
+        )
+
+
+def _of_group(column: str, meaning: str, title: str, **more: Any) -> Metric:
+    return Metric(column, meaning, title=title, of="group", **_HIDDEN, **more)
+
+
+_STEADY = {
+    "turnaround": ("_ns", "turnaround", "lower", ""),
+    "slowdown": ("", "turnaround ÷ running time", "lower", "1"),
+    "response": ("_ns", "from fork to the first run", "lower", "0"),
+}
+_STATISTICS = {
+    "mean": "mean",
+    "median": "median",
+    **{part: title for part, (title, _, _) in _TAILS.items()},
+    "error": "half the width of the mean's 95 % interval, by batch means",
+}
+AFTER_WARM_UP = "after the warm-up"
+
+
+def _steady() -> Iterator[Metric]:
+    """Yields the metrics of jobs that arrive."""
+    meaning = "processes that ended, without the tenth of them that came first"
+    yield Metric("steady_jobs", meaning, AFTER_WARM_UP, "processes", derived=True, in_reports=False)
+    for of, (ends, words, better, best) in _STEADY.items():
+        for statistic, title in _STATISTICS.items():
+            name = {"mean": f"steady-{of}", "p99": f"steady-{of}-99th"}.get(statistic, "")
+            yield Metric(
+                f"steady_{of}_{statistic}{ends}",
+                f"{words}: {title}, of jobs that ended, without the tenth of them that came first",
+                AFTER_WARM_UP,
+                f"{of}, {title}",
+                "" if name == "steady-response-99th" else name,
+                f"{of} {AFTER_WARM_UP}, {title}",
+                "lower" if better else None,
+                best if statistic == "mean" else "",
+                derived=True,
+                only_asked=True,
+                in_tables=statistic == "mean",
+                in_reports=bool(name),
+                error=f"steady_{of}_error{ends}",
+            )
+
+
+_LATENCY, _LATE = pl.col("latency_ns"), pl.col("lateness_ns")
+# Of one sum of whole numbers: a mean of quotients would be rounded several times.
+_OVERHEAD = pl.when(pl.col("overhead_share").is_not_null().all()).then(
+    pl.col("scheduler_cycles").sum() / pl.col("all_cycles").first()
+)
+_FROM_WAKEUP = "from a wake-up to the next run"
+_WAKEUP = "wake-up latency"
+
+METRICS: tuple[Metric, ...] = (
+    Metric("elapsed_ns", "the window's length", "processes", "time measured", of="run",
+           may_lack=False, in_reports=False),
+    Metric("processes", "of the workload", title="processes", rows="processes", value=pl.len(),
+           may_lack=False, **_HIDDEN),
+    Metric("finished", "those that ended in the window", title="finished", rows="processes",
+           value=pl.col("exit_ns").count(), may_lack=False, **_HIDDEN),
+    *_times("turnaround", "from fork to exit", "the process's own work and sleeps"),
+    Metric("slowdown_mean", "turnaround ÷ (time on a CPU + time blocked): mean over processes", "slowdown", "mean",
+           "slowdown", better="lower", best="1", derived=True, only_asked=True),
+    *(_tail("slowdown", "", part) for part in _TAILS),
+    *_times("response", "from fork to the first run", "0"),
+    *_times("waiting", "runnable and not running", "0", has_tails=False),
+    Metric(LONGEST_WAIT, "the longest time ready to run without a CPU and without a break", "waiting",
+           "longest single wait", better="lower", rows="processes", value=pl.col(LONGEST_WAIT).max(), in_reports=False),
+    Metric("running_ns", "all time on CPUs", "processes", "CPU time", rows="processes",
+           value=pl.col("running_ns").sum(), may_lack=False, in_reports=False),
+    Metric("blocked_ns", "all time blocked", title="blocked", rows="processes", value=pl.col("blocked_ns").sum(),
+           **_HIDDEN),
+    *_counts(),
+    Metric("completion_ns", "from the first fork to the last exit; null unless all ended", name="completion",
+           title="completion", better="lower", best="all work ÷ CPUs, or the longest process", of="run", **_HIDDEN),
+    _of_group("share", "running time ÷ that of the whole workload", "CPU share", name="share",
+              best="the ideal share"),
+    _of_group("ideal_share", "what the policy can give, by weighted max-min", "ideal share", in_groups=True),
+    _of_group("share_error_points", "share less what the workload asks for by its attributes", "share error",
+              name="share-error", better="lower", best="0"),
+    Metric("wakeup_latency_median_ns", f"{_FROM_WAKEUP}: median", _WAKEUP, "median", "wakeup-median",
+           better="lower", best="0", rows="wakeups", value=_LATENCY.median(), in_groups=True),
+    Metric("wakeup_latency_p99_ns", f"{_FROM_WAKEUP}: what 99 of 100 wake-ups do not exceed", _WAKEUP,
+           "99th percentile", "wakeup-99th", better="lower", best="0", rows="wakeups",
+           value=_LATENCY.quantile(0.99, "linear"), in_groups=True),
+    Metric("wakeup_latency_max_ns", f"{_FROM_WAKEUP}: maximum", _WAKEUP, "maximum", "wakeup-max",
+           better="lower", best="0", rows="wakeups", value=_LATENCY.max()),
+    Metric("jobs", "jobs of tasks with deadlines", title="jobs", rows="jobs", value=pl.len().cast(pl.Int64), **_HIDDEN),
+    Metric("misses", "those that were done after their deadlines, or not yet", title="jobs missed", rows="jobs",
+           value=(_LATE > 0).sum().cast(pl.Int64), **_HIDDEN),
+    Metric("miss_share", "jobs that were done after their deadlines, or not yet, ÷ jobs", "deadlines", "missed",
+           "misses", "deadlines missed", "lower", "0", rows="jobs", value=(_LATE > 0).mean(), in_tables=False),
+    Metric("job_response_max_ns", "from a job's release to its end: maximum", title="response of jobs, maximum",
+           better="lower", rows="jobs", value=pl.col("response_ns").max(), **_HIDDEN),
+    Metric("lateness_mean_ns", "from the deadline to the end of a job, negative if before: mean over jobs", "deadlines",
+           "lateness, mean", rows="jobs", value=_LATE.mean(), in_reports=False),
+    Metric("lateness_max_ns", "from the deadline to the end of a job, negative if before: maximum", "deadlines",
+           "lateness, maximum", rows="jobs", value=_LATE.max(), in_groups=True),
+    Metric("tardiness_mean_ns", "lateness, or 0 if negative: mean over jobs", "deadlines", "tardiness, mean",
+           rows="jobs", value=_LATE.clip(0).mean()),
+    Metric("root_running_ns", "CPU time of the root", title="CPU time of the root", of="run", may_lack=False,
+           **_HIDDEN),
+    Metric("other_running_ns", "CPU time of all other processes", title="CPU time of others", of="run", may_lack=False,
+           **_HIDDEN),
+    Metric("idle_ns", "CPU time of no process", title="idle", of="run", rows="cpus", value=pl.col("idle_ns").sum(),
+           may_lack=False, **_HIDDEN),
+    Metric("scheduler_entries", "times that a CPU came to pick", title="scheduler entries", of="run", rows="cpus",
+           value=pl.col("scheduler_entries").sum(), may_lack=False, **_HIDDEN),
+    Metric("scheduler_cycles", "what that took", title="scheduler cycles", of="run", rows="cpus",
+           value=pl.col("scheduler_cycles").sum(), may_lack=False, **_HIDDEN),
+    Metric("throughput_per_second", "processes finished per second", "throughput", "per second", "throughput",
+           "throughput", "higher", "what the CPUs' time allows"),
+    Metric("throughput_per_million_cycles", "processes finished", "throughput", "per million cycles", of="run",
+           in_reports=False),
+    Metric("overhead_share", "CPU time between leaving one process and entering the next, idling apart", "overhead",
+           "scheduler", "overhead", "overhead", "lower", "0", of="run", rows="cpus", value=_OVERHEAD),
+    Metric("overhead_with_idle_share", "the same, idling counted in", "overhead", "idle counted in", of="run",
+           rows="cpus", value=pl.col("overhead_with_idle_share").mean(), in_reports=False),
+    Metric("context_switches", "from process to process; few cost little, many let all advance together",
+           "context switches", "process to process", "switches", "context switches", of="run", rows="cpus",
+           value=pl.col("context_switches").sum(), may_lack=False),
+    Metric("switches_to_idle", "from a process to idle", "context switches", "to idle", of="run", rows="cpus",
+           value=pl.col("switches_to_idle").sum(), may_lack=False, in_reports=False),
+    Metric("switches_from_idle", "from idle to a process", "context switches", "from idle", of="run", rows="cpus",
+           value=pl.col("switches_from_idle").sum(), may_lack=False, in_reports=False),
+    Metric("fairness_turnaround", "Jain's index over turnaround", "fairness (Jain)", "of turnaround", "fairness",
+           "fairness of turnaround (Jain)", "higher", "1, which processes of unequal work cannot reach", of="run"),
+    Metric("fairness_share", "Jain's index over share ÷ asked share", "fairness (Jain)", "of share ÷ ideal",
+           "share-fairness", "fairness of share ÷ ideal (Jain)", "higher", "1", of="run"),
+    Metric("response_iqr_ns", "interquartile range of the responses of all processes", name="predictability",
+           title="predictability (IQR of response)", better="lower", best="0", derived=True, **_HIDDEN),
+    Metric("share_error_max_points", "how far the group that is farthest off is from the share that it asks for",
+           name="share-error", title="share error, largest of a group", better="lower",
+           best="0, and always about 0 where all run to their end", of="run", derived=True, **_HIDDEN),
+    Metric("events_per_second", "what the program says that it got done (`cpubench`)", name="events",
+           title="events per second", better="higher", best="what the CPUs' time allows", of="run", derived=True,
+           **_HIDDEN),
+    *_steady(),
+)  # fmt: skip
+"""All metrics, in the order of tables."""
+
+BY_COLUMN: Mapping[str, Metric] = {metric.column: metric for metric in METRICS}
+TAILS = tuple(BY_COLUMN[column] for column in tails.COLUMNS)
+STEADY = tuple(BY_COLUMN[column] for column in steady.COLUMNS)
+
+
+def meaning_of(column: str) -> str:
+    """Returns the meaning of a column of a run's tables."""
+    return FACTS.get(column) or BY_COLUMN[column].meaning
+
+
+def values_of(rows: Rows) -> list[pl.Expr]:
+    """Returns the columns that are computed from a table of the run."""
+    return [
+        metric.value.alias(metric.column)
+        for metric in METRICS
+        if metric.rows == rows and metric.value is not None
+    ]

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Serves page/schedlab.html and opens it. It uses Python's standard library alone, since it runs
+before anything is installed."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import re
+import signal
+import sys
+import webbrowser
+from collections.abc import Sequence
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+from schedlab.monitor.demo.installation import Installation
+
+ROOT = Path(__file__).resolve().parents[4]
+PAGE = ROOT / "page" / "schedlab.html"
+BEHIND = Path(__file__).parent / "behind.html"
+"""The page in a frame, and above it how far the installation is."""
+LOCAL = "127.0.0.1"
+TOUR = "#lesson=tour"
+_WRONG_USAGE = 2
+_HTML = {"Content-Type": "text/html; charset=utf-8"}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class _Page(BaseHTTPRequestHandler):
+    """Answers with the page; while something is installed, in a frame."""
+
+    def __init__(self, page: bytes, installation: Installation | None, *given: object) -> None:
+        self.page = page
+        self.installation = installation
+        super().__init__(*given)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        found = self.found(self.path.partition("?")[0])
+        content, headers = found or (b"", {})
+        self.send_response(200 if found else 404)
+        for name, value in {**_HTML, **_HEADERS, **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def found(self, path: str) -> tuple[bytes, dict[str, str]] | None:
+        """Returns what is at a path, with headers of its own, or None if nothing is there."""
+        if not self.installation:
+            return (self.page, {}) if path == "/" else None
+        if path == "/page":
+            return self.page, {}
+        if path == "/progress":
+            told = json.dumps(self.installation.progress()).encode()
+            return told, {"Content-Type": "application/json"}
+        return _behind() if path == "/" else None
+
+    def log_message(self, *given: object) -> None:
+        """What browsers ask is none of the terminal's business."""
+
+
+def _behind() -> tuple[bytes, dict[str, str]]:
+    content = BEHIND.read_bytes()
+    script, style = (
+        base64.b64encode(hashlib.sha256(found[1]).digest()).decode()
+        for tag in (b"script", b"style")
+        if (found := re.search(rb"<%s>(.*?)</%s>" % (tag, tag), content, re.DOTALL))
+    )
+    allowed = (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}';"
+        " connect-src 'self'; frame-src 'self'; img-src data:"
+    )
+    return content, {"Content-Security-Policy": allowed}
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="schedlab demo",
+        usage="%(prog)s [OPTIONS]",
+        description="Open the page that stands alone, with a guided tour: policies side by side,"
+        " simulated in the browser. Nothing is installed for it.",
+        epilog="Example: ./schedlab demo --install, which fetches the tools of the other commands meanwhile.",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address only")
+    parser.add_argument("--port", type=int, default=0, help="0, the default: any that is free")
+    parser.add_argument(
+        "--install", action="store_true", help="fetch the tools of the other commands meanwhile"
+    )
+    return parser.parse_args(words)
+
+
+def _page() -> bytes:
+    """SystemExit: there is no page."""
+    try:
+        return PAGE.read_bytes()
+    except OSError as error:
+        sys.exit(_refused(f"{PAGE} cannot be read ({error.strerror}): is it a whole checkout?"))
+
+
+def _server(port: int) -> ThreadingHTTPServer:
+    """SystemExit: there is no such port."""
+    try:
+        return ThreadingHTTPServer((LOCAL, port), BaseHTTPRequestHandler)
+    except (OSError, OverflowError) as error:
+        sys.exit(_refused(f"--port {port}: {error}; choose another, or leave it out"))
+
+
+def _refused(words: str) -> int:
+    print(f"schedlab: {words}", file=sys.stderr)
+    return _WRONG_USAGE
+
+
+def main(words: Sequence[str]) -> None:
+    """Serves the page until Ctrl-C."""
+    asked = _arguments(words)
+    page, server = _page(), _server(asked.port)
+    installation = Installation(ROOT / "schedlab") if asked.install else None
+    server.RequestHandlerClass = partial(_Page, page, installation)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    tour = "" if installation else TOUR
+    address = f"http://{LOCAL}:{server.server_address[1]}/{tour}"
+    try:
+        print(f"{address}\nCtrl-C ends it.", flush=True)
+        if not asked.no_browser:
+            Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+        if installation:
+            installation.end()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

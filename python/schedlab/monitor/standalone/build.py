@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Makes page/schedlab.html of the monitor's page, its session, and the simulator as WebAssembly."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from schedlab.base.toolchain import kept
+from schedlab.base.toolchain.build import built_module
+from schedlab.base.toolchain.kept import MODULE, sources_hash
+from schedlab.base.toolchain.policies import built_listing, unknown
+from schedlab.errors import BuildFailed, WrongUsage
+from schedlab.monitor.files import PAGE as MONITOR
+from schedlab.monitor.lesson import read_lesson, ready
+from schedlab.monitor.standalone.modules import bundled
+from schedlab.monitor.vega import vega_script
+from schedlab.paths import ROOT
+from schedlab.report.html import HAND_OVER, SHARED, TEMPLATES, THEME
+from schedlab.workload import workload_files
+from schedlab.workload.palette import palette
+from schedlab.workload.text import text_of
+
+PAGE = ROOT / "page"
+FILE = kept.PAGE
+BYTES_MAX = 4_000_000
+TICK_NS = 10_000_000
+"""The length of a tick for which the workloads' texts are written down."""
+SEED = 1
+"""With which what is random in them was drawn."""
+
+_SOURCES = (
+    *(
+        "page/*.c",
+        "page/*.h",
+        "page/*.js",
+        "page/*.css",
+        "page/*.json",
+        "page/*.mk",
+    ),
+    *(
+        "abi/*.h",
+        "policies/**/*.[ch]",
+        "sim/**/*.[chS]",
+        "sim/costs/*.json",
+        "model/*.[ch]",
+        "model/*.mk",
+        "sim/*.mk",
+    ),
+    *("python/schedlab/monitor/page/**/*", "python/schedlab/monitor/standalone/*.py"),
+    *(f"python/schedlab/report/templates/{name}" for name in SHARED),
+    *(
+        "python/schedlab/workload/*.py",
+        "python/schedlab/monitor/lessons/*.json",
+    ),
+    *("python/requirements.lock", "workloads/files/**/*.json", "tools/policy_list.c"),
+)
+"""All that the page is made of, apart from the compiler."""
+_STYLE = re.compile(r'<link rel="stylesheet"([^>]*?) href="([^"]+)"([^>]*)>\n')
+_SOURCE_HASH = re.compile(r'<meta name="sources" content="(\w+)">')
+
+
+def sources() -> list[Path]:
+    """Returns the files that the page is made of."""
+    found = {path for pattern in _SOURCES for path in ROOT.glob(pattern) if path.is_file()}
+    return sorted(found - {FILE})
+
+
+def hash_of(files: Iterable[Path]) -> str:
+    """Returns a hash of files: of their places and of what is in them."""
+    whole = hashlib.sha256()
+    for path in files:
+        content = path.read_bytes()
+        whole.update(f"{path.relative_to(ROOT)} {len(content)}\n".encode())
+        whole.update(content)
+    return whole.hexdigest()
+
+
+def hash_in(page: str) -> str:
+    """Returns the hash of the sources that a page was made of, or "" if it says none."""
+    found = _SOURCE_HASH.search(page)
+    return found[1] if found else ""
+
+
+def make_page() -> Path:
+    """Makes it anew, and returns its place."""
+    FILE.write_text(page_of(built_module()))
+    return FILE
+
+
+def make_policy(name: str, place: Path) -> Path:
+    """Makes the simulator with this policy beside the others, and returns its place.
+
+    WrongUsage: there is no such policy, or the file cannot be written.
+    """
+    source = ROOT / "policies" / f"{name}.c"
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or not source.exists():
+        known = [path.stem for path in sorted((ROOT / "policies").glob("*.c"))]
+        raise WrongUsage(f"--policy {name}: {unknown('policy', name, known)}")
+    module = built_module()
+    try:
+        place.write_bytes(module)
+    except OSError as error:
+        raise WrongUsage(f"--out {place}: it cannot be written: {error.strerror}") from None
+    return place
+
+
+def page_of(module: bytes) -> str:
+    """Returns the page, with this build of the simulator in it."""
+    instead = {MONITOR / "way.js": PAGE / "way.js", MONITOR / HAND_OVER: TEMPLATES / HAND_OVER}
+    scripts = [vega_script().decode(), bundled(PAGE / "main.js", instead)]
+    scripts = [script.replace("</script", "<\\/script") for script in scripts]
+    carried = {
+        MODULE: base64.b64encode(module).decode(),
+        "schedlab-policies": json.dumps(built_listing(), ensure_ascii=False),
+        "schedlab-session": bundled(MONITOR / "session" / "worker.js", {}),
+        "schedlab-first": (PAGE / "first.json").read_text(),
+        "schedlab-lessons": json.dumps(
+            {name: read_lesson(name).told for name in ready()}, ensure_ascii=False
+        ),
+        "schedlab-palette": json.dumps(list(workloads()), ensure_ascii=False),
+    }
+    page = _STYLE.sub(_style, (MONITOR / "index.html").read_text())
+    parts = {
+        "<head>\n": f"<head>\n{_policy(scripts)}\n"
+        f'<meta name="module" content="{sources_hash()}">\n'
+        f'<meta name="sources" content="{hash_of(sources())}">\n',
+        '<link rel="icon" href="icon.svg" type="image/svg+xml">': _icon(),
+        '<script src="app.js" type="module"></script>\n': _styles(PAGE / "page.css"),
+        "</body>": "".join([*_carried(carried), *map(_script, scripts), "</body>"]),
+    }
+    for old, new in parts.items():
+        if old not in page:
+            raise BuildFailed(f"index.html has no {old!r} any more")
+        page = page.replace(old, new)
+    return page
+
+
+def workloads() -> Iterator[dict[str, str | bool]]:
+    """Yields the palette's workloads as the simulator's texts."""
+    for entry in palette().values():
+        file = workload_files.read(entry.file)
+        text = text_of(file, SEED, TICK_NS)
+        yield {
+            "name": entry.name,
+            "title": entry.title,
+            "kind": entry.kind,
+            "text": text,
+            "tick_bound": text != text_of(file, SEED, 2 * TICK_NS),
+        }
+
+
+def _policy(scripts: Iterable[str]) -> str:
+    """Runs no script but those that stand in the page, and compiles nothing but WebAssembly."""
+    hashes = [
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    ]
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    policy = (
+        f"default-src 'none'; base-uri 'none'; form-action 'none'; script-src {allowed}"
+        " 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+
+
+def _icon() -> str:
+    icon = base64.b64encode((MONITOR / "icon.svg").read_bytes()).decode()
+    return f'<link rel="icon" href="data:image/svg+xml;base64,{icon}" type="image/svg+xml">'
+
+
+def _style(link: re.Match[str]) -> str:
+    """Returns the style sheet in place of the link to it, under the same conditions."""
+    folder = TEMPLATES if link[2] in THEME else MONITOR
+    return _styles(folder / link[2], link[1] + link[3])
+
+
+def _styles(path: Path, conditions: str = "") -> str:
+    return f"<style{conditions}>\n{path.read_text()}</style>\n"
+
+
+def _script(text: str) -> str:
+    return f"<script>{text}</script>\n"
+
+
+def _carried(texts: dict[str, str]) -> Iterator[str]:
+    """Yields what scripts read, of a type that no browser runs."""
+    for name, text in texts.items():
+        safe = text.replace("</script", "<\\/script")
+        yield f'<script type="text/plain" id="{name}">{safe}</script>\n'

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""From a recording to the folder of a run, as if a machine of ours had made it."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from schedlab import __version__
+from schedlab.base.files.whole import file_hash
+from schedlab.base.toolchain.versions import commit
+from schedlab.errors import WrongUsage
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import Outcome
+from schedlab.metrics import Metrics
+from schedlab.recordings.reader import Recording, read
+from schedlab.recordings.story import Story
+from schedlab.runs import results
+from schedlab.runs.worker import evaluate
+
+MACHINE = "linux-recording"
+"""The machine in manifests: one that schedlab has not run."""
+POLICY = "fair"
+"""What Linux has for all that is not told to be scheduled otherwise."""
+TICK_NS = 4_000_000
+"""A tick of 4 ms: most distributions have 250 ticks a second."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A recording that is now a run."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    metrics: Metrics | None
+    outcome: Outcome
+    notes: tuple[str, ...]
+    """What one should know before one believes the figures."""
+
+
+def convert(
+    file: Path, place: Path, policy: str, tick_ns: int, root: str | None = None
+) -> Imported:
+    """Fills the folder `place`. Raises WrongUsage if something is there, or the file is no recording.
+
+    `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
+    """
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+        raise WrongUsage(f"{place} is there already: name another folder with --out")
+    began = time.monotonic()
+    recording = read(file)
+    story = Story(recording.events, recording.cpus, tick_ns, policy, root, recording.coverage)
+    with results.new_folder(place) as folder:
+        try:
+            story.write(folder / TRACE_FILE)
+        except struct.error:
+            raise WrongUsage(
+                f"{file}: it has numbers that Linux gives to no thread or CPU"
+            ) from None
+        if root and not story.root_pid:
+            raise WrongUsage(f"--root {root}: no process of that name or PID runs in {file}")
+        notes = tuple(_notes(recording, story))
+        (folder / CONSOLE).write_text("".join(f"{note}\n" for note in notes))
+        metrics, outcome = evaluate(folder, Outcome("success"))
+        manifest = _manifest(file, recording, story)
+        manifest.update(
+            host_seconds=round(time.monotonic() - began, 3),
+            status=outcome.status,
+            message=outcome.message,
+        )
+        results.write_json(folder / results.MANIFEST, manifest)
+    return Imported(place, manifest, metrics, outcome, notes)
+
+
+def _manifest(file: Path, recording: Recording, story: Story) -> dict[str, Any]:
+    facts = recording.facts
+    return {
+        "format": results.FORMAT,
+        "schedlab": __version__,
+        **commit(),
+        "label": "",
+        "workload": facts.get("command") or file.name,
+        "workload_sha256": file_hash(file),
+        "policy": story.policy,
+        "tunables": {},
+        "cpus": recording.cpus,
+        "seed": 0,
+        "tick_ns": story.tick_ns,
+        "machine": MACHINE,
+        "machine_version": facts.get("release", ""),
+        "machine_origin": f"{file.name}, read by {recording.tool}",
+        "repeatable": False,
+        "recording": {
+            **facts,
+            "file": file.name,
+            "read_by": recording.tool,
+            "begin_ns": story.begin_ns,
+            "lost": story.lost,
+            "mended": story.mended,
+            "cpus_unrecorded": sorted(recording.coverage.unrecorded),
+            "by_thread": recording.coverage.by_thread,
+            "events": recording.events.seen,
+        },
+        "host": facts.get("host", ""),
+        "started": _written(file),
+    }
+
+
+def _written(file: Path) -> str:
+    """The time when the recording ended, if the file was not touched since."""
+    written = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+    return written.isoformat(timespec="seconds")
+
+
+def _notes(recording: Recording, story: Story) -> Iterator[str]:
+    events = recording.events
+    if story.lost:
+        yield f"the recording has lost {story.lost:,} events or more"
+    coverage = recording.coverage
+    if story.mended and not coverage.by_thread:
+        yield (
+            f"{story.mended:,} switches or wake-ups are missing: what their threads and CPUs did until the next event"
+            " is unknown"
+        )
+    if coverage.by_thread:
+        yield (
+            "only some threads were recorded: what CPUs did while none of them ran is unknown, and so is when other"
+            " threads waited; `perf sched record` and `perf record -a` record all"
+        )
+    if coverage.unrecorded:
+        names = ", ".join(map(str, sorted(coverage.unrecorded)))
+        yield f"CPUs that were not recorded: {names}; what they did, and what threads did there, is unknown"
+    if not events.has_wakeups:
+        yield (
+            "there is neither sched_waking nor sched_wakeup: CPU time, stays and switches are known, but not since"
+            " when who ran next had waited. Waiting, time blocked, wake-up latency, and the ideal share, which goes by"
+            " them, are left empty"
+        )
+    elif "sched_waking" not in events.seen:
+        yield "there is no sched_waking: waiting begins only with sched_wakeup, somewhat later"
+    if not events.has_forks:
+        yield "there is no sched_process_fork: who is new cannot be told from who was there before"
+    if events.unreadable:
+        yield f"some events have a form that is not known, such as {events.unreadable[0]}"

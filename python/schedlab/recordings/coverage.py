@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Which CPUs and threads a recording covers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from schedlab.recordings.events import Events, Loss, Switch
+
+_BREAKS_FRACTION, _BREAKS_MIN = 0.05, 10
+"""With more breaks than both, and no lost events, a recording is of threads: on a CPU, a switch away from a thread
+that the switch before did not lead to is a break."""
+_CPU_OPTION = re.compile(r"(?:^| )(?:-C|--cpu)(?:=| +)?([\d,-]+)(?= |$)")
+_ALL_CPUS = re.compile(r"(?:^| )(?:-a|--all-cpus)(?= |$)| sched record(?= |$)")
+_RECORD = re.compile(r" record(?= |$)")
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was recorded."""
+
+    unrecorded: frozenset[int] = frozenset()
+    """CPUs that were not recorded."""
+    by_thread: bool = False
+    """True if only some threads were recorded: a CPU is known only while one of them runs."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all that the CPUs did was recorded."""
+        return not self.unrecorded and not self.by_thread
+
+
+def coverage_of(
+    events: Events, cpus: int, command: str = "", whole_machine: bool = False
+) -> Coverage:
+    """Finds what a recording of a machine with `cpus` CPUs covers.
+
+    `command`: the command line of perf, if the file has it. `whole_machine`: the tool always records all CPUs. Else a
+    CPU without any event counts as unrecorded.
+    """
+    silent = set(range(cpus)) - {event.cpu for event in events.events}
+    words = command.partition(" -- ")[0]
+    if chosen := _CPU_OPTION.search(words):
+        return Coverage(frozenset(range(cpus)) - frozenset(_numbers(chosen[1])))
+    if _ALL_CPUS.search(words):
+        whole_machine = True
+    elif _RECORD.search(words):
+        return Coverage(frozenset(silent), by_thread=True)
+    by_thread = _is_broken(events)
+    return Coverage(
+        frozenset() if whole_machine and not by_thread else frozenset(silent), by_thread
+    )
+
+
+def _numbers(said: str) -> Iterator[int]:
+    """The CPUs of a list such as 0,2-3."""
+    for part in filter(None, said.split(",")):
+        first, _, last = part.partition("-")
+        if first.isdigit():
+            yield from range(int(first), min(int(last) if last.isdigit() else int(first), 8191) + 1)
+
+
+def _is_broken(events: Events) -> bool:
+    """True if the switches of many CPUs do not follow from each other, although no event was lost."""
+    current: dict[int, int] = {}
+    switches = breaks = 0
+    for event in events.events:
+        if isinstance(event, Loss):
+            return False
+        if isinstance(event, Switch):
+            switches += 1
+            breaks += current.get(event.cpu, event.previous) != event.previous
+            current[event.cpu] = event.next
+    return breaks > max(_BREAKS_FRACTION * switches, _BREAKS_MIN)

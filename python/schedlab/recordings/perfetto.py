@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""Reads Perfetto's own traces: Linux's tracepoints as messages of protobuf, in bundles of a CPU each.
+
+A bundle has switches and wakings one by one, or in a compact form: a column for each field, times as differences to the
+one before, names by their place in a table, and no word of who was switched from, since that is who was switched to
+before.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from itertools import accumulate, repeat
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
+    perfetto_trace_pb2 as protobuf,
+)
+
+from schedlab.errors import WrongUsage
+from schedlab.recordings.events import (
+    WAKEUPS,
+    Event,
+    Events,
+    Fork,
+    Loss,
+    Move,
+    Start,
+    Switch,
+    Wakeup,
+    Woken,
+)
+from schedlab.recordings.states import finish
+
+_IN_INTERRUPT = 0x08 | 0x10 | 0x40
+"""Bits of an event's common_flags: a hardware, a software or a non-maskable interrupt was being served."""
+_THREAD = 0x10000
+"""A bit of clone_flags: the new task is a thread of its maker's process."""
+_LARGEST = 1 << 32
+"""Bytes into which packets may unpack, in all."""
+
+_Thread = tuple[int, str, int]
+"""PID, name and priority."""
+
+
+def read_perfetto(path: Path) -> tuple[Events, int, dict[str, str]]:
+    """The events, the number of CPUs (0: not told), and facts of the machine. Raises WrongUsage if it is no such
+    file."""
+    return _Reader(path).read()
+
+
+class _Reader:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found = Events()
+        self.cpus = 0
+        self.facts: dict[str, str] = {}
+        self.running: dict[int, _Thread] = {}
+        """Of each CPU, the thread that was switched to last."""
+        self.unpacked = 0
+        self.wakeups: list[int] = []
+        """Places of those of sched_wakeup."""
+
+    def read(self) -> tuple[Events, int, dict[str, str]]:
+        for packet in self.packets(self.path.read_bytes()):
+            if packet.HasField("ftrace_events"):
+                self.bundle(packet.ftrace_events)
+            elif packet.HasField("process_tree"):
+                self.tree(packet.process_tree)
+            elif packet.HasField("system_info"):
+                self.system(packet.system_info)
+        if WAKEUPS[0] in self.found.seen:  # of the two that tell of a wake-up, it counts alone
+            for place in self.wakeups:
+                self.found.events[place] = Woken(*self.found.events[place][:3])
+        self.found.events.sort(key=lambda event: event[0])
+        finish(self.found)
+        return self.found, self.cpus, self.facts
+
+    def packets(self, data: bytes) -> Iterator[Any]:
+        """All packets, those that were packed among them."""
+        trace = protobuf.Trace()
+        try:
+            trace.ParseFromString(data)
+            for packet in trace.packet:
+                if packet.HasField("zstd_compressed_packets"):
+                    raise WrongUsage(
+                        f"{self.path}: its packets are packed by zstd: record it without"
+                        " compression, or with `compression_type: COMPRESSION_TYPE_DEFLATE`"
+                    )
+                if packet.HasField("compressed_packets"):
+                    yield from self.packets(self.inflated(packet.compressed_packets))
+                else:
+                    yield packet
+        except (DecodeError, zlib.error) as error:
+            raise WrongUsage(
+                f"{self.path}: it begins as a trace of Perfetto, and cannot be read ({error}). If it is"
+                " damaged or cut off, record it again"
+            ) from None
+
+    def inflated(self, packed: bytes) -> bytes:
+        stream = zlib.decompressobj()
+        data = stream.decompress(packed, _LARGEST - self.unpacked)
+        self.unpacked += len(data)
+        if stream.unconsumed_tail or not stream.eof:
+            raise zlib.error("packed packets that do not end")
+        return data
+
+    # --- what packets say
+
+    def tree(self, tree: Any) -> None:
+        for process in tree.processes:
+            kernels = process.is_kthread or (
+                process.pid == 2 and list(process.cmdline) == ["kthreadd"]
+            )
+            if kernels or (process.ppid == 2 and 2 in self.found.of_kernel):
+                self.found.of_kernel.add(process.pid)
+        for thread in tree.threads:
+            if thread.tid != thread.tgid:
+                self.found.leader[thread.tid] = thread.tgid
+
+    def system(self, system: Any) -> None:
+        self.cpus = max(self.cpus, system.num_cpus)
+        of = system.utsname
+        said = {"release": _text(of.release), "architecture": _text(of.machine)}
+        self.facts.update({name: words for name, words in said.items() if words})
+
+    def bundle(self, bundle: Any) -> None:
+        cpu = bundle.cpu
+        begin = len(self.found.events)
+        if bundle.lost_events:
+            self.running.pop(cpu, None)
+        if bundle.HasField("compact_sched"):
+            self.compact(cpu, bundle.compact_sched)
+        for event in bundle.event:
+            self.event(cpu, event)
+        if bundle.lost_events:
+            times = [event.time_ns for event in self.found.events[begin:]]
+            self.add("lost", Loss(min(times, default=0), cpu, 1))
+
+    def count(self, what: str) -> None:
+        self.found.seen[what] = self.found.seen.get(what, 0) + 1
+
+    def add(self, what: str, event: Event) -> None:
+        self.count(what)
+        self.found.events.append(event)
+
+    # --- one by one
+
+    def event(self, cpu: int, event: Any) -> None:
+        time, what = event.timestamp, event.WhichOneof("event")
+        if what is None or not hasattr(self, what):
+            return
+        if what != "sched_switch" and event.HasField("pid"):
+            self.found.see(time, cpu, event.pid)
+        getattr(self, what)(time, cpu, event, getattr(event, what))
+
+    def sched_switch(self, time: int, cpu: int, header: Any, said: Any) -> None:
+        state = str(said.prev_state)
+        previous = (said.prev_pid, _text(said.prev_comm), said.prev_prio)
+        following = (said.next_pid, _text(said.next_comm), said.next_prio)
+        self.running[cpu] = following
+        self.count("sched_switch")
+        self.found.add_switch(Switch(time, cpu, *previous, state, *following), header.pid)
+
+    def sched_waking(self, time: int, cpu: int, event: Any, said: Any) -> None:
+        self.woken(
+            WAKEUPS[0], time, cpu, said.pid, _text(said.comm), said.target_cpu, event.common_flags
+        )
+
+    def sched_wakeup(self, time: int, cpu: int, event: Any, said: Any) -> None:
+        self.woken(
+            WAKEUPS[1], time, cpu, said.pid, _text(said.comm), said.target_cpu, event.common_flags
+        )
+
+    def sched_wakeup_new(self, time: int, cpu: int, _: Any, said: Any) -> None:
+        self.add("sched_wakeup_new", Start(time, cpu, said.pid, _text(said.comm), said.target_cpu))
+
+    def sched_process_fork(self, time: int, cpu: int, _: Any, said: Any) -> None:
+        self.forked("sched_process_fork", time, cpu, said.parent_pid, said.child_pid)
+
+    def task_newtask(self, time: int, cpu: int, event: Any, said: Any) -> None:
+        if said.clone_flags & _THREAD:
+            self.found.leader[said.pid] = self.found.leader.get(event.pid, event.pid)
+        self.forked("task_newtask", time, cpu, event.pid, said.pid)
+
+    def sched_migrate_task(self, time: int, cpu: int, _: Any, said: Any) -> None:
+        self.add("sched_migrate_task", Move(time, cpu, said.pid, said.orig_cpu, said.dest_cpu))
+
+    def woken(
+        self, what: str, time: int, cpu: int, pid: int, name: str, target: int, flags: int
+    ) -> None:
+        if what != WAKEUPS[0]:
+            self.wakeups.append(len(self.found.events))
+        self.add(what, Wakeup(time, cpu, pid, name, target, bool(flags & _IN_INTERRUPT)))
+
+    def forked(self, what: str, time: int, cpu: int, parent: int, child: int) -> None:
+        self.add(what, Fork(time, cpu, parent, child))
+        if parent in self.found.of_kernel and parent == 2:
+            self.found.of_kernel.add(child)
+
+    # --- in columns
+
+    def compact(self, cpu: int, said: Any) -> None:
+        """The wakings of a bundle, then its switches: at one time, a CPU wakes before it switches."""
+        names = [_text(name) for name in said.intern_table]
+        wakings = (
+            accumulate(said.waking_timestamp),
+            said.waking_pid,
+            said.waking_comm_index,
+            said.waking_target_cpu,
+            # Older versions do not tell whether an interrupt was being served.
+            said.waking_common_flags or repeat(0),
+        )
+        for time, pid, name, target, flags in zip(*wakings, strict=False):
+            self.woken(WAKEUPS[0], time, cpu, pid, self.named(names, name), target, flags)
+        switches = (
+            accumulate(said.switch_timestamp),
+            said.switch_prev_state,
+            said.switch_next_pid,
+            said.switch_next_prio,
+            said.switch_next_comm_index,
+        )
+        for time, state, pid, priority, name in zip(*switches, strict=False):
+            following = (pid, self.named(names, name), priority)
+            # Who ran before the first switch is not told.
+            previous: _Thread = self.running.get(cpu, (-1, "", priority))
+            self.running[cpu] = following
+            self.count("sched_switch")
+            self.found.add_switch(Switch(time, cpu, *previous, str(state), *following), -1)
+
+    @staticmethod
+    def named(names: list[str], at: int) -> str:
+        return names[at] if at < len(names) else ""
+
+
+def _text(said: str | bytes) -> str:
+    """A name as text: one that is not in UTF-8 comes as its bytes."""
+    return said if isinstance(said, str) else said.decode(errors="replace")

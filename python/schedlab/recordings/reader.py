@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""Opens a recording with what belongs to it.
+
+`perf script` and `trace-cmd report` know every version, byte order and compression of their files,
+and the kernel's own descriptions of its events in them: nothing of that is done again here. Perfetto's traces are
+read with the classes of its Python package.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version as package_version
+from pathlib import Path
+
+from schedlab.base.files.compressed import opened
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.recordings.babeltrace import as_ftrace, is_babeltrace
+from schedlab.recordings.coverage import Coverage, coverage_of
+from schedlab.recordings.events import Events, Switch, Wakeup
+from schedlab.recordings.text import parse
+
+RECORD_WITH = (
+    "record it with `perf sched record -- COMMAND`, or `trace-cmd record -e sched COMMAND`"
+)
+_PERF_MAGIC = (b"PERFILE2", b"2ELIFREP")
+"""The second is of a machine with the other order of bytes."""
+_TRACE_CMD_MAGIC = b"\x17\x08\x44tracing"
+_MAKE_TEXT = (
+    "give the trace's folder to `babeltrace2 --clock-seconds FOLDER >FILE.txt`, and that text here"
+)
+_ELSEWHERE = {
+    b"\xc1\x1f\xfc\xc1": ("it is a stream of a CTF trace, as LTTng writes them", _MAKE_TEXT),
+    b"\xc1\xfc\x1f\xc1": ("it is a stream of a CTF trace, as LTTng writes them", _MAKE_TEXT),
+    b"\x57\x1d\xd1\x75": ("it is the metadata of a CTF trace, as LTTng writes them", _MAKE_TEXT),
+    b"/* CTF 1": ("it is the metadata of a CTF trace, as LTTng writes them", _MAKE_TEXT),
+    b"Attaching ": ("it is what a script of bpftrace printed, in a form of its own", RECORD_WITH),
+    b"Attached ": ("it is what a script of bpftrace printed, in a form of its own", RECORD_WITH),
+}
+"""What files of other tools begin with, what they are, and what to do."""
+_IN_NO_TEXT = re.compile(rb"[\x00-\x08]")
+_SAMPLE_BYTES = 1 << 16
+_CPUS_MAX = 8192
+"""More than Linux has on any machine."""
+_CPUS_TOLD = re.compile(r"^(?:cpus=|#.*#P:)(\d+)", re.MULTILINE)
+"""The number of CPUs, as trace-cmd and the kernel put it above their events."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that prints a recording."""
+
+    program: str
+    packages: tuple[str, ...]
+    """Packages that have it: Debian's, then those of other distributions."""
+    file: str
+    """What its recordings are called."""
+    report: tuple[str, ...]
+    """What the program is asked for to print all events; the file's name follows."""
+    as_text: str
+    """The same for a person, on another machine."""
+    elsewhere: str = ""
+    """A pattern of paths at which other programs of that name may be."""
+
+    def find(self) -> str | None:
+        """The path of the first one that runs; None if there is none.
+
+        That of Ubuntu on the PATH is a script, which refuses on any kernel but the one that its
+        package is for; the program itself reads recordings on all.
+        """
+        places = [shutil.which(self.program), *sorted(glob.glob(self.elsewhere), reverse=True)]
+        return next((place for place in places if place and _number(place)), None)
+
+
+PERF = Tool(
+    "perf",
+    ("linux-perf", "linux-tools-generic"),
+    "perf.data",
+    (
+        *("script", "--force", "--ns", "--fields", "tid,cpu,time,event,trace"),
+        *("--show-lost-events", "--show-task-events", "--input"),
+    ),
+    "perf script --force --ns --show-lost-events --show-task-events"
+    " --fields tid,cpu,time,event,trace -i FILE >FILE.txt",
+    "/usr/lib/linux-tools-*/perf",
+)
+TRACE_CMD = Tool(
+    "trace-cmd",
+    ("trace-cmd",),
+    "trace.dat",
+    # Latency format: it says whether an interrupt was being served. Without plugins: the kernel's
+    # own letters for states.
+    ("report", "-t", "-l", "-N", "-i"),
+    "trace-cmd report -t -l -N -i FILE >FILE.txt",
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording, read."""
+
+    events: Events
+    cpus: int
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """Facts about the machine, as far as the file has them: host, release, architecture, command.
+    """
+    tool: str = "text"
+    """What read it, with its version."""
+    coverage: Coverage = field(default_factory=Coverage)
+    """Which CPUs and threads were recorded."""
+
+
+def read(path: Path) -> Recording:
+    """Raises WrongUsage for what is no recording of scheduling, MachineUnfit without its tool."""
+    _check_file(path)
+    with opened(path) as plain:
+        try:
+            return _read(plain)
+        except (WrongUsage, MachineUnfit) as error:  # it is called as its user knows it
+            raise type(error)(str(error).replace(str(plain), str(path))) from None
+
+
+def _read(path: Path) -> Recording:
+    if _is_perfetto(_begin(path)):
+        from schedlab.recordings.perfetto import read_perfetto  # its classes take long to load
+
+        found = Recording(*read_perfetto(path), f"perfetto {package_version('perfetto')}")
+    else:
+        found = _read_with(_tool_of(path), path)
+    _check(path, found.events)
+    highest = max(event.cpu for event in found.events.events)
+    if highest >= _CPUS_MAX:
+        raise WrongUsage(
+            f"{path}: it has an event of CPU {highest}; Linux has {_CPUS_MAX:,} at most"
+        )
+    targets = (event.target_cpu for event in found.events.events if isinstance(event, Wakeup))
+    highest = max(highest, *(cpu for cpu in targets if cpu < _CPUS_MAX), 0)
+    cpus = max(min(found.cpus, _CPUS_MAX), highest + 1)
+    command = found.facts.get("command", "")
+    coverage = coverage_of(found.events, cpus, command, whole_machine=found.cpus > 0)
+    return Recording(found.events, cpus, found.facts, found.tool, coverage)
+
+
+def _is_perfetto(begin: bytes) -> bool:
+    """May a file that begins so be one? Each packet begins with a byte that is a line feed, and has others that are in
+    no text."""
+    return begin.startswith(b"\n") and _IN_NO_TEXT.search(begin) is not None
+
+
+def _check_file(path: Path) -> None:
+    """Raises WrongUsage if it is no file; says what a CTF trace's folder is."""
+    if path.is_dir() and any(path.rglob("metadata")):
+        raise WrongUsage(
+            f"{path}: a folder of a CTF trace, as LTTng writes them; make text of it by `babeltrace2 --clock-seconds"
+            f" {path} >FILE.txt`, and give that"
+        )
+    if not path.is_file():
+        raise WrongUsage(f"{path}: not a file; {RECORD_WITH}")
+
+
+def _begin(path: Path) -> bytes:
+    """The first bytes of a file. Raises WrongUsage if there are none."""
+    with path.open("rb") as file:
+        begin = file.read(_SAMPLE_BYTES)
+    if not begin:
+        raise WrongUsage(f"{path}: the file is empty; {RECORD_WITH}")
+    return begin
+
+
+def _read_with(tool: Tool | None, path: Path) -> Recording:
+    if tool is None:
+        text = path.read_text(errors="replace")
+        if is_babeltrace(text):
+            return Recording(parse(as_ftrace(text)), 0, {}, "babeltrace2's text")
+        facts = _facts(text[:_SAMPLE_BYTES])
+        cpus = int(facts.get("cpus", 0)) or _cpus_told(text)
+        return Recording(parse(text), cpus, facts)
+    _require(tool, path)
+    if tool is PERF:
+        return _read_perf(path)
+    text = _report(tool, path)
+    return Recording(parse(text), _cpus_told(text), {}, version(tool))
+
+
+def _cpus_told(text: str) -> int:
+    said = _CPUS_TOLD.search(text)
+    return min(int(said[1]), _CPUS_MAX) if said else 0
+
+
+def _tool_of(path: Path) -> Tool | None:
+    """Returns the program that reads the file, or None if it is text already. Raises WrongUsage if it is
+    no recording."""
+    begin = _begin(path)
+    for magic, (what, cure) in _ELSEWHERE.items():
+        if begin.startswith(magic):
+            raise WrongUsage(f"{path}: {what}; {cure}")
+    if begin.startswith(_PERF_MAGIC):
+        return PERF
+    if begin.startswith(_TRACE_CMD_MAGIC):
+        return TRACE_CMD
+    if b"\0" in begin:
+        raise WrongUsage(
+            f"{path}: neither a perf.data of perf, nor a trace.dat of trace-cmd, nor the"
+            f" text that either prints, nor a trace of Perfetto; {RECORD_WITH}"
+        )
+    return None
+
+
+def _report(tool: Tool, path: Path) -> str:
+    done = _run(tool, *tool.report, str(path))
+    if done.returncode or not done.stdout.strip():
+        raise WrongUsage(_unreadable(tool, path, done.stderr))
+    return done.stdout
+
+
+def _require(tool: Tool, path: Path) -> None:
+    if not tool.find():
+        raise MachineUnfit(
+            f"{path}: a {tool.file} is read by {tool.program}, and none that runs is here:"
+            f" install the package {' or '.join(tool.packages)}; or, where there is {tool.program}, make text of it,"
+            f" which needs no tool here: {tool.as_text}"
+        )
+
+
+def _unreadable(tool: Tool, path: Path, said: str) -> str:
+    """Why a tool refused a file: most often it is older than the file, or the file was cut off."""
+    if tool is PERF:  # only if asked does it tell more than that it cannot
+        said += _run(PERF, "script", "-v", "--header-only", "--input", str(path)).stderr
+    lines = [line.strip().rstrip(".") for line in said.splitlines()]
+    causes = [line for line in lines if line and not _NO_CAUSE.search(line)]
+    return (
+        f"{path}: {version(tool)} cannot read it ({(causes or ['it does not say why'])[0]})."
+        f" If the file is damaged or cut off, record it again; if a newer {tool.program} made it,"
+        f" install that, or make text of it where it was recorded, and give that instead:"
+        f" {tool.as_text}"
+    )
+
+
+_NO_CAUSE = re.compile(r"Ignoring|rerun with -v|build-id")
+
+
+def version(tool: Tool) -> str:
+    """`perf 6.1.187`."""
+    return f"{tool.program} {_number(tool.find() or tool.program)}".strip()
+
+
+def _number(program: str) -> str:
+    """Its version; "" if it does not run. (trace-cmd says its version, and then that it failed.)"""
+    try:
+        said = _output(program, "--version").stdout
+    except OSError:
+        return ""
+    match = re.search(r"\d+(?:\.\d+)+", said)
+    return match[0] if match else ""
+
+
+def _run(tool: Tool, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return _output(tool.find() or tool.program, *arguments)
+
+
+def _output(*command: str) -> subprocess.CompletedProcess[str]:
+    # Nothing is to be looked up in a network for names of functions, which are not even asked for.
+    environment = {**os.environ, "DEBUGINFOD_URLS": "", "LC_ALL": "C"}
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        env=environment,
+        check=False,
+    )
+
+
+_HEADER_LINE = re.compile(r"^# ([\w ]+?) : (.*)$", re.MULTILINE)
+
+
+_FACTS = {
+    "host": "hostname",
+    "release": "os release",
+    "architecture": "arch",
+    "command": "cmdline",
+    "recorder": "perf version",
+    "cpus": "nrcpus online",
+}
+"""What a file of perf tells of its machine, by perf's own words."""
+
+
+def _read_perf(path: Path) -> Recording:
+    header = _run(PERF, "script", "--force", "--header-only", "--input", str(path)).stdout
+    if "# event : name = " in header and "sched_switch" not in header:
+        # Of other events perf cannot print the fields that are asked for, and says no more than that.
+        return Recording(Events(), 0)
+    facts = _facts(header)
+    return Recording(parse(_report(PERF, path)), int(facts.get("cpus", 0)), facts, version(PERF))
+
+
+def _facts(header: str) -> dict[str, str]:
+    """What perf says of the machine above its events."""
+    said = dict(_HEADER_LINE.findall(header))
+    facts = {name: said[key].strip() for name, key in _FACTS.items() if key in said}
+    if not facts.get("cpus", "0").isdecimal():
+        del facts["cpus"]
+    return facts
+
+
+def _check(path: Path, events: Events) -> None:
+    """Raises WrongUsage if events are missing without which there is no story."""
+    if not any(isinstance(event, Switch) for event in events.events):
+        what = events.unreadable[0] if events.unreadable else ""
+        if what:
+            raise WrongUsage(f"{path}: its events have a form that schedlab does not know: {what}")
+        raise WrongUsage(
+            f"{path}: there is no event sched_switch in it, without which nobody knows who"
+            f" ran: {RECORD_WITH}"
+        )

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: MIT
+"""Makes a trace of what Linux's tracepoints said: one story without contradictions.
+
+A recording begins in the middle of things. The first event about a thread tells what the thread did before: a thread
+that is woken was blocked, one that is left ran, one that is switched to waited. Where an event contradicts the story,
+events are missing: the thread and the CPU are out of sight from the last event that shows what they did until this one.
+`mended` counts the contradictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schedlab.recordings.coverage import Coverage
+from schedlab.recordings.events import (
+    Event,
+    Events,
+    Fork,
+    Loss,
+    Move,
+    Seen,
+    Start,
+    Switch,
+    Wakeup,
+    Woken,
+)
+from schedlab.trace.format import (
+    AttributeKind,
+    BlockReason,
+    Kind,
+    LossKind,
+    MarkKind,
+    PreemptReason,
+    ProcessState,
+)
+from schedlab.trace.timeline import OUT_OF_SIGHT
+from schedlab.trace.writer import TraceWriter
+
+_PRIORITY_OF_NICE_0 = 120
+_FAIR_PRIORITIES = range(100, 140)
+_DEAD = frozenset("XZx")
+_UNSIGNED = 2**64 - 1
+_NANOSECONDS_PER_SECOND = 1_000_000_000
+
+RUNNABLE, RUNNING = ProcessState.RUNNABLE, ProcessState.RUNNING
+BLOCKED, ZOMBIE = ProcessState.BLOCKED, ProcessState.ZOMBIE
+
+
+def nice_of(priority: int) -> int:
+    """The nice value by which the fair class shares CPUs out; real-time threads, above it, get its highest rank."""
+    fair = min(max(priority, _FAIR_PRIORITIES.start), _FAIR_PRIORITIES.stop - 1)
+    return fair - _PRIORITY_OF_NICE_0
+
+
+class Story:
+    """Goes through the events in order, and knows what each thread and each CPU does."""
+
+    def __init__(
+        self,
+        events: Events,
+        cpus: int,
+        tick_ns: int,
+        policy: str,
+        root: str | None = None,
+        coverage: Coverage | None = None,
+    ) -> None:
+        """`root`: name or PID of the process whose descendants are the workload; None: all are. `coverage`: None: all
+        CPUs were recorded."""
+        self.events = events
+        self.coverage = coverage or Coverage()
+        self.root = root
+        self.root_pid = 0
+        """0: it has not run yet."""
+        self.policy, self.tick_ns = policy, tick_ns
+        self.writer = TraceWriter(cpus, tick_ns, _NANOSECONDS_PER_SECOND)
+        self.begin_ns = next(
+            event.time_ns for event in events.events if not isinstance(event, Loss)
+        )
+        """The time since the recorded machine's boot from which the trace counts: a replay would
+        otherwise wait for as long as the machine had been up."""
+        self.end_ns = events.events[-1].time_ns
+        self.mended = 0
+        self.lost = 0
+        self.current: list[int] = [0] * cpus
+        self.dark = set(range(cpus)) if self.coverage.by_thread else set(self.coverage.unrecorded)
+        """CPUs of which it is unknown what they do now."""
+        self.evidence: list[tuple[int, int]] = []
+        """Of each CPU, the place in the trace and the time of the last event that shows what it does."""
+        self.state: dict[int, int] = {}
+        """ProcessState or OUT_OF_SIGHT."""
+        self.state_place: dict[int, tuple[int, int, int]] = {}
+        """Where each state began, except RUNNING: a place in the trace, time and CPU."""
+        self.queue_of: dict[int, int] = {}
+        """The CPU for which each thread became runnable."""
+        self.moved: dict[int, tuple[int, int]] = {}
+        """Threads that were moved to a CPU that is in the dark, by the thread that moved them: the thread, the CPU."""
+        self.arrived: dict[int, tuple[int, int, int]] = {}
+        """On CPUs in the dark: the thread that was moved there, and place and time at which its mover was done."""
+        self.cpu_of: dict[int, int] = {}
+        """The CPU of each running thread."""
+        self.name: dict[int, str] = {}
+        self.priority: dict[int, int] = {}
+        self.parent: dict[int, int] = {}
+        """The parents of threads that were forked, and have not started."""
+        self.ready_since: dict[int, int] = {}
+        self.running_since: dict[int, int] = {}
+        self.woken_early: dict[int, tuple[int, int]] = {}
+        """Waker and target of a wake-up that came while the thread ran."""
+        self.place_of_wakeup: dict[int, tuple[int, tuple[int, int, int, int]]] = {}
+        """The place of each last wake-up, should it prove to be for the wait that followed: time,
+        CPU, waker, target."""
+        self.woken_fully: set[int] = set()
+        """Running threads whose last wake-up has ended."""
+        self.has_starts = "sched_wakeup_new" in events.seen
+
+    def write(self, path: Path) -> int:
+        """Writes the whole trace. Returns the number of records."""
+        self.begin()
+        tellers: dict[type[Any], Callable[[Any], None]] = {
+            Switch: self.switch,
+            Wakeup: self.wakeup,
+            Woken: self.woken,
+            Seen: self.seen,
+            Start: self.start,
+            Fork: self.fork,
+            Move: self.move,
+            Loss: self.loss,
+        }
+        for event in self.events.events:
+            tellers[type(event)](event)
+            if not isinstance(event, Loss):
+                self.note_evidence(event.time_ns, event.cpu)
+        self.end()
+        return self.writer.write(path, self.begin_ns, self.end_ns, origin_ns=self.begin_ns)
+
+    # --- what was there before
+
+    def begin(self) -> None:
+        """Writes the policy, and the threads that are there when the trace begins, each with its place."""
+        there = _there_at_first(self.events, self.coverage)
+        first = {
+            event.cpu: event.previous
+            for event in self.events.events[::-1]
+            if isinstance(event, Switch)
+        }
+        shown = {each.cpu for each in there if each.state == RUNNING}
+        busy = {event.cpu for event in self.events.events if first.get(event.cpu, -1) != 0}
+        self.dark |= busy - shown
+        # The thread that runs comes first on its CPU.
+        for each in sorted(there, key=lambda each: each.state != RUNNING):
+            self.find(self.begin_ns, each.cpu, each.pid, each.name, each.state, each.priority)
+        self.evidence = [(self.writer.hold(), self.begin_ns) for _ in self.current]
+        for cpu in sorted(self.dark):
+            self.writer.add(self.begin_ns, cpu, Kind.LOST, 0, LossKind.UNSEEN)
+        self.writer.add_text(self.begin_ns, 0, Kind.POLICY, self.policy, AttributeKind.NICE)
+        if not self.events.has_wakeups:
+            self.writer.add(self.begin_ns, 0, Kind.LOST, 0, LossKind.OF_WAKEUPS)
+
+    def find(
+        self,
+        time: int,
+        cpu: int,
+        pid: int,
+        name: str,
+        state: ProcessState,
+        priority: int | None = None,
+    ) -> None:
+        """Introduces a thread of which the trace has said nothing, or that was out of sight."""
+        leader = self.events.leader.get(pid, 0)
+        self.writer.add_text(time, cpu, Kind.FOUND, self.called(pid, name), pid, state, leader)
+        self.name[pid] = name
+        self.begin_state(time, cpu, pid, state)
+        if state == RUNNING:
+            self.current[cpu] = pid
+            self.running_since[pid] = time
+            self.cpu_of[pid] = cpu
+            self.measure_from(time, cpu, pid)
+        self.know_priority(time, cpu, pid, priority)
+
+    # --- events
+
+    def switch(self, event: Switch) -> None:
+        time, cpu, previous, next_ = event.time_ns, event.cpu, event.previous, event.next
+        if previous < 0:  # not told: the recording's first event of this CPU
+            self.show(time, cpu, next_, event.next_name)
+            previous = next_
+        else:
+            self.show(time, cpu, previous, event.previous_name)
+            self.know(time, cpu, previous, event.previous_name, event.previous_priority)
+            self.measure_from(time, cpu, previous)
+        if previous == next_:
+            return
+        self.make_ready(time, cpu, next_, event.next_name)
+        self.know(time, cpu, next_, event.next_name, None)
+        left = self.leave(event) if previous else RUNNABLE
+        self.enter(time, cpu, previous, next_, left)
+        if next_:  # by itself: else it would be by the one that leaves, or by none
+            self.know_priority(time, cpu, next_, event.next_priority)
+        self.measure_from(time, cpu, next_)
+
+    def wakeup(self, event: Wakeup) -> None:
+        time, cpu, pid = event.time_ns, event.cpu, event.process
+        if not pid:
+            return
+        waker = 0 if event.in_interrupt else self.current[cpu]
+        state = self.state.get(pid)
+        if state is None or state == OUT_OF_SIGHT:
+            self.find(time, cpu, pid, event.name, BLOCKED)
+            state = BLOCKED
+        if state == BLOCKED:
+            self.place_of_wakeup.pop(pid, None)
+            self.wake(time, cpu, pid, waker, event.target_cpu)
+        elif state == RUNNING:
+            self.woken_early[pid] = (waker, event.target_cpu)
+            self.woken_fully.discard(pid)
+
+    def woken(self, event: Woken) -> None:
+        """The wake-up has ended: of a thread that was blocked, it was asked for on a CPU that was not recorded."""
+        pid = event.process
+        if self.state.get(pid) == RUNNING:
+            self.woken_fully.add(pid)
+        elif self.state.get(pid) == BLOCKED and pid not in self.place_of_wakeup:
+            self.wake(event.time_ns, event.cpu, pid, 0, event.cpu)
+
+    def seen(self, event: Seen) -> None:
+        """The thread runs on the CPU, whatever was recorded before."""
+        self.show(event.time_ns, event.cpu, event.process, self.name.get(event.process, ""))
+
+    def start(self, event: Start) -> None:
+        self.bear(event.time_ns, event.cpu, event.process, event.name)
+        self.queue_of[event.process] = event.target_cpu
+
+    def fork(self, event: Fork) -> None:
+        self.parent[event.child] = event.parent
+        if not self.has_starts:
+            self.bear(event.time_ns, event.cpu, event.child, self.name.get(event.parent, ""))
+
+    def move(self, event: Move) -> None:
+        pid, to_cpu = event.process, event.to_cpu
+        if pid not in self.state:
+            return
+        self.writer.add(event.time_ns, event.cpu, Kind.MIGRATE, pid, event.from_cpu, to_cpu)
+        self.queue_of[pid] = to_cpu
+        mover = self.current[event.cpu]
+        if mover and to_cpu in self.dark and self.state[pid] == RUNNABLE:
+            self.moved[mover] = (pid, to_cpu)
+
+    def loss(self, event: Loss) -> None:
+        self.lost += event.events
+        # A tool may have no better time for it than 0.
+        time = max(event.time_ns, self.begin_ns)
+        self.writer.add(time, event.cpu, Kind.LOST, 0, LossKind.MENDED, event.events)
+
+    def measure_from(self, time: int, cpu: int, pid: int) -> None:
+        """The measured window begins when its root is seen to run; with another name it is not it."""
+        if self.root and pid and not self.root_pid and self.root in (str(pid), self.name[pid]):
+            self.root_pid = pid
+            self.writer.add(time, cpu, Kind.MARK, pid, MarkKind.BEGIN)
+
+    # --- what a thread does
+
+    def bear(self, time: int, cpu: int, child: int, name: str) -> None:
+        """FORK, by the thread that runs: no other could do it here."""
+        parent = self.parent.pop(child, self.current[cpu])
+        if self.state.get(child) == OUT_OF_SIGHT:
+            self.find(time, cpu, child, name, RUNNABLE)
+        if self.state.get(child, ZOMBIE) != ZOMBIE:
+            return  # its end was lost, or its birth has been told in two ways
+        forker = parent if parent == self.current[cpu] else 0
+        self.writer.add(time, cpu, Kind.FORK, forker, child, self.events.leader.get(child, 0))
+        self.name[child] = self.name.get(forker, "")
+        self.priority.pop(child, None)
+        self.begin_state(time, cpu, child, RUNNABLE)
+        self.know(time, cpu, child, name, None)
+
+    def wake(self, time: int, cpu: int, pid: int, waker: int, target: int) -> None:
+        self.writer.add(time, cpu, Kind.WAKEUP, pid, waker, target)
+        self.begin_state(time, cpu, pid, RUNNABLE)
+        self.queue_of[pid] = target
+
+    def begin_state(self, time: int, cpu: int, pid: int, state: int) -> None:
+        """Notes where the state began: the thread may prove to have gone out of sight there."""
+        self.state[pid] = state
+        self.ready_since[pid] = time
+        self.queue_of[pid] = cpu
+        if state != RUNNING:
+            self.state_place[pid] = (self.writer.hold(), time, cpu)
+
+    def enter(self, time: int, cpu: int, previous: int, next_: int, left: ProcessState) -> None:
+        """SWITCH, and what it makes of both."""
+        self.writer.add(time, cpu, Kind.SWITCH, next_, previous, left)
+        if left == BLOCKED and previous in self.woken_early:
+            waker, target = self.woken_early[previous]
+            place = self.writer.hold()
+            self.place_of_wakeup[previous] = (place, (time, cpu, waker, target))
+        if previous:
+            self.begin_state(time, cpu, previous, left)
+            self.cpu_of.pop(previous, None)
+            self.woken_early.pop(previous, None)
+            self.woken_fully.discard(previous)
+        self.run(time, cpu, next_)
+        if previous in self.moved:
+            pid, to_cpu = self.moved.pop(previous)
+            self.arrived[to_cpu] = (pid, self.writer.hold(), time)
+
+    def run(self, time: int, cpu: int, pid: int) -> None:
+        """The thread, or 0 for none, has the CPU."""
+        self.current[cpu] = pid
+        self.dark.discard(cpu)
+        if pid:
+            self.state[pid] = RUNNING
+            self.running_since[pid] = time
+            self.cpu_of[pid] = cpu
+        self.note_evidence(time, cpu)
+
+    def note_evidence(self, time: int, cpu: int) -> None:
+        """Notes that the CPU still does what the story says."""
+        if cpu not in self.dark:
+            self.evidence[cpu] = (self.writer.hold(), time)
+
+    def leave(self, event: Switch) -> ProcessState:
+        """Says why the previous one leaves its CPU."""
+        time, cpu, pid, state = event.time_ns, event.cpu, event.previous, event.state
+        # Linux 5.8 to 5.17 reads the state again while another CPU wakes the thread.
+        was_blocked = state == "R" and pid in self.woken_early and pid not in self.woken_fully
+        if state.startswith("R") and not was_blocked:
+            wanted = self.ready_since.get(event.next, 0) >= self.running_since.get(pid, 0)
+            why = PreemptReason.WAKEUP if event.next and wanted else PreemptReason.SLICE
+            self.writer.add(time, cpu, Kind.PREEMPT, pid, why)
+            return RUNNABLE
+        if not _DEAD.isdisjoint(state):
+            if pid == self.root_pid:
+                self.writer.add(time, cpu, Kind.MARK, pid, MarkKind.END)
+            self.writer.add(time, cpu, Kind.EXIT, pid)
+            return ZOMBIE
+        why_blocked = BlockReason.DISK if "D" in state else BlockReason.OTHER
+        self.writer.add(time, cpu, Kind.BLOCK, pid, why_blocked)
+        return BLOCKED
+
+    # --- what a thread is
+
+    def called(self, pid: int, name: str) -> str:
+        """The kernel's own threads have their names in brackets, as `ps` shows them."""
+        return f"[{name}]" if pid in self.events.of_kernel else name
+
+    def know(self, time: int, cpu: int, pid: int, name: str, priority: int | None) -> None:
+        """Says so if a thread is called or ranked otherwise than before."""
+        if not pid:
+            return
+        if name != self.name.get(pid):
+            self.name[pid] = name
+            self.writer.add_text(time, cpu, Kind.EXEC, self.called(pid, name), pid)
+        self.know_priority(time, cpu, pid, priority)
+
+    def know_priority(self, time: int, cpu: int, pid: int, priority: int | None) -> None:
+        if priority is None or priority == self.priority.get(pid):
+            return
+        self.priority[pid] = priority
+        nice = nice_of(priority) & _UNSIGNED
+        self.writer.add(time, cpu, Kind.ATTRIBUTE, pid, AttributeKind.NICE, nice)
+
+    # --- what must have been
+
+    def show(self, time: int, cpu: int, pid: int, name: str) -> None:
+        """An event shows that the thread, or 0 for none, runs on the CPU."""
+        if self.current[cpu] == pid and cpu not in self.dark:
+            return
+        if cpu not in self.dark:
+            self.mended += 1
+            self.lose_cpu(cpu)
+        arrived, place, since = self.arrived.pop(cpu, (0, 0, 0))
+        if not pid:
+            self.writer.add(time, cpu, Kind.LOST, 0, LossKind.SEEN)
+            self.run(time, cpu, 0)
+        elif pid == arrived and self.state[pid] == RUNNABLE and self.queue_of[pid] == cpu:
+            # Nothing else is known to have run there, so it ran from its arrival on.
+            self.writer.fill(place, (since, pid, Kind.SWITCH, cpu, 0, 0))
+            self.run(since, cpu, pid)
+            self.note_evidence(time, cpu)
+        else:
+            self.make_ready(time, cpu, pid, name)
+            self.enter(time, cpu, 0, pid, RUNNABLE)
+
+    def lose_cpu(self, cpu: int) -> None:
+        """Since the last event that shows what the CPU does, it is unknown; so is what its thread does."""
+        place, time = self.evidence[cpu]
+        pid = self.current[cpu]
+        if pid:
+            self.writer.fill(
+                place,
+                (time, 0, Kind.SWITCH, cpu, pid, BLOCKED),
+                (time, pid, Kind.LOST, cpu, LossKind.UNSEEN, 0),
+            )
+            self.state[pid] = OUT_OF_SIGHT
+            del self.cpu_of[pid]
+            self.woken_early.pop(pid, None)
+        self.writer.fill(place, (time, 0, Kind.LOST, cpu, LossKind.UNSEEN, 0))
+        self.current[cpu] = 0
+        self.dark.add(cpu)
+
+    def lose_thread(self, pid: int) -> None:
+        """Since its state began, it is unknown what the thread does."""
+        place, time, cpu = self.state_place[pid]
+        self.writer.fill(place, (time, pid, Kind.LOST, cpu, LossKind.UNSEEN, 0))
+        self.state[pid] = OUT_OF_SIGHT
+
+    def end(self) -> None:
+        """In a recording of a part, what goes on until its end may have ended out of sight."""
+        if self.coverage.by_thread:
+            for cpu in set(range(len(self.current))) - self.dark:
+                self.lose_cpu(cpu)
+        if not self.coverage.is_whole:
+            for pid in [pid for pid, state in self.state.items() if state in (RUNNABLE, BLOCKED)]:
+                self.lose_thread(pid)
+
+    def make_ready(self, time: int, cpu: int, pid: int, name: str) -> None:
+        """A thread that is switched to was runnable, whatever the trace says."""
+        if not pid:
+            return
+        state = self.state.get(pid)
+        if state == BLOCKED and pid in self.place_of_wakeup:
+            place, (when, where, waker, target) = self.place_of_wakeup.pop(pid)
+            self.writer.fill(place, (when, pid, Kind.WAKEUP, where, waker, target))
+            self.state[pid] = RUNNABLE
+        elif state == BLOCKED and not self.events.has_wakeups:
+            self.wake(time, cpu, pid, 0, cpu)
+        elif state == RUNNABLE and self.queue_of.get(pid) in self.coverage.unrecorded:
+            self.lose_thread(pid)
+        elif state == BLOCKED:
+            self.mended += 1
+            self.lose_thread(pid)
+        elif state == RUNNING:
+            self.mended += 1
+            self.lose_cpu(self.cpu_of[pid])
+        elif state == ZOMBIE:
+            self.mended += 1
+            self.bear(time, cpu, pid, name)
+        elif state is None:
+            self.mended += int(self.events.has_forks)
+        if self.state.get(pid) in (None, OUT_OF_SIGHT):
+            self.find(time, cpu, pid, name, RUNNABLE)
+
+
+class _Present(NamedTuple):
+    """A thread that was there when recording began, and what it did."""
+
+    pid: int
+    name: str
+    state: ProcessState
+    priority: int | None
+    """None: it is not known yet."""
+    cpu: int = 0
+    """The CPU that it ran on, if it ran."""
+
+
+def _there_at_first(events: Events, coverage: Coverage) -> list[_Present]:
+    """All threads that were there, as far as their first events tell.
+
+    What comes first after a loss may be new: it is found when it is met. One that is switched to was runnable, unless
+    wake-ups are not told: then it may have slept until just before.
+    """
+    waited = RUNNABLE if events.has_wakeups else BLOCKED
+    seen: set[int] = {0}
+    switched: set[int] = set()
+    found: list[_Present] = []
+    for event in events.events:
+        if isinstance(event, Loss):
+            break
+        if isinstance(event, Switch):
+            pid, name, priority = event.previous, event.previous_name, event.previous_priority
+            starts = event.cpu not in switched and not coverage.by_thread
+            if starts and pid > 0 and pid not in seen:
+                found.append(_Present(pid, name, RUNNING, priority, event.cpu))
+            switched.add(event.cpu)
+            if event.next not in seen and events.has_forks:
+                priority = event.next_priority
+                found.append(_Present(event.next, event.next_name, waited, priority))
+            seen |= {pid, event.next}
+        elif isinstance(event, Wakeup) and event.process not in seen:
+            found.append(_Present(event.process, event.name, BLOCKED, None))
+        seen.add(_whom(event))
+    return found
+
+
+def _whom(event: Event) -> int:
+    """The thread that an event tells of, other than a switch."""
+    if isinstance(event, Fork):
+        return event.child
+    return event.process if isinstance(event, (Wakeup, Start)) else 0

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""Reads the text in which `perf script`, `trace-cmd report` and the kernel itself print events.
+
+All print one event a line: the thread that ran, the CPU, perhaps where that CPU was, the time, the event's
+name, and what the event says: in the words that the recording kernel gave for it, in shorter ones of a plugin, or
+raw, field by field, with a state as its number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from schedlab.recordings.events import (
+    WAKEUPS,
+    Event,
+    Events,
+    Fork,
+    Loss,
+    Move,
+    Start,
+    Switch,
+    Wakeup,
+    Woken,
+)
+from schedlab.recordings.states import finish
+
+_WHAT = (
+    r"(sched_switch|sched_waking|sched_wakeup|sched_wakeup_new|sched_process_fork"
+    r"|sched_migrate_task|PERF_RECORD_FORK|PERF_RECORD_LOST)\b"
+)
+_FLAGS = r"([^\s\d\[\]][^\s\[\]]{3,5})"
+"""Interrupts off, asked to pick again, in an interrupt, depth of locks."""
+_LINES = (
+    re.compile(rf"\[(\d+)\] (?: *{_FLAGS})? *(\d+)\.(\d+): +(?:sched:)?{_WHAT}:? *(.*)"),
+    re.compile(rf"-\d+ +(\d+){_FLAGS} +(\d+)\.(\d+): +{_WHAT}: +(.*)"),
+)
+"""The CPU in brackets, or joined to the flags in trace-cmd's latency format. Two, since a search for
+either is much quicker than one for both."""
+_HEADER = re.compile(r"(?:\S-|[\s/]|^)(\d+)\s+(?:\([^()]*\)\s+)?$")
+"""The thread before the CPU; perf has -1 for none."""
+_LOSS = re.compile(r"^CPU:(\d+) \[(?:LOST )?(\d*) ?EVENTS(?: DROPPED)?\]", re.MULTILINE)
+_STATE = r"(0x[0-9a-f]{1,16}|[1-9]\d{0,18}|0|[^\s\d]\S*)"
+"""Letters, or a number."""
+_SWITCH = (
+    re.compile(
+        rf"(?s)prev_comm=(.*) prev_pid=(\d+) prev_prio=(-?\d+) prev_state={_STATE}(?: ==>)?"
+        r" next_comm=(.*) next_pid=(\d+) next_prio=(-?\d+)"
+    ),
+    re.compile(rf"(?s)(.*):(\d+) \[(-?\d+)\] {_STATE} ==> (.*):(\d+) \[(-?\d+)\]"),
+)
+_WAKEUP = (
+    re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+)(?: success=\d)? target_cpu=(\d+)"),
+    re.compile(r"(?s)(.*):(\d+) \[(-?\d+)\](?: success=\d| Success)? CPU:(\d+)"),
+)
+_FORK = (
+    re.compile(r"(?s)(?:parent_)?comm=(.*) (?:parent_)?pid=(\d+) child_comm=(.*) child_pid=(\d+)"),
+)
+_MOVE = (re.compile(r"(?s)comm=(.*) pid=(\d+) prio=(-?\d+) orig_cpu=(\d+) dest_cpu=(\d+)"),)
+_RECORDED_FORK = (re.compile(r"\((\d+):(\d+)\):\((-?\d+):(-?\d+)\)"),)
+_RECORDED_LOSS = (re.compile(r"lost (\d+)"),)
+_IN_INTERRUPT = re.compile(r"[hHsZz]")
+_UNREADABLE_KEPT = 3
+_HEADER_MAX = 64
+"""Characters of a header at most: a name has 15."""
+_TRACEPOINTS = (*WAKEUPS, "sched_wakeup_new", "sched_migrate_task", "sched_process_fork")
+"""Those that the thread on the CPU, or an interrupt in it, hits; a switch says itself who ran."""
+_LINE_FEEDS = 4
+"""The most line feeds in one event. An event whose names have more is not read."""
+
+Values = tuple[str, ...]
+
+
+def parse(text: str) -> Events:
+    """All events of the scheduler in a text; what else is in it is passed over."""
+    return _Parser().parse(text)
+
+
+class _Parser:
+    def __init__(self) -> None:
+        self.found = Events()
+        self.wakeup_name = WAKEUPS[0]
+        self.time_ns = 0
+        """The time of the line before."""
+        self.thread = -1
+        """The thread in the header of the line; -1: none."""
+        self.makers: dict[str, tuple[tuple[re.Pattern[str], ...], Callable[..., None]]] = {
+            "sched_switch": (_SWITCH, self.switch),
+            "sched_waking": (_WAKEUP, self.wakeup),
+            "sched_wakeup": (_WAKEUP, self.wakeup),
+            "sched_wakeup_new": (_WAKEUP, self.start),
+            "sched_process_fork": (_FORK, self.fork),
+            "sched_migrate_task": (_MOVE, self.move),
+            "PERF_RECORD_FORK": (_RECORDED_FORK, self.recorded_fork),
+            "PERF_RECORD_LOST": (_RECORDED_LOSS, self.recorded_loss),
+        }
+
+    def parse(self, text: str) -> Events:
+        self.wakeup_name = next((name for name in WAKEUPS if f"{name}:" in text), WAKEUPS[0])
+        if self.wakeup_name == WAKEUPS[0]:
+            self.makers[WAKEUPS[1]] = (_WAKEUP, self.woken)
+        losses = list(_LOSS.finditer(text))[::-1]
+        for pattern in _LINES:
+            for line in pattern.finditer(text):
+                self.line(line)
+                while losses and losses[-1].start() < line.start():
+                    self.lose(losses.pop())
+        for loss in reversed(losses):
+            self.lose(loss)
+        self.found.events.sort(key=lambda event: event[0])
+        self.forget_earlier_forks()
+        finish(self.found)
+        return self.found
+
+    def forget_earlier_forks(self) -> None:
+        """Perf tells of its own forks already while it is about to begin with the tracepoints."""
+        events = self.found.events
+        begin = 0
+        for event in events:
+            if not (isinstance(event, Fork) and event.by_recorder):
+                break
+            begin += 1
+        del events[:begin]
+
+    def lose(self, said: re.Match[str]) -> None:
+        """It stands before the first event that was kept again, and tells no time of its own."""
+        self.add(Loss(self.time_ns, int(said[1]), int(said[2] or 1)))
+
+    def line(self, line: re.Match[str]) -> None:
+        cpu, flags, seconds, fraction, what, rest = line.groups()
+        patterns, make = self.makers[what]
+        for words in _continued(line):
+            match = next(filter(None, (pattern.match(words) for pattern in patterns)), None)
+            if match:
+                self.count(what)
+                self.time_ns = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0")[:9])
+                self.thread = _thread_of(line)
+                if self.thread >= 0 and what in _TRACEPOINTS:
+                    self.found.see(self.time_ns, int(cpu), self.thread)
+                make(int(cpu), match.groups(), flags)
+                return
+        if len(self.found.unreadable) < _UNREADABLE_KEPT:
+            self.found.unreadable.append(f"{what}: {rest}")
+
+    def count(self, what: str) -> None:
+        self.found.seen[what] = self.found.seen.get(what, 0) + 1
+
+    def add(self, event: Event) -> None:
+        self.found.events.append(event)
+
+    def switch(self, cpu: int, values: Values, _flags: str | None) -> None:
+        name, pid, priority, state, next_name, next_pid, next_priority = values
+        previous, following = int(pid), int(next_pid)
+        of_next = (following, next_name, int(next_priority))
+        self.found.add_switch(
+            Switch(self.time_ns, cpu, previous, name, int(priority), state, *of_next), self.thread
+        )
+
+    def wakeup(self, cpu: int, values: Values, flags: str | None) -> None:
+        name, pid, _priority, target = values
+        in_interrupt = bool(flags and _IN_INTERRUPT.search(flags, 2))
+        self.add(Wakeup(self.time_ns, cpu, int(pid), name, int(target), in_interrupt))
+
+    def woken(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Woken(self.time_ns, cpu, int(values[1])))
+
+    def start(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Start(self.time_ns, cpu, int(values[1]), values[0], int(values[3])))
+
+    def fork(self, cpu: int, values: Values, _flags: str | None) -> None:
+        parent, child = int(values[1]), int(values[3])
+        self.add(Fork(self.time_ns, cpu, parent, child))
+        self.found.mark_kernel_thread(child, parent)
+
+    def move(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Move(self.time_ns, cpu, int(values[1]), int(values[3]), int(values[4])))
+
+    def recorded_fork(self, cpu: int, values: Values, _flags: str | None) -> None:
+        """Takes a record of perf's own: at time 0 a list of the threads that were there, then what happens."""
+        leader, thread, _, parent = map(int, values)
+        if thread != leader:
+            self.found.leader[thread] = leader
+        if self.time_ns:
+            self.add(Fork(self.time_ns, cpu, parent, thread, by_recorder=True))
+        self.found.mark_kernel_thread(thread, parent)
+
+    def recorded_loss(self, cpu: int, values: Values, _flags: str | None) -> None:
+        self.add(Loss(self.time_ns, cpu, int(values[0])))
+
+
+def _thread_of(line: re.Match[str]) -> int:
+    """The thread in the header of a line; -1: it names none."""
+    if line[0].startswith("-"):
+        return int(line[0][1:].split(maxsplit=1)[0])
+    text, end = line.string, line.start()
+    found = _HEADER.search(text, max(text.rfind("\n", 0, end) + 1, end - _HEADER_MAX), end)
+    return int(found[1]) if found else -1
+
+
+def _continued(line: re.Match[str]) -> Iterator[str]:
+    """What an event says: the rest of its line; or some lines, as a name may have line feeds in it."""
+    yield line[6]
+    end = line.end()
+    for _ in range(_LINE_FEEDS):
+        following = line.string.find("\n", end + 1)
+        end = following if following >= 0 else len(line.string)
+        yield line.string[line.start(6) : end]

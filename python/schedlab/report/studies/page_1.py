@@ -1,0 +1,810 @@
+# SPDX-License-Identifier: MIT
+"""The page of study 1: priorities and a lottery in xv6."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from schedlab.base.display.markdown import code
+from schedlab.base.display.numbers import counted
+from schedlab.report.charts import gantt, shares_over_time
+from schedlab.report.model import Page
+from schedlab.report.studies import notes_1 as notes
+from schedlab.report.studies.lottery import SHIPPED, THESIS
+from schedlab.report.studies.study_1 import Queries
+from schedlab.report.studies.writing import Curve, MeasuredCell, Quantity, Writer, value_of
+from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.wording import cpus, listed
+
+_SUITES = {"timing": "table 1: round-robin", "priority": "table 2: priorities"}
+_BOTH = ("timing", "priority")
+_FROM_FORK = "Ticks from the first fork to the last exit."
+
+
+def make(q: Queries) -> Page:
+    """Returns the page."""
+    page = Writer(q.study, "Study 1: priorities and a lottery in xv6")
+    _lead(page, q)
+    _in_short(page, q)
+    _how_to_read(page, q)
+    timing, priority, lottery = q.suite_ran("timing"), q.suite_ran("priority"), q.lottery_ran()
+    if timing:
+        _round_robin(page, q)
+    if priority:
+        _priorities(page, q)
+    if timing or priority:
+        _over_cpus(page, q)
+        _context_switches(page, q)
+    if lottery:
+        _lottery(page, q)
+    page.section("All policies in the same tests")
+    page.text("""
+    The study's own presets come first, then every built-in policy. The comparison shows which is best for what, and
+    whether a difference is significant.""")
+    for suite in _SUITES:
+        if q.suite_ran(suite):
+            _all_policies(page, q, suite)
+    if lottery:
+        _all_policies_in_lottery(page, q)
+    _proposals(page, q)
+    page.section("What else does not fit together")
+    page.other_doubts()
+    return page.page()
+
+
+def _by_cpus(q: Queries, cell: Callable[..., Measured | MeasuredCell | float]) -> list[Quantity]:
+    """Returns a column for each number of CPUs, which is the function's first argument."""
+    return [Quantity(cpus([count]), partial(cell, count)) for count in q.counts]
+
+
+def _lead(page: Writer, q: Queries) -> None:
+    if q.some_compared(True):
+        page.lead(f"""Its times show the cost of a fork and the CPU to which a process is forked, and little about its
+        schedulers: run as in the study, with forks as slow as on its machine, {q.near_theirs(True)} of
+        {q.compared(True)} are near the study's, and without slow forks {q.near_theirs()} of {q.compared()}.""")
+    elif q.some_compared():
+        page.lead(f"Of its times, {q.near_theirs()} of {q.compared()} are near the study's here.")
+    elif q.shares_compared():
+        page.lead(
+            f"""The shares of its lottery are {q.shares_off_printed():.1f} points off the printed ones."""
+        )
+    else:
+        page.lead("Here, no run ended as it should, so that nothing can be compared.")
+    page.lead(q.failures())
+
+
+def _in_short(page: Writer, q: Queries) -> None:
+    page.section("In short")
+    with_priorities, without = (
+        "{:.0f} to {:.0f}".format(*q.printed_between(suite, "io-bound"))
+        for suite in ("priority", "timing")
+    )
+    page.text(f"""
+    **Claimed.** Priorities serve I/O better than round-robin: its test takes {with_priorities} ticks with them and
+    {without} without. A lottery shares the CPU by tickets, less exactly the more CPUs there are: shares were
+    off by up to {q.most_off_expected(1):.0f} percentage points on one CPU and {q.most_off_expected(5):.0f} on five.
+    The study put both schedulers into xv6, and ran seven tests and six lotteries on one to five CPUs.""")
+    if q.some_compared() or q.shares_compared():
+        page.text("**Came out.**")
+    if q.some_compared():
+        page.more(f"""Of its times, {q.near_theirs()} of {q.compared()} are within {q.near_theirs_percent:.0f} % of the
+        study's here, or {q.near_theirs_ticks:.0f} ticks. Mixed Load is not counted, since it is a constant in the
+        study's programs; nor is I/O-bound of table 2, since the study's compiler deletes its bursts.""")
+        if q.some_compared(True):
+            page.more(f"""Run as in the study, without those bursts and with forks as slow as on its machine, it is
+            {q.near_theirs(True)} of {q.compared(True)}.""")
+    if q.shares_compared():
+        page.more(f"""The study's lottery program gives shares that are {q.shares_off_printed():.1f} points off theirs
+        on one CPU.""")
+    page.text("""
+    **Teaches.** Two schedulers can only be compared by the same work; the study's two I/O tests differ. Three of its
+    seven tests do little but fork, so they time a fork under any scheduler.""")
+    _curves(
+        page,
+        q,
+        "study-1-in-short",
+        "As the study ran it, beside what it printed",
+        {
+            f"{q.rows[test]}, {q.policies[suite]}": Curve(
+                partial(q.told, suite, test, their_costs=True), partial(q.printed, suite, test)
+            )
+            for suite in q.suites
+            for test in ("io-bound", "starvation")
+        },
+        """Ticks from the first fork to the last exit, with forks as slow as on the study's machine; the priority tests
+        in a row and without the bursts that its compiler deletes.""",
+        policies=False,
+    )
+
+
+def _curves(
+    page: Writer,
+    q: Queries,
+    name: str,
+    title: str,
+    series: dict[str, Curve],
+    caption: str,
+    y_title: str = "completion (ticks)",
+    ideal: Callable[[int], float] | None = None,
+    policies: bool = True,
+) -> None:
+    page.curves(
+        name,
+        title,
+        q.counts,
+        "CPUs",
+        y_title,
+        series,
+        caption=caption,
+        ideal=ideal,
+        policies=policies,
+    )
+
+
+def _how_to_read(page: Writer, q: Queries) -> None:
+    page.section("How to read this page")
+    page.item("""**study**: the study's printed figures. **rerun**: figures of the study's programs, run again for
+    schedlab on an emulator on a host of two CPUs. **here**: our figures, the mean over seeds; in brackets, its
+    interval of 95 %. **here, on their costs**: the tests as the study ran them, with forks as slow as on its machine
+    (below). **ideal**: a bound for any scheduler, if only the processes' own work and sleeps take time.
+    **expected**: what the study considers fair.""")
+    page.item(f"**Ticks.** A tick is {q.tick_ms():.0f} ms there.")
+    if lengths := q.ticks_here():
+        page.more(f"Here it is {listed(lengths)}.")
+    if of_program := q.ticks_here(True):
+        page.more(f"For the study's own lottery program it is {listed(of_program)} here.")
+    page.more("""Work, sleeps and time slices have the same ratio to a tick, so ticks can be compared. The kernel's
+    own time does not: a fork takes ten times as much of a tick of 1 ms as of a tick of 10 ms.""")
+    page.item("""A sleep of n ticks ends at the n-th tick after its start. So it can be up to a tick shorter, here
+    and in the study, and a time can be a little below the ideal.""")
+    page.item(f"""The unit of work comes from the study: CPU-heavy on one CPU, under round-robin, is
+    {q.ideal("timing", "cpu-heavy", 1):.0f} ticks of work, as in the study.""")
+    longer = {
+        (suite, count): f"{q.longer('fork', q.policies[suite], count):.2f}"
+        for suite in _SUITES
+        for count in (1, 5)
+    }
+    page.item(f"""**Their costs.** On the study's machine a fork took longer, relative to a tick, than here: by
+    {longer["timing", 1]} ticks on one CPU and {longer["timing", 5]} on five under round-robin and the lottery, by
+    {longer["priority", 1]} and {longer["priority", 5]} under priorities, and in between in proportion. These values
+    are chosen so that Switch Overhead, 200 forks in a row, agrees on one CPU and on five. These four cells, and the
+    cell that gives the unit of work, agree by definition and are not counted. Why a fork takes longer on more CPUs
+    there is not known.""")
+    page.item(f"""**Colours.** Our figure is marked good if it is near the ideal: a time within {q.near_percent:.0f} %,
+    or a tick; a share within 3.5 standard errors, as if each tick of each CPU were a draw. On their
+    costs it is marked good if it is near theirs: within {q.near_theirs_percent:.0f} %, or {q.near_theirs_ticks:.0f}
+    ticks.""")
+
+
+# --- tables 1 and 2
+
+
+def _times(page: Writer, q: Queries, suite: str, caption: str) -> None:
+    def completion(test: str, whole: bool, count: int) -> Comparison:
+        ideal = q.ideal(suite, test, count, whole)
+        about = partial(notes.about_time, q, suite=suite, test=test, count=count)
+        on_costs = "" if whole else about(q.why_off_on_their_costs(suite, test, count))
+        if not on_costs and not whole and q.gave_a_constant(suite, test, count):
+            on_costs = notes.GAVE_A_CONSTANT
+        return Comparison(
+            None if whole else q.printed(suite, test, count),
+            q.told(suite, test, count, whole),
+            q.told(suite, test, count, whole, True),
+            rerun=None if whole else q.printed(suite, test, count, source="rerun"),
+            ideal=ideal,
+            near=q.near(ideal),
+            near_theirs=q.how_near_theirs(suite, test, count),
+            differs="percent",
+            notes={"here": about(q.why_time_off(suite, test, count, whole)), "on_costs": on_costs},
+        )
+
+    def switches(test: str, whole: bool, count: int) -> Comparison | None:
+        if whole:
+            return None
+        printed = partial(q.printed, suite, test, count, "context switches")
+        return Comparison(
+            printed(),
+            q.picks(suite, test, count),
+            None if suite == "priority" else q.picks(suite, test, count, True),
+            rerun=printed("rerun"),
+            decimals=0,
+        )
+
+    page.compared(
+        f"study-1-{_SUITES[suite].partition(':')[0].replace(' ', '-')}",
+        f"The study's {_SUITES[suite]}",
+        ["test", "CPUs"],
+        {
+            (f"{q.rows[test]}{', until all have ended' if whole else ''}", count): (
+                test,
+                whole,
+                count,
+            )
+            for test in q.tests
+            for whole in ((False, True) if test == "mixed" else (False,))
+            for count in q.counts
+        },
+        {"completion, ticks": completion, "context switches": switches},
+        f"""Under `{q.policies[suite]}`. {caption} A context switch is a pick, as the study counts it, even if the
+        process that is picked ran before.""",
+    )
+
+
+def _how_suite(q: Queries, suite: str) -> str:
+    return q.how(q.experiments(suite), [q.policies[suite]])
+
+
+def _round_robin(page: Writer, q: Queries) -> None:
+    page.section("Round-robin: table 1")
+    page.item("""**Three tests measure a fork.** Switch Overhead, Process Creation and Low Process Count do little
+    else under any scheduler; I/O-bound does nothing but fork and sleep.""")
+    here, theirs = partial(q.completion, "timing"), partial(q.printed, "timing")
+    slow = partial(here, their_costs=True)
+    with page.known(page.more):
+        page.more(f"""With forks as slow as theirs, Process Creation takes {slow("creation", 1):.1f} ticks on one CPU
+        instead of {here("creation", 1):.1f} (theirs: {theirs("creation", 1)}), Low Process Count
+        {slow("short", 1):.1f} instead of {here("short", 1):.1f} ({theirs("short", 1)}), I/O-bound
+        {slow("io-bound", 1):.1f} instead of {here("io-bound", 1):.1f} ({theirs("io-bound", 1)}).""")
+    page.item(f"**Mixed Load is a constant.** {notes.constant(q, 'timing')}")
+    if worst := q.farthest_from_ideal("timing", "cpu-heavy"):
+        page.item(f"""**Where processes compute, round-robin is ideal** to {100 * (worst.ticks / worst.ideal - 1):.1f}
+        %: CPU-heavy takes {worst.ticks:.1f} ticks on {cpus([worst.count])}, where {worst.ideal:.1f} are needed.""")
+    page.item("**Several CPUs make a fork slower there.**")
+    with page.known(page.more):
+        page.more(f"""{q.rows["switch"]} has one process at a time, so more CPUs should neither help nor hurt. On one
+        and on five it takes {here("switch", 1):.1f} and {here("switch", 5):.1f} ticks here. There it took
+        {theirs("switch", 1)} and {theirs("switch", 5)}; run again on a host of two CPUs,
+        {theirs("switch", 1, source="rerun")} and {theirs("switch", 5, source="rerun")}. Why is not explained: our
+        forks take as long on five CPUs as on one.""")
+    _times(page, q, "timing", _how_suite(q, "timing"))
+    page.doubts("table 1")
+
+
+def _priorities(page: Writer, q: Queries) -> None:
+    page.section("Priorities: table 2")
+    page.item(f"**Mixed Load is a constant.** {notes.constant(q, 'priority')}")
+    if q.waits_of_sleepers("priority"):
+        page.item(f"**What the constant hides.** {notes.sleepers_wait_first(q, 'priority')}")
+    ran = [suite for suite in q.suites if q.suite_ran(suite)]
+    page.item("""**No process starves in the Starvation Check.** The study prints when all six have ended. The light
+    process, which the test is about, is forked first. On one CPU it takes, from fork to exit:""")
+    for suite in ran:
+        with page.known(page.more):
+            time = q.group_time("turnaround_mean_ns", "light", suite, "starvation", 1)
+            end = "." if suite == ran[-1] else ";"
+            page.more(f"{time:.2f} ticks under `{q.policies[suite]}`{end}")
+    if found := q.turnarounds(q.proposed[:2]):
+        page.item(f"""**Priority 0 is not the highest.** Level 5 runs first. In I/O-bound on
+        {cpus([found.count])}, processes of priority 0 and of priority 5 take {_turnarounds(q, q.proposed[:2])}, in
+        mean ticks from fork to exit; those of priority 5 are forked first.""")
+    in_a_row = q.ran(q.in_a_row_name)
+    if in_a_row:
+        _tests_in_a_row(page, q)
+    page.item("""**What starves is the process that starts the others.** According to the text the scheduler ages
+    waiting tasks every 50 ticks. The code, which produced the table, counts passes of any CPU through the scheduler
+    instead, and idle CPUs pass all the time; tasks that run or sleep age, too. So the program that starts the tests is
+    soon at level 0, and its children stay at level 5, which runs first. A child on its CPU keeps it from starting the
+    next one.""")
+    with page.known(page.more):
+        passes, ticks = (
+            q.in_a_row("starvation", 5, "complete", aging, True).value for aging in q.agings
+        )
+        page.more(f"""Run in a row on five CPUs with forks as slow as theirs, the Starvation Check takes {passes:.1f}
+        ticks by passes and {ticks:.1f} by ticks (theirs: {q.printed("priority", "starvation", 5)}).""")
+    page.more(f"So the table's preset is `{q.agings[0]}`; `{q.agings[1]}` is the text's.")
+    for test in ("cpu-heavy", "starvation"):
+        if q.staying("priority", test):
+            told = notes.stays(q, "priority", test)
+            page.item(f"**{q.rows[test]}**: {told[0].lower()}{told[1:]}")
+    row = q.how([q.on_their_costs(q.in_a_row_name)], [q.policies["priority"]])
+    _times(
+        page,
+        q,
+        "priority",
+        f"""Here: each test by itself. {_how_suite(q, "priority")} Here, on their costs: all tests in a row, five times
+        each, the bursts of I/O-bound deleted. {row}""",
+    )
+    if in_a_row:
+        _tables_in_a_row(page, q)
+    _priority_pictures(page, q)
+    page.doubts("table 2")
+
+
+def _turnarounds(q: Queries, policies: Sequence[str]) -> str:
+    found = q.turnarounds(policies)
+    each = found.of if found else []
+    return listed([f"{e.zero:.1f} and {e.five:.1f} under `{e.policy}`" for e in each])
+
+
+def _tests_in_a_row(page: Writer, q: Queries) -> None:
+    page.item("""**Tests in a row.** In the column *here* each test is a separate run, so the priorities that it sets
+    have an effect. The study ran all seven in a row, five times each: after the second, PIDs are above 100, and its
+    scheduler takes their priorities away. Its compiler deletes the bursts of I/O-bound, too. Run so on one CPU, in
+    ticks:""")
+    for test, name, more, end in (
+        ("io-bound", "complete", "", ";"),
+        ("mixed", "ticks", "", ";"),
+        ("mixed", "complete", " until all have ended", ";"),
+        ("starvation", "complete", "", "."),
+    ):
+        with page.known(page.more):
+            page.more(f"""{q.rows[test]}{more} {q.in_a_row(test, 1, name):.0f} instead of
+            {q.by_itself(test, name):.0f}{end}""")
+
+
+def _tables_in_a_row(page: Writer, q: Queries) -> None:
+    policy = q.policies["priority"]
+    page.measured(
+        "study-1-in-a-row",
+        "All tests in a row: ticks that each tells",
+        ["test"],
+        {q.rows[test]: test for test in q.tests},
+        _by_cpus(q, lambda count, test: q.in_a_row(test, count)),
+        f"""Under `{policy}`. Whole ticks, by the kernel's clock: the mean of five times each. The bursts of I/O-bound
+        are deleted.""",
+    )
+
+    def printed(test: str, count: int) -> MeasuredCell:
+        return MeasuredCell(Measured((value_of(q.printed("priority", test, count)),)), 0)
+
+    def starvation(count: int, what: str) -> Measured | MeasuredCell:
+        if what == "study":
+            return printed("starvation", count)
+        return q.in_a_row("starvation", count, "complete", what, True)
+
+    page.measured(
+        "study-1-starvation-in-a-row",
+        "Starvation Check in a row, under two agings",
+        ["what is run"],
+        ["study", *q.agings],
+        _by_cpus(q, starvation),
+        f"""Ticks until all six have ended, with forks as slow as theirs.
+        {q.how([q.on_their_costs(q.in_a_row_name)])}""",
+    )
+
+    alone = q.ran(q.on_their_costs("s1-priority-cpu-heavy"))
+    page.measured(
+        "study-1-agings",
+        "Two agings, as far from table 2",
+        ["policy", "run"],
+        {
+            (aging, "all in a row" if in_a_row else "by itself"): (aging, in_a_row)
+            for aging in q.agings
+            for in_a_row in ((False, True) if alone else (True,))
+        },
+        _by_cpus(q, lambda count, aging, in_a_row: q.off_by_aging(aging, in_a_row, count)),
+        """By how many percent our times are off the study's with forks as slow as theirs: the mean over the six tests
+        that are not a constant. By itself: each test alone, bursts of I/O-bound included.""",
+    )
+    rows: dict[str, Callable[[int], Measured | MeasuredCell]] = {
+        "study": partial(printed, "io-bound"),
+        "here, with bursts": partial(q.completion, "priority", "io-bound"),
+        "here, bursts deleted": q.without_bursts,
+        "here, bursts deleted, on their costs": partial(q.without_bursts, their_costs=True),
+        "the same, all tests in a row": lambda count: q.in_a_row(
+            "io-bound", count, "complete", policy, True
+        ),
+    }
+    page.measured(
+        "study-1-io-bound",
+        "I/O-bound of table 2 with and without its bursts",
+        ["what is run"],
+        rows,
+        _by_cpus(q, lambda count, row: row(count)),
+        f"""Ticks until all have ended, under `{policy}`. By itself:
+        {q.how([q.bursts_deleted, q.on_their_costs(q.bursts_deleted)])}""",
+    )
+
+
+def _priority_pictures(page: Writer, q: Queries) -> None:
+    policy = q.policies["priority"]
+    page.picture(
+        gantt,
+        "study-1-mixed-sleepers",
+        f"Mixed Load on one CPU under {policy}",
+        q.first_trace(q.experiment("priority", "mixed"), policy, 1),
+        caption="""The processes that are to sleep 50 ticks (mix-io) have set the lowest priority, and get to their
+        sleep only when those that compute (mix-cpu) have ended. First seed.""",
+        colour="group",
+        unit="ticks",
+    )
+    if count := q.most_traced("priority", "starvation"):
+        page.picture(
+            gantt,
+            "study-1-idle-beside-busy",
+            f"Starvation Check on {cpus([count])} under {policy}",
+            q.first_trace(q.experiment("priority", "starvation"), policy, count),
+            caption="""Nothing moves a process once it has been forked: CPUs are idle while processes wait for each
+            other on another one. First seed.""",
+            colour="process",
+            unit="ticks",
+        )
+
+
+# --- figures 1 and 2, and context switches
+
+
+def _over_cpus(page: Writer, q: Queries) -> None:
+    page.section("Figures 1 and 2: over the number of CPUs")
+    _completion(page, q, "io-bound", ["timing"], "-timing", ", rr:table-scan")
+    _completion(page, q, "io-bound", ["priority"], "-priority", ", priority:passes")
+    _completion(page, q, "starvation", _BOTH)
+    _curves(
+        page,
+        q,
+        "study-1-figure-2",
+        "The study's figure 2: context switches",
+        {
+            f"{q.rows[test]}, {q.policies[suite]}": Curve(
+                partial(q.picks, suite, test),
+                partial(q.printed, suite, test, quantity="context switches"),
+            )
+            for suite in q.suites
+            for test in ("io-bound", "mixed")
+        },
+        "Picks, as the study counts them. Its kernel wakes all that sleep at every tick.",
+        "context switches",
+        policies=False,
+    )
+    for test in ("cpu-heavy", "switch", "mixed", "creation", "short"):
+        _completion(page, q, test, _BOTH)
+
+
+def _completion(
+    page: Writer, q: Queries, test: str, suites: Sequence[str], name: str = "", more: str = ""
+) -> None:
+    figure = "The study's figure 1: " if test in ("io-bound", "starvation") else ""
+    told = test != "mixed"
+    _curves(
+        page,
+        q,
+        f"study-1-completion-{test}{name}",
+        f"{figure}{q.rows[test]}{more}",
+        {
+            q.policies[suite]: Curve(
+                partial(q.completion, suite, test),
+                partial(q.printed, suite, test) if told else lambda count: None,
+            )
+            for suite in suites
+        },
+        _FROM_FORK + ("" if told else " The study does not tell when all had ended."),
+        ideal=partial(q.ideal, suites[0], test, whole=True),
+    )
+
+
+def _context_switches(page: Writer, q: Queries) -> None:
+    page.section("Where the context switches come from")
+    if not q.accounted("study") or not q.accounted("here"):
+        page.text("The runs that would tell are missing.")
+        return
+    page.text(f"""
+    On one CPU, the context switches of tables 1 and 2 follow from two things: what the test does (each start and each
+    waking is a pick), and how long it takes (each tick is another). The sum is within {q.near_percent:.0f} % of the
+    count in {q.accounted_well("study")} of {q.accounted("study")} cells of the study, and in
+    {q.accounted_well("here")} of {q.accounted("here")} of ours. So these counts reflect forks and ticks, not
+    schedulers. In I/O-bound of table 1, most switches are xv6's own: at each tick it wakes all sleepers, which check
+    whether their time is over.""")
+
+    def to_another(suite: str, test: str) -> Measured:
+        return q.number("context_switches", suite, test, 1)
+
+    page.measured(
+        "study-1-picks",
+        "Context switches on one CPU, accounted for",
+        ["policy", "test"],
+        {
+            (q.policies[suite], q.rows[test]): (suite, test)
+            for suite in q.suites
+            for test in q.tests
+        },
+        [
+            *(
+                Quantity(
+                    "starts and wakes" if part == "events" else part,
+                    partial(q.account, whose, part),
+                    whose,
+                    1 if (whose, part) == ("here", "ticks") else 0,
+                    part in ("events", "ticks"),
+                )
+                for whose in ("study", "here")
+                for part in ("events", "ticks", "sum", "counted")
+            ),
+            Quantity("of them to another process", to_another, "here", 0),
+        ],
+        """A context switch is a pick, as the study's kernel counts it. Starts and wakes: how often a process was
+        started or woken, where the parent waits for each also that one, and here each priority that was set. Ticks:
+        those at which a process was running. Mixed Load has no sum there, as the study does not tell when all had
+        ended.""",
+    )
+
+
+# --- tables 3 to 8
+
+
+def _lottery(page: Writer, q: Queries) -> None:
+    page.section("The lottery: tables 3 to 8")
+    command = q.original_command()
+    page.text(
+        f"""
+    Each test was run in two ways. First, as **the study's program** has it
+    {f"({code(command)} and the like)" if command else ""}""".rstrip()
+    )
+    page.more(""": processes compete as soon as they are forked and yield after each burst, some have little to do, and
+    the measure is how often each group was picked. Second, as a competition: all start together, **all compete** until
+    the end, and the measure is CPU time, which can be compared with the ideal share. `lottery:thesis` is the study's
+    lottery, which has a queue for each CPU and never moves a process; `lottery` is ours. In table 6, the work between
+    two yields is calibrated for each number of CPUs: so two of the three shares of each column are compared, and the
+    third follows.""")
+
+    def off(count: int, test: str, what: str) -> Measured:
+        if what in q.lotteries_run:
+            return q.off_ideal_share(test, what, count)
+        return q.off_printed_shares(test, count, what != "here")
+
+    whats = {
+        "the study's program here, off the study": "here",
+        "the study's program on their costs, off the study": "on their costs",
+        **{f"{policy}, all compete, off the ideal": policy for policy in q.lotteries_run},
+    }
+    page.measured(
+        "study-1-shares-off",
+        "Percentage points off, mean over the groups of a table",
+        ["table", "off"],
+        {
+            (f"{own.table}: {own.title}", label): (test, what)
+            for test, own in q.lotteries.items()
+            for label, what in whats.items()
+        },
+        _by_cpus(q, off),
+        "Of each group, how far its mean share is off; the mean over the groups.",
+    )
+    for name, test, group in (
+        ("a", "low", "A"),
+        ("ab", "starve", "A+B"),
+        ("efgh", "starve", "E+F+G+H"),
+    ):
+        _curves(
+            page,
+            q,
+            f"study-1-figure-3-{name}",
+            f"The study's figure 3: {q.lotteries[test].rows[group]} of table {q.lotteries[test].table}",
+            {
+                "selections, the study's program": Curve(
+                    partial(q.picked, test, group), partial(q.share_printed, test, group)
+                ),
+                "CPU time, while all compete": Curve(partial(q.share, test, group, THESIS)),
+            },
+            "Under `lottery:thesis`.",
+            "share (%)",
+            partial(q.ideal_group_share, test, group),
+            policies=False,
+        )
+    page.doubts("section 4.3")
+    for test in ("low", "basic", "switch", "starve", "grouped", "mixed"):
+        _shares(page, q, test)
+
+
+def _shares(page: Writer, q: Queries, test: str) -> None:
+    own = q.lotteries[test]
+    page.subsection(f"Table {own.table}: {own.title}")
+    if off := q.unmeetable(test):
+        groups = list(dict.fromkeys(group for each in off.values() for group in each))
+        page.item(f"""On {cpus(off)}, no scheduler can meet what the study expects of {listed(groups)}: no process
+        gets more than one CPU, or more than it asks for, and the others share the rest.""")
+    else:
+        page.item("What the study expects can be met here, on each number of CPUs.")
+    page.item(notes.about_table(q, test))
+    if idle := q.idle_without_need(test):
+        page.item(
+            f"`lottery:thesis` leaves {idle.idle:.0f} % of the time of {cpus([idle.count])} idle"
+        )
+        if idle.least:
+            page.more(f"({idle.least:.0f} % are more than the processes can use)")
+        page.more(""": when each process was forked, all earlier ones were waiting for the start, so every queue was
+        empty; and processes are never moved later.""")
+    if worst := q.worst_of_shipped(test):
+        page.item("`lottery` is")
+        with page.known(page.more):
+            page.more(f"""{q.off_ideal_share(test, SHIPPED, worst):.1f} points off the ideal at worst, on
+            {cpus([worst])}""")
+            if q.all_compute(test):
+                page.more(f""", where independent draws, a tick each, would be {q.by_chance(test, SHIPPED, worst):.1f}
+                points off""")
+            page.more(".")
+    _shares_table(page, q, test)
+    if test == "low":
+        page.picture(
+            shares_over_time,
+            "study-1-two-share-a-cpu",
+            "The study's table 3 on two CPUs, as time goes on",
+            q.first_trace(q.competition(test), THESIS, 2),
+            caption="""All compete, first seed. A process stays on the CPU that it was forked to: longer runs come no
+            nearer to the ideal.""",
+        )
+    if test == "starve":
+        page.picture(
+            shares_over_time,
+            "study-1-work-runs-out",
+            "The study's table 6 on one CPU, as time goes on",
+            q.first_trace(q.original(test), THESIS, 1),
+            caption="""The study's program, first seed. Those with most tickets are done first, and what is left goes
+            to the others.""",
+            sliding_ticks=5,
+        )
+    page.doubts(f"table {own.table}")
+
+
+def _shares_table(page: Writer, q: Queries, test: str) -> None:
+    own = q.lotteries[test]
+
+    def selections(group: str, count: int) -> Comparison:
+        about = partial(notes.about_share, q, test=test, group=group, count=count)
+        return Comparison(
+            q.share_printed(test, group, count),
+            q.picked(test, group, count),
+            q.picked(test, group, count, True),
+            expected=q.expected(test, group) if count == 1 else None,
+            rerun=q.share_printed(test, group, count, "rerun"),
+            near_theirs=q.near_printed_points,
+            differs="points",
+            notes={
+                "expected": notes.not_to_be_met(q, test, group) if count == 1 else "",
+                "here": about(q.why_off(test, group, count)),
+                "on_costs": about(q.why_off(test, group, count, True)),
+            },
+        )
+
+    def cpu_time(policy: str, group: str, count: int) -> Comparison:
+        why = """By what the processes asked for in these runs, system calls included; under another policy it may
+        differ by a little."""
+        return Comparison(
+            here=q.share(test, group, policy, count),
+            ideal=q.ideal_share(test, group, policy, count),
+            near=q.near_share(test, group, policy, count),
+            shows_ideal=policy == SHIPPED,
+            notes={"ideal": " ".join(why.split()) if q.by_demands(test, policy, count) else ""},
+        )
+
+    page.compared(
+        f"study-1-table-{own.table}",
+        f"The study's table {own.table}: {own.title}",
+        ["group", "CPUs"],
+        {(title, count): (group, count) for group, title in own.rows.items() for count in q.counts},
+        {
+            "% of selections, the study's program": selections,
+            **{
+                f"% of CPU time, all compete, {policy}": partial(cpu_time, policy)
+                for policy in q.lotteries_run
+            },
+        },
+        q.how([q.original(test), q.competition(test)], q.lotteries_run),
+    )
+
+
+# --- all policies, and what the study proposes
+
+
+def _all_policies(page: Writer, q: Queries, suite: str) -> None:
+    def completion(count: int, test: str, policy: str) -> MeasuredCell:
+        if policy == "ideal":
+            return MeasuredCell(Measured((q.ideal(suite, test, count, True),)), muted=True)
+        return MeasuredCell(q.completion(suite, test, count, policy))
+
+    page.measured(
+        f"study-1-policies-{suite}",
+        f"The {suite} tests under all policies: ticks until all have ended",
+        ["test", "policy"],
+        {
+            (q.rows[test], policy): (test, policy)
+            for test in q.tests
+            for policy in ("ideal", *q.policies_run(q.experiment(suite, test)))
+        },
+        _by_cpus(q, completion),
+        "Policies without a row were not run.",
+    )
+
+
+def _all_policies_in_lottery(page: Writer, q: Queries) -> None:
+    page.measured(
+        "study-1-policies-lottery",
+        "The lottery tests under all policies: points off the ideal share",
+        ["test", "policy"],
+        {
+            (f"{own.table}: {own.title}", policy): (test, policy)
+            for test, own in q.lotteries.items()
+            for policy in q.policies_run(q.competition(test))
+        },
+        _by_cpus(q, lambda count, test, policy: q.off_ideal_share(test, policy, count)),
+        """Tickets are what is wished for, also under a policy that knows none. A turn of `wrr` is 10 ms for each unit
+        of weight, 50 ms by default: in a short window few processes have one. Policies without a row were not run.""",
+    )
+
+
+def _proposals(page: Writer, q: Queries) -> None:
+    page.section("What the study proposes (section 8)")
+    page.text(f"""
+    Section 8 of the study proposes what it had no time to build. Except queues without locks, all of it is here, as
+    tunables that can be set while the system runs.
+
+    - **Section 8.1**: measured together, `priority:proposed` against `priority`.
+        - Age faster while a process waits for over 100 ticks: tunables `stalled_after` and `stalled_interval`.
+        - Give priorities by behaviour, up for a process that sleeps and down for one that computes: tunable
+          `behaviour`.
+        - Place new processes by the sum of 10 − priority: tunable `placement`.
+        - Fewer levels, and a bitmap of those that are not empty: tunable `level_width`; the bitmap is in all presets
+          of `priority`.
+    - **Section 8.2**: tunables of `lottery:thesis`. Those that `lottery` as shipped has are measured with the rest of
+      it, against `lottery:thesis` in tables 3 to 8; the page of proposals has each alone, and all together.
+        - Move processes between CPUs, so that the sums of tickets stay even: `balance`, 1 as proposed, 2 for fair
+          shares, as `lottery` has them.
+        - Let counts of selections decay faster, and let no process wait beyond a limit: `decay_interval`,
+          `recent_penalty`, `wait_limit`.
+        - A first turn for each new process within 10 ticks: `newcomer_limit`.
+        - A better random number generator: `generator`; `lottery` has SplitMix64.
+        - More tickets for a process that waits for I/O, fewer for one that computes: `adaptation`. In `lottery`,
+          `compensation` does so for processes that sleep.
+    - **Section 8.3**
+        - Levels of priority, and a lottery within each: the policy `hybrid`, measured against `priority`.
+        - Balance the load of all CPUs periodically: `priority:thesis`, tunable `balancing`, measured with the rest as
+          `priority` against `{q.policies["priority"]}`; `lottery:thesis`, tunable `balance`, as above.
+        - A system call for figures of processes and CPUs: `getstats`, `getpinfo`, `getcpustats`, `sched_status`, and
+          the event trace, of which this report is made.
+        - Finer locks for the queues, or none: a run queue has one lock. Where each CPU has a queue, CPUs wait for
+          these locks for 0.1 % of their time at most (`./schedlab dev bench contention`), so finer ones could gain no
+          more; where all share one, for up to 1.4 %.""")
+    if q.suite_ran("priority"):
+        _proposed_priorities(page, q)
+    if q.lottery_ran():
+        for count in q.counts:
+            if both := q.both_lotteries(count):
+                page.item(f"""`lottery` against `lottery:thesis` on {cpus([count])}: shares are {both.new:.1f} points
+                off the ideal, instead of {both.old:.1f} (mean over {both.tables} of {len(q.lotteries)} tables).""")
+
+
+def _proposed_priorities(page: Writer, q: Queries) -> None:
+    def completion(policy: str, test: str, count: int) -> Measured:
+        return q.completion("priority", test, count, policy)
+
+    page.measured(
+        "study-1-proposed-completion",
+        "The priority tests with what section 8 proposes: ticks until all have ended",
+        ["test", "CPUs"],
+        {
+            (q.rows[test], count): (test, count)
+            for test in q.tests
+            for count in q.counts
+            if q.another_ran(test, count)
+        },
+        [
+            *(Quantity(policy, partial(completion, policy)) for policy in q.proposed),
+            Quantity("ideal", partial(q.ideal, "priority", whole=True), muted=True),
+        ],
+        """`priority` is as we ship it, without the study's quirks; `priority:proposed` is that, and what section 8.1
+        proposes. Where `priority:passes` alone was run, there is no row.""",
+    )
+    by_passes, shipped, proposed, hybrid = q.proposed
+    for before, after in ((by_passes, proposed), (shipped, proposed), (shipped, hybrid)):
+        _changes(page, q, before, after)
+    if found := q.turnarounds(q.proposed):
+        page.item(f"""What priorities are for: in I/O-bound on {cpus([found.count])}, processes of priority 0 and of
+        priority 5 take, in mean ticks from fork to exit, {_turnarounds(q, q.proposed)}.""")
+
+
+def _changes(page: Writer, q: Queries, before: str, after: str) -> None:
+    found = q.changes(before, after)
+    if not found.setups:
+        page.item(f"`{after}` and `{before}` were not both run, so they cannot be compared.")
+        return
+    page.item(f"`{after}` against `{before}`, in ticks until all have ended:")
+    setups = counted(found.setups, "setup")
+    if not found.shorter and not found.longer:
+        page.more(f"none of {setups} changes by over {q.notable_percent:.0f} %.")
+        return
+    page.more(f"""in {len(found.shorter)} of {setups} shorter by over {q.notable_percent:.0f} %, in {len(found.longer)}
+    longer.""")
+    for what, most in (("Shortened", found.shorter[:1]), ("Lengthened", found.longer[:1])):
+        for each in most:
+            page.more(
+                f"""{what} most: {q.rows[each.test]} on {cpus([each.count])}, {each.old:.1f} → {each.new:.1f}."""
+            )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: MIT
+"""The page of study 2: two lists of seven tests, before and after priorities."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from schedlab.base.display.numbers import counted
+from schedlab.report.model import Page
+from schedlab.report.studies.study_2 import Queries
+from schedlab.report.studies.writing import Writer, line, value_of
+from schedlab.report.study_tables import Comparison
+from schedlab.report.wording import listed
+
+_NOTES = {
+    "constant": "A constant: the shortest time of a process that sleeps, under any scheduler.",
+    "slow_forks": """Forks are slower there: the column *here, on their costs* has the same runs with forks as slow as
+    on study 1's machine.""",
+    "not_explained": "This difference from the study is not explained.",
+    "not_tried": """Forks are slower there; with such forks this was not run here, so it is not known what they
+    explain.""",
+    "": "",
+}
+"""Footnotes, by why a time is off."""
+
+
+def make(q: Queries) -> Page:
+    """Returns the page."""
+    page = Writer(q.study, "Study 2: first notes on priorities in xv6")
+    rows = q.rows
+    page.lead(f"""Its two lists do not compare two schedulers, since
+    {listed([rows["switch"], rows["mixed"], rows["creation"]])} did other work in the second one""")
+    if q.some_compared(True):
+        page.lead(
+            f"""; with forks as slow as on study 1's machine, {q.near_theirs(True)} of {q.compared(True)} times are
+            near the study's."""
+        )
+    elif q.some_compared():
+        page.lead(f"; here, {q.near_theirs()} of {q.compared()} times are near the study's.")
+    else:
+        page.lead(". Here, no run ended as it should, so that nothing can be compared.")
+    page.lead(q.failures())
+    _in_short(page, q)
+    _before_and_after(page, q)
+    page.section("What does not fit together")
+    page.other_doubts()
+    return page.page()
+
+
+def _in_short(page: Writer, q: Queries) -> None:
+    page.section("In short")
+    page.text(f"""
+    **Claimed.** Priorities make xv6 faster: {q.fewer_ticks_after()} of {len(q.tests)} tests take fewer ticks than under
+    round-robin.""")
+    if q.some_compared():
+        page.text(f"""
+        **Came out.** Here, {q.near_theirs()} of {q.compared()} times are within {q.near_theirs_percent:.0f} % of the
+        study's, or {q.near_theirs_ticks:.0f} ticks""")
+        if q.some_compared(True):
+            page.more(f""", with forks as slow as on study 1's machine {q.near_theirs(True)} of
+            {q.compared(True)}""")
+        if changes := q.changes():
+            least, most = changes[0], changes[-1]
+            page.more(f"""; in the {counted(len(changes), "test")} that stayed the same, priorities change the time by
+            {least.percent} % ({least.row}) to {most.percent} % ({most.row}).""")
+        else:
+            page.more("; the runs do not show which of the two is faster.")
+    page.text("""
+    **Teaches.** A comparison of two schedulers needs the same work under both: if a test changes in between, the
+    comparison is of two tests.""")
+    page.dotted(
+        "study-2-in-short",
+        "Both lists beside ours, with forks as slow as theirs",
+        "ticks",
+        {
+            f"{q.rows[test]}, {when}": (
+                q.told(when, test, q.cpus, False, True),
+                value_of(q.printed(when, test)),
+            )
+            for test in q.tests
+            for when in q.lists
+        },
+        caption=f"Ticks on {q.cpus} CPUs. {q.how(q.all_experiments())}",
+    )
+
+
+def _before_and_after(page: Writer, q: Queries) -> None:
+    page.section("Before and after")
+    page.compared(
+        "study-2-lists",
+        "The two lists",
+        ["test", "CPUs"],
+        {(q.rows[test], count): (test, count) for test in q.tests for count in q.counts()},
+        {title: partial(_comparison, q, when) for when, title in q.lists.items()},
+        f"""Before: `rr:table-scan`. After: `priority` with `aging_interval` 0: strict priorities and nothing else. The
+        study does not say on how many CPUs it ran; its figures are compared with ours on {q.cpus} CPUs. A tick is
+        {q.tick_ms():.0f} ms there and {listed(q.tick_lengths(q.all_experiments()))} here, with the same ratio of work
+        to tick. {q.how(q.all_experiments())}""",
+    )
+    for test, title in (
+        ("switch", "Fewer processes, not faster switches"),
+        ("creation", "No program to start"),
+    ):
+        if q.timed_twice(test):
+            page.item(f"**{title}.** {q.rows[test]}, processes:")
+            for when in q.lists:
+                took, made = (
+                    each(when, test, q.cpus).value for each in (q.completion, q.processes)
+                )
+                theirs = q.printed(when, test)
+                page.more(f"""{when} {made:.0f} in {theirs} ticks, {value_of(theirs) / made:.2f} each (here {took:.1f},
+                {took / made:.3f}){";" if when == "before" else "."}""")
+    if q.timed_twice("mixed"):
+        page.item(f"""**Mixed load has two different times.** Before, it is the time until all have ended; here
+        {q.completion("before", "mixed", q.cpus):.1f} ticks. After, it is the shortest time of a process that sleeps.
+        Measured as before, it is {q.completion("after", "mixed", q.cpus):.1f} ticks under priorities here""")
+        if (q.sleepers_wait("after", q.cpus).mean or 0) >= 1:
+            page.more(f""": the sleepers first set the lowest priority for themselves, and wait up to
+            {q.sleepers_wait("after", q.cpus):.0f} ticks for the others before they begin to sleep.""")
+        else:
+            page.more(
+                """: the five processes that compute run one after another, and one of two CPUs has three of them."""
+            )
+    if any(q.ran(f"s1-timing-{test}") for test in q.tests):
+        page.item("""Study 1 completes this work, with seven tests under both schedulers on one to five CPUs:
+        [its table 1](#study-1-table-1).""")
+
+
+def _comparison(q: Queries, when: str, test: str, count: int) -> Comparison:
+    ideal = q.ideal(when, test, count)
+    return Comparison(
+        q.printed(when, test, count),
+        q.told(when, test, count),
+        q.told(when, test, count, False, True),
+        ideal=ideal,
+        near=q.near(ideal),
+        near_theirs=q.how_near_theirs(when, test, count),
+        differs="percent",
+        notes={
+            "on_costs": line(_NOTES[q.why_off_on_their_costs(when, test, count)]),
+            "here": line(_NOTES[q.why_time_off(when, test, count)]),
+        },
+    )

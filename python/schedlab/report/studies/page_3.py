@@ -1,0 +1,531 @@
+# SPDX-License-Identifier: MIT
+"""The page of study 3: three schedulers under six metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from schedlab.report.charts import levels
+from schedlab.report.model import Cell, Page
+from schedlab.report.studies.study_3 import METRICS, Queries
+from schedlab.report.studies.writing import (
+    MeasuredCell,
+    Quantity,
+    Statement,
+    Writer,
+    line,
+    value_of,
+)
+from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.wording import listed
+from schedlab.studies.figures import Figure
+
+
+def make(q: Queries) -> Page:
+    """Returns the page."""
+    page = Writer(q.study, "Study 3: three schedulers, six metrics")
+    with page.known(page.lead):
+        page.lead(f"""Of the fifteen best values of its tables, the feedback queue (MLFQ) has {q.best("MLFQ"):.0f} here,
+        {q.best_told("MLFQ"):.0f} of these significantly; two of the five tables rank workloads, and not
+        schedulers.""")
+    page.lead(q.failures())
+    _in_short(page, q)
+    _what_was_measured(page, q)
+    page.section("Tables 1 to 5")
+    _cpu_time(page, q)
+    for write in (_turnaround, _response, _throughput, _overhead, _fairness):
+        write(page, q)
+    _predictability(page, q)
+    _claims(page, q)
+    if q.drawbacks():
+        _drawbacks(page, q)
+    _inversion(page, q)
+    page.section("The same under the policies as shipped")
+    page.text("""
+    The work is the same, on three CPUs. Turnarounds of the CPU-bound workload depend on the parent, as said above.""")
+    page.measured(
+        "study-3-policies",
+        "Mean turnaround and response, ticks",
+        ["policy"],
+        q.shipped,
+        [
+            Quantity(name, partial(q.metric, name, workload), workload, METRICS[name].digits)
+            for workload in q.workloads
+            for name in ("turnaround", "response")
+        ],
+    )
+    return page.page()
+
+
+def _each(q: Queries, measure: Callable[[str], Measured], decimals: int = 1, unit: str = "") -> str:
+    """`20.4 (RR), 16.1 (Lottery) and 14.4 (MLFQ)`."""
+    return listed([f"{measure(each):.{decimals}f}{unit} ({each})" for each in q.schedulers])
+
+
+def _in_short(page: Writer, q: Queries) -> None:
+    page.section("In short")
+    rr, mlfq = (q.printed("throughput", "Mixed", each) for each in ("RR", "MLFQ"))
+    page.text(f"""
+    **Claimed.** A feedback queue improves on round-robin and a lottery in nearly everything: in turnaround, response,
+    throughput, overhead and fairness of three workloads on three CPUs, it has {q.best_printed("MLFQ")} of the fifteen
+    best values, and in the mixed workload {value_of(mlfq) / value_of(rr):.1f} times round-robin's throughput.""")
+    mixed = partial(q.metric, workload="Mixed")
+    with page.known():
+        times = (
+            mixed("throughput", scheduler="MLFQ").value / mixed("throughput", scheduler="RR").value
+        )
+        page.text(f"""
+        **Came out.** In the mixed workload a new process waits {mixed("response", scheduler="MLFQ"):.2f} ticks for its
+        first turn under MLFQ (round-robin: {mixed("response", scheduler="RR"):.2f}) and ends after
+        {mixed("turnaround", scheduler="MLFQ"):.1f} ({mixed("turnaround", scheduler="RR"):.1f}); the throughput is
+        {times:.2f} times round-robin's.""")
+    page.text("""
+    **Teaches.** Throughput and overhead of such a test show when the last process was forked and how long CPUs were
+    idle. A scheduler decides which process waits: response and turnaround show that.""")
+    page.dotted(
+        "study-3-in-short",
+        "Mean turnaround of the three workloads",
+        "million cycles, or ticks",
+        {
+            f"{workload}, {scheduler}": (
+                q.metric("turnaround", workload, scheduler),
+                value_of(q.printed("turnaround", workload, scheduler)),
+            )
+            for workload in q.workloads
+            for scheduler in q.schedulers
+        },
+        caption=f"Million cycles in the study, ticks here. {_how(q)}",
+    )
+
+
+def _how(q: Queries) -> str:
+    return q.how(q.workloads.values(), q.schedulers.values())
+
+
+def _what_was_measured(page: Writer, q: Queries) -> None:
+    page.section("What was measured")
+    page.text(f"""
+    - **Workloads.** *CPU-bound*: 40 processes that compute. *IO-bound*: 40 that create and write a file. *Mixed*: 50,
+      of which two thirds compute; they are forked in groups of five, with a sleep after each group. The study gives
+      only the numbers of processes; their work was derived from its tables.
+    - **Units.** The clock of the study's kernel counts a million cycles from one timer tick to the next. So *a million
+      cycles are a tick*, and times on this page are in either.
+    - **Schedulers.** Round-robin over the process table (`rr:table-scan`); a lottery with 100 tickets for each process
+      (`lottery:equal-lfsr`); a feedback queue with quanta of 1, 2 and 4 ticks, the lowest level without end, and no
+      boost (`mlfq:four-quanta`). Three CPUs.
+    - **Their costs.** *Here, on their costs* has forks that take longer, as on the machines of studies 1 and 4: by
+      {q.longer("fork", "RR", 3):.2f} ticks under round-robin, {q.longer("fork", "Lottery", 3):.2f} under the lottery
+      and {q.longer("fork", "MLFQ", 3):.2f} under MLFQ, so that the throughput of the CPU-bound workload is the
+      study's. If slow forks explained its other figures, too, ours would be near them.
+    - **Seeds.** The study printed means of ten runs. Our runs differ in their seeds, which change the moments of the
+      forks and the lottery's draws. In brackets: the 95 % interval of the mean.""")
+
+
+def _cpu_time(page: Writer, q: Queries) -> None:
+    time, overhead = "% of the CPUs' time", "overhead, %"
+    page.measured(
+        "study-3-cpu-time",
+        "Where the CPUs' time went",
+        ["workload, scheduler"],
+        {
+            f"{workload}, {scheduler}": (workload, scheduler)
+            for workload in q.workloads
+            for scheduler in q.schedulers
+        },
+        [
+            Quantity("the processes", partial(q.part_of_time, "running_ns"), time),
+            Quantity("the parent", partial(q.part_of_time, "root_running_ns"), time),
+            Quantity("idle", partial(q.part_of_time, "idle_ns"), time),
+            Quantity("scheduler, ours", q.overhead, overhead),
+            Quantity("idle counted in, the study's", partial(q.metric, "overhead"), overhead),
+        ],
+        f"The first three add up to 100 %; the scheduler's time is part of them. {_how(q)}",
+        digits=2,
+    )
+
+
+def _table(page: Writer, q: Queries, name: str, unit: str) -> None:
+    number = METRICS[name].table
+    page.compared(
+        f"study-3-table-{number}",
+        f"{name.capitalize()}, {unit}: the study's table {number}",
+        ["scheduler"],
+        list(q.schedulers),
+        {workload: partial(_comparison, q, name, workload) for workload in q.workloads},
+        q.how(q.workloads.values()),
+    )
+
+
+def _comparison(q: Queries, name: str, workload: str, scheduler: str) -> Comparison:
+    ideal = q.ideal(name, workload, scheduler)
+    return Comparison(
+        q.printed(name, workload, scheduler),
+        q.metric(name, workload, scheduler),
+        q.metric(name, workload, scheduler, True),
+        ideal=ideal.mean if isinstance(ideal, Measured) else ideal,
+        decimals=METRICS[name].digits,
+        notes={
+            "on_costs": "One of the cells from which the costs are, so that it agrees by definition."
+            if q.gave_a_constant(name, workload, scheduler)
+            else "",
+            "ideal": _about_ideal(q, name) if workload == "CPU-bound" else "",
+        },
+    )
+
+
+def _about_ideal(q: Queries, name: str) -> str:
+    if name == "turnaround":
+        return line(f"""Each process served to its end, in the order of their arrivals in these runs, by three CPUs that
+        do nothing else: of equal processes, no schedule without preemption has a lower mean. Had all come at once:
+        {q.batch.least_turnaround:.1f}; if all share the CPUs equally then: {q.batch.shared_turnaround:.1f}.""")
+    if name == "throughput":
+        return f"40 processes of {q.work} ticks on three CPUs that do nothing else, all there from the start."
+    return "Equal processes that all take equally long." if name == "fairness" else ""
+
+
+def _turnaround(page: Writer, q: Queries) -> None:
+    page.subsection("Turnaround")
+    _table(page, q, "turnaround", "million cycles, or ticks")
+    page.text("**CPU-bound.**")
+    with page.known(page.more):
+        page.more(f"""The last process is forked {_each(q, partial(q.last_fork, "CPU-bound"))} ticks after the first:
+        the parent that forks them competes for the CPUs with its children, and waits for
+        {_each(q, partial(q.parent_waits, "CPU-bound"))} ticks in all. The later the children start, the fewer run at a
+        time, and the sooner each ends. So a scheduler gets a short turnaround by making the parent wait; the ideal,
+        which has the same arrivals, is shorter, too. The study says neither when its processes started nor how long
+        they computed.""")
+    with page.known():
+        slow = partial(q.metric, "turnaround", "CPU-bound", costs=True)
+        theirs = partial(q.printed, "turnaround", "CPU-bound")
+        page.text(f"""
+        Slow forks do not explain the study's turnarounds. With forks so slow that the throughput agrees, children
+        start one at a time and end after {slow(scheduler="RR"):.1f} ticks (RR), {slow(scheduler="Lottery"):.1f}
+        (Lottery) and {slow(scheduler="MLFQ"):.1f} (MLFQ), where the study has {theirs("RR")}, {theirs("Lottery")} and
+        {theirs("MLFQ")}: its processes started closer together. Why is not explained.""")
+    page.text("**IO-bound.**")
+    with page.known(page.more):
+        blocked, waiting, running = (
+            partial(q.mean_time, f"{state}_ns", "IO-bound")
+            for state in ("blocked", "waiting", "running")
+        )
+        page.more(f"""A process is blocked for {_each(q, blocked)} ticks, waits for a CPU for {_each(q, waiting)} and
+        runs for {_each(q, running, 2)}.""")
+    if most := q.mostly_blocked_on():
+        page.more(f"""Of the blocked time, {most.part:.0f} % is spent waiting for the {most.cause} (round-robin, seed
+        {most.seed}). That wait is long under any scheduler.""")
+    page.text("**Mixed.**")
+    with page.known(page.more):
+        page.more(f"""Processes that compute take {_each(q, partial(q.group_turnaround, "cpu"))} ticks, and those that
+        write {_each(q, partial(q.group_turnaround, "io"))}.""")
+        if below := q.waits_below_the_top():
+            page.more(f"""Under MLFQ, processes that compute wait {below.part:.0f} % of their waiting time below the
+            highest level (seed {below.seed}): they have used up their first quantum, and processes that are new or
+            return from the disk run first.""")
+    page.dotted(
+        "study-3-figure-3",
+        "Turnaround of the IO-bound workload: the study's figure 3",
+        "mean turnaround, ticks",
+        {
+            scheduler: (
+                q.metric("turnaround", "IO-bound", scheduler),
+                value_of(q.printed("turnaround", "IO-bound", scheduler)),
+            )
+            for scheduler in q.schedulers
+        },
+        caption="Mean turnaround of 40 processes that write a file.",
+    )
+    page.doubts("table 1")
+
+
+def _response(page: Writer, q: Queries) -> None:
+    page.subsection("Response")
+    _table(page, q, "response", "million cycles, or ticks")
+    page.text("""
+    **CPU-bound and mixed.** Under MLFQ a new process starts on the highest level, ahead of all processes that have run
+    for a tick. Under the other two it queues with them.""")
+    with page.known():
+        idle = partial(q.part_of_time, "idle_ns", "IO-bound")
+        page.text(f"""
+        **IO-bound.** The CPUs are idle for {_each(q, idle, 0, " %")} of the time, so a new process mostly gets one at
+        once under any policy: {_each(q, partial(q.thousandths, "response", "IO-bound"), 0)} thousandths of a tick.""")
+    rr, lottery = (q.printed("response", "IO-bound", each) for each in ("RR", "Lottery"))
+    page.more(f"""In the study the lottery's was {value_of(lottery) / value_of(rr):.0f} times round-robin's. Here it
+    is not; the reason for the study's figure is not known.""")
+    page.doubts("table 2")
+
+
+def _throughput(page: Writer, q: Queries) -> None:
+    page.subsection("Throughput")
+    _table(page, q, "throughput", "processes in a million cycles, or in a tick")
+    with page.known():
+        page.text(f"""
+        **CPU-bound.** {_each(q, q.throughput_of_ideal, 1, " % of the ideal")}. The rest is the parent's time and the
+        idle time (the table above), and the time that a process takes to begin and to end. The study's figure of
+        round-robin is lower by the time in which its CPUs schedule and idle: the processes' work was derived from
+        that.""")
+    with page.known():
+        page.text(f"""
+        **Mixed.** The throughput counts until the last process has ended, so it depends on when that one is forked.
+        The parent waits for a CPU for {_each(q, partial(q.parent_waits, "Mixed"))} ticks in all, and forks its last
+        child {_each(q, partial(q.last_fork, "Mixed"))} ticks after the first. It sleeps often and gets a new quantum
+        each time, so under MLFQ it stays on a high level: the run ends sooner because this process runs first.""")
+    page.doubts("table 3")
+
+
+def _overhead(page: Writer, q: Queries) -> None:
+    page.subsection("Overhead")
+    _table(page, q, "overhead", "% of the CPUs' time, idle time counted in")
+    with page.known():
+        parts = [
+            f"{q.overhead(each, 'RR'):.2f} of {q.metric('overhead', each, 'RR'):.1f} % ({each})"
+            for each in q.workloads
+        ]
+        page.text(f"""
+        The study's overhead is all time between two processes, idle time included. The scheduler's own part of it,
+        under round-robin, is {listed(parts)}. In the rest there was nothing to run. So the table ranks workloads and
+        schedulers by idle time; the table of the CPUs' time above separates the two. How much of the study's figures
+        is idle time is not known.""")
+    page.doubts("table 4")
+
+
+def _fairness(page: Writer, q: Queries) -> None:
+    page.subsection("Fairness")
+    _table(page, q, "fairness", "Jain's index")
+    page.text(
+        "Jain's index of turnaround is 1 if all processes take equally long, even if they ask for different times."
+    )
+    with page.known(page.more):
+        page.more(f"""In the mixed workload, processes that compute take {_each(q, partial(q.group_turnaround, "cpu"))}
+        ticks and those that write {_each(q, partial(q.group_turnaround, "io"))}. If the first wait until they take as
+        long as the second, the index is high. It does not show that the CPU was shared more evenly.""")
+    page.doubts("table 5")
+
+
+def _predictability(page: Writer, q: Queries) -> None:
+    page.section("Predictability: figures 4 and 5")
+    page.text("""
+    The study draws box plots of response times and uses their interquartile range as predictability. It prints no
+    numbers; its text says of figure 4 that MLFQ varies least and the lottery most.""")
+    page.show(q.response_chart("Mixed", 4), q.response_chart("CPU-bound", 5))
+    page.measured(
+        "study-3-predictability",
+        "Interquartile range of response, ticks",
+        ["scheduler"],
+        {
+            **{f"{name} ({policy})": name for name, policy in q.schedulers.items()},
+            **{policy: policy for policy in q.shipped},
+        },
+        [Quantity(workload, partial(q.spread, workload)) for workload in q.workloads],
+        f"""Of the processes of a run; the mean over runs. Below the study's three: the policies as shipped.
+        {q.how(q.workloads.values())}""",
+        digits=3,
+    )
+
+
+def _claims(page: Writer, q: Queries) -> None:
+    page.section("What the study claims")
+    page.text("""
+    Section 5 of the study derives these statements from its tables. The column *its tables* computes the same
+    statement from the printed figures; *here* computes it from the runs of this report, seed by seed. ≈ marks a
+    difference that is not significant (95 %, seed by seed).""")
+    page.statements(
+        "study-3-claims",
+        "Statements of section 5",
+        ["section", "the study says", "workload", "figure", "its tables", "here"],
+        _statements(q),
+        shared=2,
+    )
+    page.other_doubts()
+
+
+def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
+    for workload in ("IO-bound", "Mixed"):
+        for other in ("RR", "Lottery"):
+            yield (
+                "5.3",
+                f"MLFQ's throughput is larger than {other}'s by, %",
+                workload,
+                q.figure("section 5.3", f"MLFQ over {other}", workload),
+                f"{q.gain_printed('throughput', workload, 'MLFQ', other):.0f}",
+                q.gain(*(q.metric("throughput", workload, each) for each in ("MLFQ", other))),
+            )
+    printed = [value_of(q.printed("overhead", "Mixed", each)) for each in ("RR", "MLFQ")]
+    yield (
+        "5.4",
+        "RR's overhead is so many times MLFQ's",
+        "Mixed",
+        q.figure("section 5.4", "RR over MLFQ", "Mixed"),
+        f"{printed[0] / printed[1]:.1f}",
+        q.ratio(*(q.metric("overhead", "Mixed", each) for each in ("RR", "MLFQ"))),
+    )
+    why = """Not measured but computed, for n = 40: (1 − 1/n)ⁿ, which rises to 1/e = 36.8 % as n grows. In a run the
+        number of those that wait changes from draw to draw."""
+    undrawn = Cell(f"{100 * (1 - 1 / 40) ** 40:.1f}", why=line(why))
+    drawn: Figure | None = q.figure("section 5.5", "Lottery", "any")
+    yield "5.5", "processes not drawn in n draws among n, %", None, drawn, None, undrawn
+    for rank in ("narrowest", "widest"):
+        whose = q.whose_spread(rank)
+        place = q.spread_rank(whose)
+        yield (
+            "5.6",
+            f"{whose} has the {rank} spread of response (rank)",
+            "Mixed",
+            q.figure("figure 4", whose, "Mixed"),
+            None,
+            Cell(place, why=q.spreads_told()) if isinstance(place, str) else place,
+        )
+    for section, says, workloads, name, falling in (
+        ("5.1", "MLFQ has the longest turnaround", ("CPU-bound", "Mixed"), "turnaround", True),
+        ("5.1", "RR and lottery have similar turnarounds", q.workloads, "turnaround", True),
+        ("5.2", "MLFQ responds first", q.workloads, "response", False),
+        ("5.4", "MLFQ has the least overhead", q.workloads, "overhead", False),
+        ("6", "RR is the fairest, then lottery, MLFQ last", q.workloads, "fairness", True),
+    ):
+        for workload in workloads:
+            there, here = (
+                order(name, workload, falling) for order in (q.order_there, q.order_here)
+            )
+            yield section, says, workload, None, there, here
+    best = MeasuredCell(q.best("MLFQ"), 0)
+    says = "MLFQ improves everything (best of 15 cells)"
+    yield "5", says, "all", None, str(q.best_printed("MLFQ")), best
+
+
+def _drawbacks(page: Writer, q: Queries) -> None:
+    page.section("What a boost does against the drawbacks that the study names")
+    page.text("""
+    Section 3.1.3 of the study names three tasks that its feedback queue serves badly, and proposes a boost, which it
+    had no time to build. Here the simulator runs each of them under the study's queue, without a boost and with one
+    every 480 ticks. A time slice is one tick on every level, as in a kernel that calls its scheduler at each tick:
+    without an end, a task on the lowest level would keep the CPU.""")
+    queues = q.feedback_queues()
+    page.measured(
+        "study-3-drawbacks",
+        "Tasks that the feedback queue serves badly",
+        ["looked at"],
+        {
+            f"{test.shows}, {'%' if test.column == 'share' else 'ticks'}": test
+            for test in q.drawbacks()
+        },
+        [Quantity(which, partial(q.drawback, policy=policy)) for which, policy in queues.items()],
+        f"A share in %, or a wait in ticks. {q.how([test.label for test in q.drawbacks()])}",
+        digits=2,
+    )
+
+    def drawn(
+        name: str, title: str, group: str, boost: int, ticks: tuple[int, int], told: str
+    ) -> None:
+        begin, end = (q.boosted_at(boost, each) for each in ticks)
+        trace = q.drawback_trace(group, "boost")
+        page.picture(
+            levels, name, title, trace, caption=told, begin_ns=begin, end_ns=end, unit="ticks"
+        )
+
+    found = q.drawback_of
+    page.item("""**The adversary** computes nine tenths of a tick and sleeps for 20 µs, so that no tick finds it on the
+    CPU and its quantum is never used up.""")
+    with page.known(page.more):
+        page.more(f"""It has {found("gamer", "no boost"):.1f} % of the CPU beside three that compute, and with a boost
+        {found("gamer", "boost"):.1f} %: the others are at its level for a few ticks after each boost, and are demoted
+        again. `mlfq` as shipped counts the time used in all stays on a level, and leaves the adversary
+        {found("gamer", "mlfq as shipped"):.1f} %.""")
+    title = "The adversary, and the others before and after a boost"
+    told = "First seed. The adversary never leaves the highest level; the others come up to it with the boost."
+    drawn("study-3-gamer", title, "gamer", 1, (-10, 30), told)
+    page.item("""**The late interactive task** computes 300 ticks, and from then on sleeps for three ticks after each
+    fifth of a tick. It has been demoted to the lowest level.""")
+    with page.known(page.more):
+        page.more(f"""There it waits for {found("late", "no boost"):.1f} ticks after a wake-up, for the turns of those
+        that compute. The first boost raises it, and since no tick finds it on the CPU, it stays above them:
+        {found("late", "boost"):.1f} ticks.""")
+    title = "The late interactive task, before and after a boost"
+    told = "First seed. It is interactive already; the boost lifts it, and it does not sink again."
+    drawn("study-3-late", title, "late", 3, (-20, 40), told)
+    page.item("""**The starved task** computes, while new ones come without end, each of which ends within its first
+    quantum.""")
+    with page.known(page.more):
+        page.more(f"""It has {found("old", "no boost"):.2f} % of the CPU: its first two quanta, after which all new
+        tasks run before it. Each boost gives it two more quanta, {found("old", "boost"):.2f} % in all. `mlfq` as
+        shipped gives children the rest of their parents' time on a level, so they do not stay on top:
+        {found("old", "mlfq as shipped"):.1f} %.""")
+    page.more(
+        "Next to eight tasks that often block and are rarely demoted, a boost costs it CPU time: it raises them, too."
+    )
+    title = "The starved task, before and after a boost"
+    told = """First seed. New tasks follow each other on the two highest levels; the boost lifts the old one for its
+        first two quanta."""
+    drawn("study-3-starved", title, "old", 1, (-10, 20), told)
+
+
+def _inversion(page: Writer, q: Queries) -> None:
+    if not q.inverted_policies():
+        page.section("Priority inversion")
+        page.text("Not run.")
+        return
+    page.section("Priority inversion, which the study had no time to test")
+    page.text(f"""
+    The study names the problem and could not test it (section 4.3.3). Here one process of the highest rank, the
+    **reader**, sleeps a tick, asks for a byte over a pipe and waits for it, five times. The **writer**, of the lowest
+    rank, computes {q.byte_ticks:.0f} ticks and writes the byte. Four **hogs** of ranks between the two compute 50
+    ticks each and need neither. Rank means priority, tickets and weight, so each policy finds its own attribute. All
+    run on one CPU. If the writer were served as if it had the reader's rank, each wait would be its {q.byte_ticks:.0f}
+    ticks.""")
+    wait, hogs = "a wait, ticks", "hogs while it waits"
+    page.measured(
+        "study-3-inversion",
+        "How long the reader waits for a byte",
+        ["policy"],
+        q.inverted_policies(),
+        [
+            *(
+                Quantity(which, partial(q.wait, which=which), wait)
+                for which in ("mean", "first", "longest")
+            ),
+            Quantity("ideal", lambda policy: q.byte_ticks, wait, 0),
+            Quantity("of the time, %", q.hogs_part, hogs),
+            Quantity("longest turn, ticks", q.hogs_turn, hogs),
+            Quantity("reader's response, ticks", q.readers_response),
+        ],
+        f"""From the traces: a wait is from when the reader blocks on the pipe until it runs again. *Response*: from its
+        fork until it first runs; what comes before its first wait. {q.how("s3-inversion")}""",
+    )
+    for policy in ("priority", "rr:table-scan", "mlfq:four-quanta", "lottery", "stride", "wrr"):
+        if policy in q.inverted_policies():
+            page.item(f"{_INVERTED[policy]}:")
+            with page.known(page.more):
+                page.more(_inverted(q, policy))
+    page.show(q.inversion_picture("priority"), q.inversion_picture("rr:table-scan"))
+
+
+_INVERTED = {
+    "priority": "**Strict priorities** (`priority`)",
+    "rr:table-scan": "**Round-robin** (`rr:table-scan`) knows no rank, and so no inversion",
+    "mlfq:four-quanta": "**The study's feedback queue** (`mlfq:four-quanta`)",
+    "lottery": "**By tickets** (`lottery`)",
+    "stride": "**By tickets** (`stride`)",
+    "wrr": "**Weighted round-robin** (`wrr`)",
+}
+
+
+def _inverted(q: Queries, policy: str) -> str:
+    """Returns what the traces show of a policy. Raises NotMeasured."""
+    if policy == "priority":
+        return f"""in the first wait of {q.wait(policy, "first"):.1f} ticks, hogs have the CPU for
+        {q.hogs_in_first(policy):.1f}: all the rest of their work, which no process of a higher rank needs. The policy
+        does not know that the reader waits for the writer. The last wait, without hogs, is
+        {q.wait(policy, "last"):.1f} ticks."""
+    if policy == "rr:table-scan":
+        return f"""the writer has turns like the hogs (of at most {q.hogs_turn(policy):.1f} ticks), and a
+        wait is {q.wait(policy, "mean"):.1f} ticks."""
+    if policy == "mlfq:four-quanta":
+        return f"""a wait takes up to {q.wait(policy, "longest"):.1f} ticks. Writer and hogs are all demoted to the
+        lowest level, whose quantum has no end: there a hog has the CPU for up to {q.hogs_turn(policy):.1f} ticks
+        without a break."""
+    if policy == "wrr":
+        gone = ", and by then the hogs have ended. The waits show an idle machine."
+        return f"""a wait takes {q.wait(policy, "mean"):.1f} ticks, but before the first of them the reader waits
+        {q.readers_response(policy):.1f} ticks for its first turn{gone if q.no_hog_was_left(policy) else "."}"""
+    return f"""while the reader is blocked, its tickets do not count, and the writer has 1 of 41, or {100 / 41:.1f} %.
+    In the first wait of {q.wait(policy, "first"):.1f} ticks the hogs have {q.hogs_part_of_first(policy):.1f} % of the
+    time."""

@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: MIT
+"""The page of study 4: from round-robin to a feedback queue."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from schedlab.report.charts import levels
+from schedlab.report.model import Page
+from schedlab.report.studies.study_4 import Queries
+from schedlab.report.studies.writing import Curve, MeasuredCell, Quantity, Writer, value_of
+from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.wording import listed
+
+_MOST = 40
+_FIGURES = {"RR": 9, "MLFQ": 10}
+
+
+def make(q: Queries) -> Page:
+    """Returns the page."""
+    page = Writer(q.study, "Study 4: from round-robin to a feedback queue")
+    with page.known(page.lead):
+        page.lead(f"""Interactive processes beside {_MOST} that compute end after
+        {q.here("interactive", "MLFQ", _MOST):,.0f} ticks under the feedback queue (MLFQ) and after
+        {q.here("interactive", "RR", _MOST):,.0f} under round-robin""")
+        page.lead(
+            ": it serves them first once the others have been demoted below them."
+            if q.feedback_is_quicker(_MOST)
+            else ", so it does not serve them first here."
+        )
+    page.lead(q.failures())
+    _in_short(page, q)
+    _what_was_measured(page, q)
+    _correctness(page, q)
+    _mixed_benchmark(page, q)
+    _reasons(page, q)
+    _moments_and_forks(page, q)
+    page.show(q.wakeups_chart())
+    page.doubts("section 4.2")
+    _shipped(page, q)
+    _sleeper(page, q)
+    _claims(page, q)
+    return page.page()
+
+
+def _in_short(page: Writer, q: Queries) -> None:
+    page.section("In short")
+    page.text(f"""
+    **Claimed.** A feedback queue with four levels and a boost keeps interactive processes quick, however many others
+    compute. Next to {_MOST} of these they end after {q.authors("interactive", "MLFQ", _MOST)} ticks, under round-robin
+    after {q.authors("interactive", "RR", _MOST)}.""")
+    with page.known():
+        page.text(f"""
+        **Came out.** They end after {q.here("interactive", "MLFQ", _MOST):,.0f} and
+        {q.here("interactive", "RR", _MOST):,.0f} ticks here, of which {q.ideal("interactive", _MOST):.0f} are their own
+        sleeps.""")
+    page.text("""
+    **Teaches.** A feedback queue learns what processes are like by running them. A process that computes is served
+    like all others until it has used up its time on the highest level, and again after each boost. So each such
+    process makes interactive processes slower, by an amount that depends on when they start between two boosts.""")
+    page.curves(
+        "study-4-in-short",
+        "Interactive processes beside those that compute",
+        q.sizes,
+        "CPU-bound processes",
+        "mean turnaround, ticks",
+        {
+            scheduler: Curve(
+                partial(q.here, "interactive", scheduler),
+                partial(q.authors, "interactive", scheduler),
+            )
+            for scheduler in q.schedulers
+        },
+        caption=f"Mean time from fork to end. {q.how(q.benchmark_runs())}",
+        ideal=partial(q.ideal, "interactive"),
+        policies=False,
+        order=list(q.schedulers),
+    )
+
+
+def _what_was_measured(page: Writer, q: Queries) -> None:
+    few, many = (q.authors("CPU-bound", "RR", size) for size in (2, 20))
+    each = (value_of(many) - value_of(few)) / 18
+    page.section("What was measured")
+    page.text(f"""
+    - **Schedulers.** Round-robin over the process table (`rr:table-scan`), and the study's feedback queue
+      (`mlfq:allotment-boost`): four levels with slices of 2, 4, 8 and 32 ticks and allotments of 8, 16 and 32; every
+      480 ticks all processes are boosted. There is one CPU.
+    - **Experiments.** Three CPU-bound processes, traced tick by tick; two interactive processes next to 2 to 40
+      CPU-bound ones; a process that sleeps 5 ticks next to 20 CPU-bound ones.
+    - **Work.** The study's CPU-bound process counts to 200 million. In its authors' output 2 of them take {few} ticks
+      under round-robin and 20 take {many}: ({many} − {few}) ÷ 18 = {each:.1f} for each. So ours compute {q.work:.0f}
+      ticks; for the trace, which shows two boosts, 344, as in the authors' output. It begins at the same moment
+      between two boosts.""")
+
+
+def _correctness(page: Writer, q: Queries) -> None:
+    page.section("Correctness: figures 7 and 8")
+    page.text("""
+    The study's kernel printed at each tick which process ran and on what level. Here the trace shows it: the process
+    that has the CPU in the middle of each tick, and the policy's annotation when it picked the process.""")
+    if q.traced("RR"):
+        _levels(page, q, "RR", 8, q.shown_until())
+        turn, same = q.usual_turn("RR"), q.tick_by_tick("RR")
+        page.text(f"""
+        In the study each of the three runs for {q.figure("section 4.1", "RR", "turn")} tick at a time. Here
+        {100 * turn.part:.0f} % of the turns last {turn.length}. At {same.same} of the {same.of} ticks of the authors'
+        output the same process runs here. At the others theirs run later, because another process had a tick.""")
+    else:
+        page.text(f"Figure 8: {q.why_not_traced('RR')}.", "note")
+    if q.traced("MLFQ"):
+        _levels(page, q, "MLFQ", 7)
+        same = q.tick_by_tick("MLFQ")
+        page.text(f"""
+        At {same.same:,} of the {same.of:,} ticks of the authors' output the same process runs here on the same level.
+        The others are where the first process ends: theirs after 342 ticks, ours after 344.""")
+        page.show(q.levels_table())
+        first, second = (
+            q.figure("section 4.1", "boost", each) for each in ("first, before", "second, after")
+        )
+        page.text(f"""
+        In the study all processes are boosted before tick {first} and again after tick {second}.""")
+        if boosts := q.boosts_seen():
+            page.more(f"""Here they are boosted at the machine's ticks {listed([str(each) for each in boosts])},
+            multiples of {q.figure("section 3.2.1", "boost", "period")}; the run begins at tick {q.run_begins()}, so
+            these are its ticks {listed([str(each - q.run_begins()) for each in boosts])}. Boosts are counted from the
+            start of the machine: the authors' processes are boosted at ticks 331 and 811 of their output, so the first
+            one started 150 ticks after a boost, as when a command is typed at a shell.""")
+        else:
+            page.more("In this trace no process is boosted.")
+    else:
+        page.text(f"Figure 7: {q.why_not_traced('MLFQ')}.", "note")
+    page.doubts_named("rising-by-waking")
+
+
+def _levels(
+    page: Writer, q: Queries, scheduler: str, figure: int, end_ns: int | None = None
+) -> None:
+    page.picture(
+        levels,
+        f"study-4-figure-{figure}",
+        f"Three CPU-bound processes under {scheduler}: the study's figure {figure}",
+        q.first_trace(q.trace_experiment, scheduler),
+        caption=q.how(q.trace_experiment, [q.schedulers[scheduler]]),
+        end_ns=end_ns,
+    )
+
+
+def _mixed_benchmark(page: Writer, q: Queries) -> None:
+    page.section("The mixed benchmark: figures 9 and 10")
+    page.text(f"""
+    Two **interactive** processes write a line to a file and sleep 5 ticks, twenty times. Next to them, 2 to 40
+    **CPU-bound** ones compute {q.work:.0f} ticks each, on one CPU. The measure is the mean time from fork to end.
+    Ideally an interactive process needs {q.ideal("interactive", 2):.0f} ticks, however many compute, and n CPU-bound
+    ones that share the CPU equally all need n × {q.work:.0f}. The study's text has the curves without numbers: *study*
+    is the output of its authors, *rerun* the output of their programs on another machine.""")
+    in_one_boot = q.ran(q.rounds_experiment)
+    for scheduler, figure in _FIGURES.items():
+        page.curves(
+            f"study-4-figure-{figure}",
+            f"The mixed benchmark under {scheduler}: the study's figure {figure}",
+            q.sizes,
+            "CPU-bound processes",
+            "mean turnaround, ticks",
+            {
+                kind: Curve(partial(q.here, kind, scheduler), partial(q.authors, kind, scheduler))
+                for kind in q.kinds
+            },
+            caption=f"Mean time from fork to end{', all rounds in one boot' if in_one_boot else ''}.",
+            ideal=partial(q.ideal, "interactive"),
+            policies=False,
+            order=list(q.kinds),
+            ideal_title="ideal, interactive",
+        )
+        page.compared(
+            f"study-4-figure-{figure}-table",
+            f"Mean turnaround under {scheduler} ({q.schedulers[scheduler]}), ticks",
+            ["CPU-bound"],
+            q.sizes,
+            {kind: partial(_comparison, q, kind, scheduler) for kind in q.kinds},
+            f"""{"All rounds in one boot, as the study ran them." if in_one_boot else ""}
+            {q.how(q.benchmark_runs())}""",
+        )
+    page.text("""
+    A tick of the study is 10 ms of its machine and its emulator, so only shapes can be compared: the time next to the
+    most processes divided by the time next to the fewest, and the ticks that each additional CPU-bound process adds
+    (the slope of a straight line through all points).""")
+    curves = {
+        f"{scheduler}, {kind}": (scheduler, kind) for scheduler in q.schedulers for kind in q.kinds
+    }
+    page.measured(
+        "study-4-shapes",
+        "Shapes of the four curves",
+        ["curve"],
+        curves,
+        [
+            Quantity(
+                whose, partial(q.curve, shape, whose), q.shape_title(shape), muted=whose == "ideal"
+            )
+            for shape in ("growth", "slope")
+            for whose in ("study", "rerun", "here", "ideal")
+        ],
+        f"""Growth: of the study and here from the fewest to the most; of the rerun from {q.rerun_sizes()}. Here: the
+        numbers of processes that were run.""",
+    )
+    page.text(f"""
+    The authors' output has each process of the 20 rounds, {2 * 460} in all. Ours are compared with them one by one: in
+    each round the shortest time with the shortest, and so on. Under MLFQ the time of interactive processes depends on
+    when a round begins between two boosts (below).""")
+    _each_process(page, q, curves)
+
+
+def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
+    theirs = q.authors(kind, scheduler, size)
+    return Comparison(
+        theirs,
+        q.here(kind, scheduler, size),
+        q.in_rounds(kind, scheduler, size, True),
+        rerun=q.authors(kind, scheduler, size, "rerun"),
+        ideal=q.ideal(kind, size),
+        near_theirs=q.nearness(theirs),
+    )
+
+
+def _each_process(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) -> None:
+    how = q.how([q.rounds_experiment, q.on_their_costs(q.rounds_experiment)])
+
+    def each(what: str, their_costs: bool, scheduler: str, kind: str) -> Measured:
+        return q.each_process(what, scheduler, kind, their_costs)
+
+    page.measured(
+        "study-4-each-process",
+        "The mixed benchmark, process by process",
+        ["processes"],
+        curves,
+        [
+            Quantity(f"{what}, %", partial(each, what, their_costs), group)
+            for their_costs, group in ((False, "here"), (True, "here, on their costs"))
+            for what in ("near", "off")
+        ],
+        f"""All rounds in one boot. Near: within 15 %, or 2 ticks. Off: the mean over all processes of a kind, in
+        percent of theirs. {how}""",
+    )
+
+    def extreme(which: int, whose: str, scheduler: str, kind: str, size: int) -> Measured:
+        return q.shortest_and_longest(scheduler, kind, size, which, whose)
+
+    page.measured(
+        "study-4-spread",
+        "The shortest and the longest time of a round, ticks",
+        ["processes", "CPU-bound"],
+        {
+            (name, size): (*curve, size)
+            for name, curve in curves.items()
+            for size in (2, 10, 20, 30, 40)
+        },
+        [
+            Quantity(title, partial(extreme, which, whose), group, 0 if whose == "theirs" else 1)
+            for whose, group in (
+                ("theirs", "study"),
+                ("here", "here"),
+                ("costs", "here, on their costs"),
+            )
+            for which, title in ((0, "shortest"), (-1, "longest"))
+        ],
+        f"All rounds in one boot. {how}",
+    )
+
+
+def _reasons(page: Writer, q: Queries) -> None:
+    rr, mlfq = q.story_of_round_robin(), q.story_of_feedback()
+    if not rr and not mlfq:
+        page.text("*The reasons are read from traces; there is none of this benchmark.*")
+        return
+    page.text("The reasons, from the traces:")
+    if rr:
+        page.item(f"**RR**, {rr.size} CPU-bound (seed {rr.seed}):")
+        if rr.sleeps and rr.back:
+            page.more(
+                f"""after each sleep and each wait for the disk, an interactive process waits for a turn of all
+                others, {rr.back:.1f} ticks (median)."""
+            )
+        page.more(
+            f"""So it has begun {rr.begun:.1f} of its {rr.sleeps:.0f} sleeps when the last CPU-bound process ends, and
+            ends itself {rr.later:.0f} ticks later: interactive processes outlast CPU-bound ones, and each additional
+            CPU-bound process adds all of its work to their time. In {q.authors_outlasting()} of the authors'
+            {len(q.sizes)} rows, too, the interactive ones take longer than the CPU-bound ones."""
+            if rr.sleeps
+            else "no interactive process is in the trace."
+        )
+    if mlfq:
+        page.item(f"**MLFQ**, {mlfq.size} CPU-bound")
+        page.more(
+            f"""(seed {mlfq.seed}): the CPU-bound ones stay on the highest level until each has used its allotment of
+            {mlfq.allotment} ticks there, for {mlfq.lasted:.0f} ticks in all; the interactive ones share it with them,
+            and have begun {mlfq.begun:.1f} of their {mlfq.sleeps:.0f} sleeps by then. From there on they go first, and
+            a round of writing and sleeping takes {mlfq.round:.1f} ticks. So their time grows by the {mlfq.allotment}
+            ticks of each additional CPU-bound process."""
+            if mlfq.allotment
+            else ": the trace has no level."
+        )
+    page.item("**CPU-bound**:")
+    with page.known(page.more):
+        page.more(f"""{_MOST} of them take {q.turnaround("CPU-bound", "RR", _MOST):,.0f} ticks under RR, and the ideal
+        is {_MOST * q.work:,.0f}. In the ideal all begin together; here the last is forked {q.forks_apart(_MOST):.0f}
+        ticks after the first, and the time of each counts from its own fork.""")
+
+
+def _moments_and_forks(page: Writer, q: Queries) -> None:
+    if q.began_at_moments():
+        begun = q.moments()
+        page.text(f"""
+        **Which moment of the boost.** All are boosted every {q.figure("section 3.2.1", "boost", "period")} ticks, and
+        the CPU-bound ones then go before the interactive ones again. So it matters when a round begins: started at
+        {begun.count} moments, interactive processes next to {_MOST} others take {begun.least:.0f} to {begun.most:.0f}
+        ticks""")
+        if q.began_at_moments(True):
+            slow = q.moments(True)
+            page.more(f", and {slow.least:.0f} to {slow.most:.0f} with forks as slow as theirs")
+        page.more(f""". The study's {q.authors("interactive", "MLFQ", _MOST)}
+        {"lies" if q.within_moments() else "does not lie"} within that. It ran its {len(q.sizes)} rounds in one boot, so
+        that each began where the rounds before had ended; so does ours.""")
+    if not q.ran(q.on_their_costs(q.rounds_experiment)):
+        return
+    size = q.sizes[-2]
+    here, theirs = q.in_rounds, partial(q.authors, "CPU-bound", size=size)
+    page.text(f"""
+    **Slow forks.** On the study's machine a fork took longer, relative to a tick, than here: by
+    {q.longer("fork", "RR"):.2f} ticks under round-robin and {q.longer("fork", "MLFQ"):.2f} under MLFQ: chosen so that
+    {_MOST} CPU-bound processes take the study's time, so these two cells agree by definition.""")
+    with page.known(page.more):
+        page.more(f"""With such forks {size} CPU-bound ones take {here("CPU-bound", "RR", size, True):,.0f} ticks under
+        RR instead of {here("CPU-bound", "RR", size):,.0f} (authors: {theirs("RR")}), and
+        {here("CPU-bound", "MLFQ", size, True):,.0f} under MLFQ instead of {here("CPU-bound", "MLFQ", size):,.0f}
+        ({theirs("MLFQ")}): the time of each counts from its own fork, and the forks are further apart. They hardly
+        change what interactive processes take under round-robin, {here("interactive", "RR", 2, True):.0f} ticks beside
+        2 instead of {here("interactive", "RR", 2):.0f}; that the authors' take {q.authors("interactive", "RR", 2)} is
+        not explained.""")
+
+
+def _shipped(page: Writer, q: Queries) -> None:
+    page.subsection("The same under the policies as shipped")
+    policies = q.shipped_run(q.experiments)
+    if not policies:
+        page.text("Not run.")
+        return
+
+    def turnaround(kind: str, size: int, policy: str) -> Measured:
+        return q.turnaround(kind, policy, size)
+
+    page.measured(
+        "study-4-policies",
+        "Mean turnaround in ticks, beside so many CPU-bound processes",
+        ["policy"],
+        policies,
+        [
+            Quantity(str(size), partial(turnaround, kind, size), f"{kind}, beside")
+            for kind in q.kinds
+            for size in q.sizes_of_shipped()
+        ],
+        q.how([f"s4-mixed-{size}" for size in q.sizes_of_shipped()], q.shipped),
+    )
+
+
+def _sleeper(page: Writer, q: Queries) -> None:
+    early, late = q.sleepers
+    page.section("The sleeper: section 4.3")
+
+    def slept(experiment: str, scheduler: str) -> Comparison:
+        theirs = q.figure("section 4.3", "sleeper", scheduler) if experiment == early else None
+        return Comparison(
+            theirs,
+            q.slept(experiment, scheduler),
+            q.slept(q.on_their_costs(experiment), scheduler),
+            near_theirs=q.nearness(theirs),
+            ideal=q.asked_ticks,
+            decimals=0,
+        )
+
+    page.compared(
+        "study-4-sleeper",
+        "A process that sleeps 5 ticks beside 20 that compute",
+        ["the sleeper starts", "scheduler"],
+        {
+            (when, scheduler): (experiment, scheduler)
+            for experiment, when in q.sleepers.items()
+            for scheduler in q.schedulers
+        },
+        {
+            "slept, ticks": slept,
+            "fork to end, ticks": lambda experiment, scheduler: Comparison(
+                here=q.from_fork(experiment, scheduler),
+                on_costs=q.from_fork(q.on_their_costs(experiment), scheduler),
+                rerun=q.rerun_of_sleeper(scheduler) if experiment == early else None,
+            ),
+        },
+        q.how(q.sleepers),
+    )
+    for experiment, when in q.sleepers.items():
+        with page.known():
+            page.text(f"""
+            Started {when}, it waits after its wake-up for {q.waited(experiment, "RR"):.1f} ticks under round-robin and
+            {q.waited(experiment, "MLFQ"):.1f} under MLFQ.""")
+    page.text("""
+    It waits for a turn of each process that runs before it. Under round-robin all others do, whenever it starts. Under
+    MLFQ the processes on the highest level do, with time slices of 2 ticks; each CPU-bound process is there for its
+    first 8 ticks, 160 ticks for all 20.""")
+    slow = q.on_their_costs(early)
+    if q.ran(slow):
+        with page.known(page.more):
+            page.more(f"""With forks as slow as theirs it sleeps {q.slept(slow, "MLFQ"):.0f} ticks instead of
+            {q.slept(early, "MLFQ"):.0f}, even if it is forked right after the others (the study:
+            {q.figure("section 4.3", "sleeper", "MLFQ")}): the parent forks 20 processes,
+            {20 * q.longer("fork", "MLFQ"):.1f} ticks of its own, and is demoted to the next level with the others
+            before it forks the sleeper. So the sleeper starts when they have been demoted.""")
+    with page.known(page.more):
+        page.more(
+            f"""If it starts {q.sleepers[late]}, it sleeps {q.slept(late, "MLFQ"):.0f} here in any case."""
+        )
+    with page.known():
+        rr, mlfq = (
+            value_of(q.rerun_of_sleeper(each)) / q.from_fork(early, each).value
+            for each in ("RR", "MLFQ")
+        )
+        page.text(f"""
+        The rerun's times from fork to end are {rr:.1f} times ours (RR) and {mlfq:.1f} times ours (MLFQ). They are
+        ticks of another machine; why there are so many more is not explained.""")
+    page.doubts("section 4.3")
+    if policies := q.shipped_run(q.sleepers):
+        page.measured(
+            "study-4-sleeper-policies",
+            "How long the sleeper sleeps under the policies as shipped, ticks",
+            ["policy"],
+            policies,
+            [
+                Quantity(when, partial(q.slept, each), "started")
+                for each, when in q.sleepers.items()
+            ],
+            digits=0,
+        )
+
+
+def _claims(page: Writer, q: Queries) -> None:
+    page.section("What the study claims")
+    rr, mlfq = (value_of(q.authors("CPU-bound", each, _MOST)) for each in ("RR", "MLFQ"))
+    ratio = q.ratio(*(q.here("CPU-bound", each, _MOST) for each in ("MLFQ", "RR")))
+    page.statements(
+        "study-4-claims",
+        "Statements of section 4",
+        ["section", "the study says", "its figures", "here"],
+        [
+            (
+                "4.2",
+                "interactive processes under MLFQ hardly take longer (beside 40, ÷ beside 2)",
+                q.curve("growth", "authors", "MLFQ", "interactive"),
+                q.growth_to_most(),
+            ),
+            (
+                "4.2",
+                "CPU-bound ones take as long under MLFQ as under RR (ratio, 40)",
+                f"{mlfq / rr:.2f}",
+                MeasuredCell(ratio, 2),
+            ),
+            *(
+                (
+                    "4.3",
+                    f"under {each} a sleep of 5 ticks beside 20 others lasts so many",
+                    q.figure("section 4.3", "sleeper", each),
+                    q.slept("s4-sleeper", each),
+                )
+                for each in q.schedulers
+            ),
+        ],
+        right=["its figures", "here"],
+    )
+    page.other_doubts()

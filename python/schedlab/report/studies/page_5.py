@@ -1,0 +1,530 @@
+# SPDX-License-Identifier: MIT
+"""The page of study 5: weighted round-robin and a lottery in Linux."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from schedlab.report.model import Page
+from schedlab.report.studies import linux_waits
+from schedlab.report.studies.study_5 import EIGHT, ONE, Queries
+from schedlab.report.studies.writing import Quantity, Writer, value_of
+from schedlab.report.study_tables import Comparison, Measured
+from schedlab.report.wording import listed
+from schedlab.studies.experiments import EXPERIMENTS
+from schedlab.studies.linux_experiments import FAIR, HACKBENCH, SYSBENCH, SYSBENCH_8, SYSBENCH_FREE
+
+_ONE_THREAD = {
+    SYSBENCH: ("study-5-linux", "by counted instructions"),
+    SYSBENCH_FREE: ("study-5-linux-free", "by the host's time"),
+}
+"""Experiments on Linux: the beginnings of their tables' names, and their clock."""
+_WAKEUPS = {
+    "s5-wakeups": ("study-5-wakeups-kernel", "on two CPUs of our kernel"),
+    "s5-linux-wakeups": ("study-5-wakeups-linux", "on one CPU of Linux"),
+}
+
+
+def make(q: Queries) -> Page:
+    """Returns the page."""
+    page = Writer(q.study, "Study 5: WRR and lottery in Linux")
+    _lead(page, q)
+    _in_short(page, q)
+    _what_was_measured(page, q)
+    _on_linux(page, q)
+    if q.on_our_kernel() or not q.on_linux():
+        _on_our_kernel(page, q)
+        _one_thread(page, q)
+        _eight_threads(page, q)
+    _wakeups(page, q)
+    _benchmarks(page, q)
+    _claims(page, q)
+    return page.page()
+
+
+def _values(found: dict[str, Measured]) -> dict[str, float]:
+    """Returns the means, the least first. Raises NotMeasured if one is missing."""
+    values = {name: each.value for name, each in found.items()}
+    return dict(sorted(values.items(), key=lambda each: each[1]))
+
+
+def _spread(values: dict[str, float]) -> float:
+    """Returns by how many percent the greatest is more than the least."""
+    return 100 * (max(values.values()) / min(values.values()) - 1)
+
+
+def _throughputs(q: Queries) -> dict[str, Measured]:
+    return {each: q.throughput(ONE, each) for each in ("cfs", "lottery:linux", "wrr:linux")}
+
+
+def _on_linux_spread(q: Queries, experiment: str) -> float:
+    return _spread(_values(q.linux_figures(experiment, "events_per_second")))
+
+
+def _lead(page: Writer, q: Queries) -> None:
+    page.lead(f"""One thread that computes leaves a scheduler nothing to decide: the study's three schedulers are
+    {_spread({name: value_of(q.theirs("throughput", name)) for name in q.schedulers}):.1f} % apart there""")
+    on_linux = q.linux_figures(SYSBENCH, "events_per_second").values()
+    if q.ran(SYSBENCH) and all(each.values for each in on_linux):
+        page.lead(f", and {_on_linux_spread(q, SYSBENCH):.1f} % on a Linux kernel of today")
+    elif all(each.values for each in _throughputs(q).values()):
+        page.lead(f", and {_spread(_values(_throughputs(q))):.1f} % here")
+    page.lead(f". {q.failures()}")
+
+
+def _in_short(page: Writer, q: Queries) -> None:
+    page.section("In short")
+    page.text(f"""
+    **Claimed.** From a benchmark of one thread that computes: weighted round-robin (WRR) has more throughput in Linux
+    than CFS, and a lottery less. In events a second, it has
+    {listed([f"{q.theirs('throughput', each)} ({each})" for each in q.schedulers])}; by these and the longest latencies
+    it ranks them.""")
+    if q.on_our_kernel() and not q.all_simulated():
+        with page.known():
+            longest = partial(q.latency, EIGHT, which="longest")
+            page.text(f"""
+            **Came out.** On our kernel they are {_spread(_values(_throughputs(q))):.1f} % apart, and with eight
+            threads the longest latency of an event is {longest("cfs"):.0f} ms under CFS,
+            {longest("lottery:linux"):.0f} ms under Lottery and {longest("wrr:linux"):.0f} ms under WRR.""")
+    elif q.on_our_kernel():
+        page.text("""
+        **Came out.** The simulator's processes compute as long, but report no events: these runs have no figure for
+        what the study measured. How the policies share the CPU among eight threads is in [all policies
+        compared](#comparison).""")
+    if q.ran(SYSBENCH):
+        with page.known():
+            page.text(f"""
+            On a Linux kernel of today, the same three are {_on_linux_spread(q, SYSBENCH):.1f} % apart:
+            {_order(q, SYSBENCH, "throughput", True)}, where ≈ marks a difference that is not significant.""")
+    page.text("""
+    **Teaches.** Only threads that compete distinguish schedulers. With one thread, a difference in throughput comes
+    from the machine, or from the scheduler's own work at each tick.""")
+
+    def part(name: str) -> tuple[Measured, float]:
+        ours = q.ratio(*(q.throughput(ONE, q.on_ours[each]) for each in (name, "CFS")))
+        theirs, cfs = (value_of(q.theirs("throughput", each)) for each in (name, "CFS"))
+        return ours, theirs / cfs
+
+    page.dotted(
+        "study-5-in-short",
+        "Throughput of one thread, as a part of CFS's",
+        "throughput ÷ CFS's",
+        {name: part(name) for name in q.schedulers},
+        caption=f"The study on Linux 5.15; here on our kernel. {q.how(ONE)}",
+    )
+
+
+def _order(q: Queries, experiment: str, quantity: str, falling: bool) -> str:
+    """Returns the order. Raises NotMeasured."""
+    order = q.linux_order(experiment, quantity, falling)
+    return order if isinstance(order, str) else f"{order.value}"
+
+
+def _what_was_measured(page: Writer, q: Queries) -> None:
+    page.section("What was measured")
+    page.item("""**Machines.** The study changed Linux 5.15 and measured with sysbench, on a machine that it does not
+    describe. Our own small kernel runs the same benchmark on one CPU of 1 GHz that takes a nanosecond for each
+    instruction.""")
+    page.more(
+        """And a stock Linux kernel runs in QEMU, with the same policy files in it through sched_ext, and sysbench
+        itself (`--cpu-max-prime=10000`; the study names no options). Its own fair class, EEVDF since Linux 6.6, stands
+        where the study has CFS."""
+        if q.on_linux()
+        else "Linux itself is not measured in these runs."
+    )
+    page.item("""**Benchmark** (`cpubench`). A thread does *events* for a set time; an event finds the primes up to
+    10,000. An event's *latency* is the time from its beginning to its end, whatever has the CPU meanwhile.""")
+    page.item("""**Schedulers.** Weighted round-robin (`wrr:linux`) and lottery (`lottery:linux`) as in the study's
+    listings. CFS on our kernel is `cfs`: the rules of Linux 5.15, the study's kernel, without groups.""")
+    page.item(
+        """**Ideal.** There is none: with one thread that always runs, a scheduler cannot do better."""
+    )
+
+
+def _on_linux(page: Writer, q: Queries) -> None:
+    for experiment, (name, clock) in _ONE_THREAD.items():
+        if q.ran(experiment):
+            page.section(f"Tables 5 and 6 on Linux, {clock}")
+            _one_thread_on_linux(page, q, experiment, name, clock)
+        elif experiment == SYSBENCH:
+            page.section("Tables 5 and 6 on Linux")
+            page.text("""
+            Not run here. They are part of `./schedlab run` where the Linux guest is at hand: QEMU, and packages of
+            Debian that `./schedlab reproduce study-5` fetches once. `./schedlab doctor` says what of it is missing.""")
+    if not q.ran(SYSBENCH_8):
+        return
+    page.section("Eight threads on Linux")
+    page.text("""
+    With eight threads a policy has a choice. The work is the same under all policies; the time slices are not. With
+    long time slices most events are not interrupted, and a few wait for a time slice of each other thread.""")
+    latency = {
+        "mean": "latency_mean_ms",
+        "median": "latency_p50_ms",
+        "95th percentile": "latency_p95_ms",
+        "99th percentile": "latency_p99_ms",
+        "longest": "latency_max_ms",
+    }
+
+    def told(figure: str, policy: str) -> Measured:
+        return q.told_by(SYSBENCH_8, policy, figure)
+
+    def summed_up(column: str, policy: str) -> Measured:
+        return q.summary(SYSBENCH_8, policy, column)
+
+    page.measured(
+        "study-5-linux-eight-threads",
+        "Eight threads of sysbench on Linux",
+        ["policy"],
+        q.linux_policies(SYSBENCH_8),
+        [
+            Quantity("events a second", partial(told, "events_per_second"), digits=1),
+            *(
+                Quantity(title, partial(told, figure), "latency, ms", 2)
+                for title, figure in latency.items()
+            ),
+            Quantity("switches to another process", partial(summed_up, "context_switches")),
+            Quantity("migrations", partial(summed_up, "migrations")),
+        ],
+        f"""{q.how(SYSBENCH_8)} Percentiles: of sysbench's histogram, whose classes are 1.8 % wide. Switches and
+        migrations: of the trace.""",
+        digits=0,
+    )
+    with page.known():
+        longest = _values(q.linux_figures(SYSBENCH_8, "latency_max_ms"))
+        page.text(f"""
+        From the slowest to the fastest policy it is {_on_linux_spread(q, SYSBENCH_8):.1f} % in throughput; the longest
+        latencies are {listed([f"{ms:.0f} ms (`{policy}`)" for policy, ms in longest.items()])}.""")
+
+
+def _one_thread_on_linux(page: Writer, q: Queries, experiment: str, name: str, clock: str) -> None:
+    _tables(page, q, experiment, name, f" on Linux, one thread, {clock}")
+    page.statements(
+        f"{name}-differences",
+        "Between the schedulers: what is more than chance",
+        ["quantity", "difference", "study, table 6", "here", "may it be chance?"],
+        [
+            (
+                title,
+                f"{pair[1]} − {pair[0]}",
+                q.difference_there(quantity, pair),
+                q.difference_here(quantity, pair, experiment),
+                q.chance_of_difference(quantity, pair, experiment),
+            )
+            for quantity, title in q.quantities.items()
+            for pair in q.pairs
+        ],
+        """In brackets: the 95 % interval of the difference, by Welch's t, runs being independent of each other. Below
+        0.05, it would be rare if there were none; of nine such tests, one in twenty is below by chance.""",
+    )
+    page.text("""
+    **The study's conclusions.** *WRR has the highest throughput, the lottery the lowest* (sections 6.2, 6.3): here""")
+    with page.known(page.more):
+        page.more(f"{_order(q, experiment, 'throughput', True)}.")
+    page.more("*WRR has the lowest maximum latency, CFS the highest* (6.4): here")
+    with page.known(page.more):
+        page.more(f"{_order(q, experiment, 'maximum latency', False)}.")
+    page.more("(≈: not significant.)")
+    if waits := linux_waits.rows_of(q, experiment):
+        page.show(linux_waits.table_of(q, experiment, waits))
+        page.text(f"""
+        One thread waits only for the machine's other threads. During its longest wait these were mostly
+        {linux_waits.told(waits)}. So a *maximum latency* shows what else the machine does, and little about a
+        scheduler.""")
+    if experiment == SYSBENCH:
+        page.text(
+            """
+            **What emulation does to these figures.** No table above says how fast Linux is on a machine.
+
+            - *By counted instructions*: QEMU executes the guest's instructions one by one, and its clock moves by the
+              same few nanoseconds for each. A division takes as long as an addition; there are no caches, no branch
+              predictor, no turbo. A policy costs its instructions, and its effect on caches is free. In return, a run
+              repeats exactly: a difference between two policies comes from the policies, or from the place in a tick
+              where a run started, which the seed changes.
+            - *Several CPUs share that clock*: while one executes an instruction, time passes for the others. So all of
+              this is measured on one CPU.
+            - *By the host's time*: the clock is real, and so is the host's other work. The longest figures there come
+              from the host.""",
+            "note",
+        )
+
+
+def _tables(page: Writer, q: Queries, experiment: str, name: str, where: str) -> None:
+    def of_run(quantity: str, scheduler: str, run: str = "") -> Comparison:
+        return Comparison(
+            q.theirs(quantity, scheduler, run),
+            q.ours(quantity, scheduler, experiment, run),
+            decimals=q.digits(quantity, experiment),
+        )
+
+    parts = {title: partial(of_run, quantity) for quantity, title in q.quantities.items()}
+    titles = {q.titled(each, experiment): each for each in q.schedulers}
+    page.compared(
+        f"{name}-table-5",
+        f"Each run{where}: the study's table 5",
+        ["scheduler", "run"],
+        {(title, run): (each, run) for title, each in titles.items() for run in "123"},
+        parts,
+        f"Ours: the seed of that number. {q.how(experiment)}",
+    )
+    title = f"Means of the runs{where}: the study's table 6"
+    page.compared(f"{name}-table-6", title, ["scheduler"], titles, parts, q.how(experiment))
+
+
+def _on_our_kernel(page: Writer, q: Queries) -> None:
+    page.section("Tables 5 and 6 on our own kernel")
+    _tables(page, q, ONE, "study-5", ", one thread")
+    with page.known():
+        page.text(f"""
+        An event takes {q.latency(ONE, "wrr:linux", "mean"):.3f} ms here and {q.theirs("mean latency", "WRR")} ms there:
+        the CPU explains that difference, not the scheduler.""")
+    longest = q.longest_printed()
+    page.text(f"""
+    **The longest latency** of table 6 is a mean of three maxima, and a single run can dominate it: {longest.name}'s
+    {longest.worst:.2f} ms in one of three. The medians of the three are
+    {listed([f"{ms:.2f} ms ({name})" for name, ms in longest.medians.items()])}.""")
+    with page.known(page.more):
+        against = {
+            name: f"{q.latency(ONE, policy, 'longest'):.3f} against {q.latency(ONE, policy, 'mean'):.3f}"
+            for name, policy in q.on_ours.items()
+        }
+        page.more(f"""Here nothing else runs, and the longest is hardly above the mean: {against["CFS"]} ms (CFS),
+        {against["Lottery"]} ms (Lottery) and {against["WRR"]} ms (WRR).""")
+    page.more("It is not known what else ran on the study's machine at that moment.")
+    page.doubts("table 5", "table 6")
+
+
+def _threads_table(page: Writer, q: Queries, experiment: str, name: str, title: str) -> None:
+    def latency(which: str, policy: str) -> Measured:
+        return q.latency(experiment, policy, which)
+
+    def summed_up(column: str, policy: str) -> Measured:
+        return q.summary(experiment, policy, column)
+
+    page.measured(
+        name,
+        f"{title} under our policies",
+        ["policy"],
+        q.shown(experiment),
+        [
+            Quantity("events a second", partial(q.throughput, experiment), digits=1),
+            Quantity("mean", partial(latency, "mean"), "latency, ms", 3),
+            Quantity("longest", partial(latency, "longest"), "latency, ms", 3),
+            Quantity("of the CPU's time, %", partial(q.running, experiment), "the threads run", 2),
+            Quantity("decisions", partial(summed_up, "selections"), "scheduler"),
+            Quantity(
+                "switches to another process", partial(summed_up, "context_switches"), "scheduler"
+            ),
+            Quantity("of the CPU's time, %", partial(q.overhead, experiment), "scheduler", 3),
+        ],
+        q.how(experiment),
+        digits=0,
+    )
+
+
+def _one_thread(page: Writer, q: Queries) -> None:
+    page.section("What the benchmark cannot see")
+    rate, took = (q.theirs(each, "CFS", "1") for each in ("throughput", "mean latency"))
+    page.text(f"""
+    {rate} events a second of {took} ms each make {value_of(rate) * value_of(took) / 1000:.2f} s of work in a second:
+    the study's thread always runs, and a scheduler has no other thread to choose.""")
+    _threads_table(page, q, ONE, "study-5-one-thread", "One thread")
+    with page.known():
+        ends = q.slowest_and_fastest()
+        page.text(f"""
+        From the slowest (`{ends.slow}`) to the fastest (`{ends.fast}`) it is {ends.apart:.2f} %""")
+        if ends.work < ends.apart / 2:
+            page.more(f""", of which the schedulers' own time explains {ends.work:.3f} percentage points. The machine's
+            clock moves in steps of {q.summary(ONE, "rr", "clock_step_ns", 1e-3):.0f} µs,
+            {q.clock_step_of_tick("rr"):.1f} % of a tick, and an interrupt ends a step early.""")
+            if lost := q.steps_lost():
+                page.more(f"""By the cycle counter the CPU stands still for {lost[0]:.1f} steps of each tick under
+                `{ends.slow}` and for {lost[1]:.1f} under `{ends.fast}`: the difference comes from the machine, not
+                from picking a thread. What interrupts it more often is not known.""")
+        else:
+            page.more(f"; the schedulers themselves take {ends.work:.3f} percentage points of it.")
+    with page.known():
+        events, ms = q.throughput(ONE, "rr").value, q.latency(ONE, "rr", "mean").value
+        page.text(f"""
+        Between two events a thread writes the latency of the last one to the trace: it does {events:,.0f} events a
+        second of {ms:.3f} ms under `rr`, which fill {100 * events * ms / 1000:.1f} % of its time.""")
+    if q.has_several_seeds():
+        page.more(f"""All seeds give the same throughput under {q.same_for_all_seeds()} of the {len(q.shown(ONE))}
+        policies: the machine repeats a run exactly, and with one thread nothing is random.""")
+
+
+def _eight_threads(page: Writer, q: Queries) -> None:
+    page.section("Eight threads")
+    page.text("""
+    The same benchmark runs with eight threads on one CPU. Now a policy decides which thread runs. The policies do not
+    differ in the number of events, but in how long an event can take.""")
+    page.show(q.latencies_chart())
+    _threads_table(page, q, EIGHT, "study-5-eight-threads", "Eight threads")
+    page.text(
+        "Short time slices interrupt most events for a short time; long ones interrupt few events for a long time:"
+    )
+    for policy in ("rr", "cfs", "wrr:linux"):
+        turn = q.usual_turn(policy)
+        page.item(f"`{policy}`:")
+        with page.known(page.more):
+            page.more(f"""a turn is {turn:.2f} ms. An event computes {q.latency(ONE, policy, "mean"):.2f} ms; an event
+            that is interrupted waits for a turn of each of the other seven threads, {7 * turn:.0f} ms. 95 of 100
+            events take at most {q.latency(EIGHT, policy, "95th"):.2f} ms, and the longest takes
+            {q.latency(EIGHT, policy, "longest"):.1f}.""")
+    page.section("Time slices of WRR: section 3.3.3")
+    factor, priority = q.setting("slice"), q.setting("priority")
+    page.text(f"""
+    A turn lasts {factor} ms × the process's priority, which is {priority} unless it is set:
+    {value_of(factor) * value_of(priority):.0f} ms.""")
+    if turns := q.turns_of("wrr:linux"):
+        page.more(f"""Of the {len(turns)} turns that a slice ended in the traces of the eight threads, the shortest
+        lasts {min(turns):.3f} ms, the longest {max(turns):.3f} and the median {q.usual_turn("wrr:linux"):.3f}. (The
+        study's listing computes the slice at each pick; it does not show what ends a turn. Here the tick does.)""")
+    else:
+        page.more("*There is no trace of eight threads under `wrr:linux`.*")
+
+
+def _wakeups(page: Writer, q: Queries) -> None:
+    if not any(q.ran(experiment) for experiment in _WAKEUPS):
+        return
+    page.section("Which process is woken: what study 5 did not measure")
+    page.text("""
+    The study's conclusion is that WRR suits *latency-sensitive scenarios* (section 6.5). Its benchmark has none: its
+    one thread never waits. The workload `wakeups` does: two message processes wake four workers each. Every worker
+    does a fifth of a tick of work and reports it. When the last one has, its message process sleeps for a tick and
+    wakes them again. Two more processes always compute. The *wake-up latency* is the time from a worker's wake-up
+    until it runs, by the trace.""")
+    for experiment, (name, place) in _WAKEUPS.items():
+        if q.ran(experiment):
+            _woken(page, q, experiment, name, place)
+
+
+def _woken(page: Writer, q: Queries, experiment: str, name: str, place: str) -> None:
+    def woken(which: str, policy: str) -> Measured:
+        return q.woken(experiment, policy, f"wakeup_latency_{which}_ns")
+
+    page.measured(
+        name,
+        f"Workers that are woken, beside two processes that compute, {place}",
+        ["policy"],
+        q.linux_policies(experiment),
+        [
+            *(
+                Quantity(title, partial(woken, which), "wake-up latency, ms", 3)
+                for title, which in (
+                    ("median", "median"),
+                    ("99th percentile", "p99"),
+                    ("longest", "max"),
+                )
+            ),
+            Quantity("rounds", partial(q.rounds, experiment), digits=0),
+            Quantity(
+                "CPU time of those that compute, %", partial(q.share_of_computing, experiment)
+            ),
+        ],
+        q.how(experiment),
+    )
+    with page.known():
+        waits = _values(q.wakeups(experiment))
+        page.text(f"""
+        99 of 100 workers wait at most {listed([f"{ms:.3g} ms (`{policy}`)" for policy, ms in waits.items()])}.""")
+        if wrr := q.place_of_wrr(experiment):
+            page.more(f"The study's WRR is {wrr.rank}")
+            if wrr.times:
+                page.more(f", {wrr.times} times the kernel's fair class")
+            page.more(
+                ": its turns last 50 ms, and a process that is woken waits for those of all that compute."
+                if wrr.last
+                else "."
+            )
+
+
+def _benchmarks(page: Writer, q: Queries) -> None:
+    if benchmarks := [each for each in q.benchmarks if q.ran(each)]:
+        page.section("Messages, switches and pipes on Linux")
+        page.text("""
+        Here a scheduler decides all the time: processes wait for each other's messages, and each message wakes another
+        process. Compared with the fair class, policies pay for sched_ext: a BPF program for each decision, and a
+        policy's own lists under a lock. *hackbench* measures the time until 80 processes have passed their messages;
+        *stress-ng* counts what four processes get done: computing (`cpu`), switching by a pipe (`switch`), filling a
+        pipe (`pipe`).""")
+        columns = {
+            each: (f"{name}, operations a second", "stress-ng", 0)
+            for each, name in q.stressors.items()
+        }
+        columns[HACKBENCH] = ("seconds", "hackbench", 3)
+        page.measured(
+            "study-5-linux-benchmarks",
+            "hackbench and stress-ng on Linux",
+            ["policy"],
+            q.linux_policies(benchmarks),
+            [
+                Quantity(title, partial(q.result, each), group, digits)
+                for each in benchmarks
+                for title, group, digits in (columns[each],)
+            ],
+            f"{q.how(benchmarks)} hackbench: less is better; the others: more.",
+        )
+        for each in benchmarks:
+            if q.result(each, FAIR).mean:
+                told = [
+                    f"{percent:+.1f} % (`{policy}`)"
+                    for policy, percent in q.unlike_fair_class(each)
+                ]
+                page.text(
+                    f"""**{q.benchmarks[each]}**, compared with the fair class, where the difference is significant:
+                    {listed(told)}."""
+                    if told
+                    else f"**{q.benchmarks[each]}**: no policy differs significantly from the fair class."
+                )
+    if suites := [each for each in q.suites if q.ran(each)]:
+        page.section("The other studies' suites on Linux")
+        page.text("""
+        These are the programs of studies 1, 3 and 4, compiled for Linux from the same source. A tick of Linux is 4 ms,
+        and the programs fill it with work as they fill a tick of 1 ms of our kernel: so times are about four times
+        those of the other studies' pages. Fork, exit and wake-up have the costs of Linux.""")
+        for each in suites:
+            page.item(f"`{q.suites[each]}`: {EXPERIMENTS[each].title}.")
+        page.measured(
+            "study-5-linux-suites",
+            "The other studies' suites on Linux: mean turnaround, ms",
+            ["policy"],
+            q.linux_policies(suites),
+            [Quantity(q.suites[each], partial(q.mean_turnaround, each)) for each in suites],
+            q.how(suites),
+        )
+
+
+def _claims(page: Writer, q: Queries) -> None:
+    page.section("What the study claims")
+    page.statements(
+        "study-5-claims",
+        "What the study concludes",
+        ["section", "the study says", "its figures", "our kernel", "on Linux"],
+        [
+            (
+                section,
+                says,
+                q.order_theirs(quantity, falling),
+                *(q.order_ours(quantity, each, falling) for each in (ONE, SYSBENCH)),
+            )
+            for section, says, quantity, falling in (
+                (
+                    "6.2",
+                    "WRR has the highest throughput, the lottery the lowest",
+                    "throughput",
+                    True,
+                ),
+                ("5.3", "mean latencies are nearly the same", "mean latency", False),
+                (
+                    "6.4",
+                    "longest latencies follow complexity: WRR, lottery, CFS",
+                    "maximum latency",
+                    False,
+                ),
+            )
+        ],
+    )
+    page.text("""
+    *≈*: the difference is not significant (95 %; on our kernel, seed by seed). The figures are those of table 6; the
+    text on the table of one thread says how much of ours is the schedulers' own work.""")
+    page.other_doubts()

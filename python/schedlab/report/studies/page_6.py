@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: MIT
+"""The page of study 6: lottery and stride scheduling, from the figures that two papers print as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+from schedlab.report.model import Page
+from schedlab.report.studies.study_6 import Queries
+from schedlab.report.studies.writing import Curve, Quantity, Writer
+from schedlab.report.study_tables import Comparison, Measured
+from schedlab.studies.figures import Figure
+
+_TICKETS = (1, 2, 5, 10, 20)
+_RATES = [f"s6-rates-{tickets}" for tickets in _TICKETS]
+_LOCKS = {"s6-lock": "yields", "s6-lock-no-yield": "goes on"}
+_LOCK_POLICIES = ("lottery", "draw", "transfers and draw", "draw, compensated", "all of theirs")
+_PARTS = {"a": 1 / 2, "b": 1 / 3, "c": 1 / 6}
+_HALVES = {"before": (0, 150), "after": (150, 300)}
+"""Seconds before and after the change in the middle of a run."""
+
+
+def make(q: Queries) -> Page:
+    """Returns the page."""
+    page = Writer(q.study, "Study 6: the first lottery, and stride")
+    for write in (_lead, _in_short, _rates, _clients, _video, _insulation, _lock, _stride):
+        write(page, q)
+    return page.page()
+
+
+def _rate(q: Queries, policy: str, tickets: int) -> Measured:
+    return q.times(f"s6-rates-{tickets}", policy, "a", "b")
+
+
+def _published_rate(q: Queries, tickets: int) -> Figure | None:
+    run = "three minutes" if tickets == _TICKETS[-1] else "the run farthest off"
+    return q.figure("figure 4", f"{tickets} : 1", run)
+
+
+def _lead(page: Writer, q: Queries) -> None:
+    page.lead("A task's part of the CPU is its part of the tickets, as far as chance allows")
+    lottery, stride = (_rate(q, policy, 20) for policy in ("lottery", "stride"))
+    if lottery.mean is not None and stride.mean is not None:
+        page.lead(f""": with 20 : 1 tickets one task had {_published_rate(q, 20)} times as much as the other in the
+        study, {lottery:.1f} times here, and {stride:.1f} under stride, which has no chance""")
+    page.lead(f". {q.failures()}")
+
+
+def _in_short(page: Writer, q: Queries) -> None:
+    page.section("In short")
+    page.text("""
+    **Claimed.** Tickets and a lottery are enough to share a machine: rates follow tickets (figures 4 to 6, 8), clients
+    lend them to a server and threads to the owner of a lock (7, 11), groups are isolated (9), and a task that uses
+    less than its time slice is compensated (section 3.4). Stride, published a year later, has the same rates without
+    chance.""")
+    part = partial(q.part, "s6-insulation")
+    with page.known():
+        page.text(f"""
+        **Came out.** At 10 : 1 and 20 : 1 one had {_rate(q, "lottery", 10):.2f} and {_rate(q, "lottery", 20):.2f}
+        times as much under the lottery, and {_rate(q, "stride", 10):.2f} and {_rate(q, "stride", 20):.2f} under
+        stride. When a task comes into currency B, A's two have {part("currencies", "A1", 150, 300):.1f} and
+        {part("currencies", "A2", 150, 300):.1f} % as before; without currencies they fall to
+        {part("lottery", "A1", 150, 300):.1f} and {part("lottery", "A2", 150, 300):.1f} %.""")
+    page.text("""
+    **Teaches.** Chance evens out with the square root of the number of draws: shorter time slices make a lottery more
+    exact, and stride uses no chance.""")
+    page.curves(
+        "study-6-in-short",
+        "How many times as much of the CPU the one had, by tickets",
+        _TICKETS,
+        "tickets of the one for each of the other",
+        "times as much",
+        {
+            "lottery": Curve(partial(_rate, q, "lottery"), partial(_published_rate, q)),
+            "stride": Curve(partial(_rate, q, "stride")),
+        },
+        caption=q.how(_RATES),
+        ideal=lambda tickets: tickets,
+        policies=False,
+        order=["lottery", "stride"],
+    )
+    page.section("What was measured")
+    page.text(f"""
+    - **Machines.** The study used Mach 3.0 with a quantum of {q.figure("section 4", "quantum", "length")} ms. Here the
+      simulator runs one CPU with the same quantum.
+    - **Figures.** Published figures are numbers in the text of the first paper. Curves, here and in the second paper,
+      have no numbers and are not read off.
+    - **Ideal.** Shares proportional to tickets.""")
+
+
+def _rates(page: Writer, q: Queries) -> None:
+    page.section("Rates")
+    page.compared(
+        "study-6-rates",
+        "Relative rates (figure 4): how many times as much of the CPU the one had",
+        ["tickets"],
+        {f"{tickets} : 1": tickets for tickets in _TICKETS},
+        {
+            "lottery": lambda tickets: Comparison(
+                _published_rate(q, tickets), _rate(q, "lottery", tickets), ideal=tickets
+            ),
+            "lottery, turns of 10 ms": lambda tickets: Comparison(
+                here=_rate(q, "short turns", tickets) if tickets == 10 else None
+            ),
+            "stride": lambda tickets: Comparison(here=_rate(q, "stride", tickets)),
+        },
+        f"""Two that compute for 60 s, three minutes at 20 : 1. Of the study's runs at 10 : 1 the one is printed that
+        was farthest off. {q.how(_RATES)}""",
+        decimals=2,
+    )
+    page.text(f"""
+    **Why different.** The lottery is random. Over n draws the standard error of a share p is √(p (1 − p) ÷ n): at 10 :
+    1 and 600 draws it is 1.2 points, so rates from 8.7 to 11.6 are within one standard error. The study's
+    {_published_rate(q, 10)} is within two. Two experiments test this: with ten times as many draws""")
+    with page.known(page.more):
+        page.more(f"""it is {_rate(q, "short turns", 10):.2f}; without chance, under stride,
+        {_rate(q, "stride", 10):.2f}.""")
+
+    def window(which: Literal["least", "most"], policy: str) -> Comparison:
+        return Comparison(here=q.in_windows("s6-fairness", policy, "a", "b", 8, which))
+
+    page.compared(
+        "study-6-fairness",
+        "Fairness over time (figure 5), tickets 2 for 1",
+        ["policy"],
+        ["lottery", "short turns", "stride"],
+        {
+            "whole run": lambda policy: Comparison(
+                q.figure("figure 5", "2 : 1", "whole run") if policy == "lottery" else None,
+                q.times("s6-fairness", policy, "a", "b"),
+                ideal=2,
+            ),
+            "least window": partial(window, "least"),
+            "most window": partial(window, "most"),
+        },
+        f"200 s; windows of 8 s, one after the other. {q.how('s6-fairness')}",
+        decimals=2,
+    )
+    page.text("""
+    The windows of the study's figure have no printed numbers. Shorter time slices and stride narrow our range, so
+    chance explains it.""")
+
+
+def _clients(page: Writer, q: Queries) -> None:
+    page.section("Tickets that follow the work")
+    page.measured(
+        "study-6-monte-carlo",
+        "Monte Carlo (figure 6): of the work that the farthest of three has done, what the last one has done, percent",
+        ["policy"],
+        ["lottery", "stride"],
+        [
+            Quantity("here", lambda policy: q.least_of_most("s6-monte-carlo", policy, "integrat")),
+            Quantity("due", lambda policy: 75.8, muted=True),
+        ],
+        f"Begun two minutes apart, looked at after ten. {q.how('s6-monte-carlo')}",
+    )
+    page.text("""
+    The study prints no numbers; its three curves converge. Each integration sets its tickets to the square of its
+    relative error, and this square is inversely proportional to the work done. So the difference between the squares
+    of two integrations' work is constant: after ten minutes the last one is due 75.8 % of the first one's work.""")
+    page.section("Clients and a server")
+
+    def response(policy: str, tickets: int) -> Measured:
+        return q.ratio(*(q.apart("s6-clients", policy, each) for each in (tickets, 8)))
+
+    page.compared(
+        "study-6-clients",
+        "Clients and a server (figure 7): how many times as long an answer takes as that of the client with 8 tickets",
+        ["client"],
+        {"8 tickets": 8, "3 tickets": 3, "1 ticket": 1},
+        {
+            "with transfers": lambda tickets: Comparison(
+                q.figure(
+                    "figure 7",
+                    "1 ticket" if tickets == 1 else f"{tickets} tickets",
+                    "response time",
+                ),
+                response("transfers", tickets),
+                ideal=8 / tickets,
+            ),
+            "without": lambda tickets: Comparison(here=response("lottery", tickets)),
+        },
+        q.how("s6-clients"),
+        decimals=2,
+    )
+    page.text("""
+    **Why different.** Without transfers all clients wait equally long, so transfers are the reason. The interval shows
+    how much chance matters in five minutes.""")
+
+
+def _video(page: Writer, q: Queries) -> None:
+    def rate(policy: str, viewer: str, when: str) -> Measured:
+        other = "c" if when == "before" else "b"
+        return q.times("s6-video", policy, viewer.lower(), other, *_HALVES[when])
+
+    def through_a_display(viewer: str, when: str) -> Comparison:
+        frames = (q.marked("s6-display", "lottery", n) for n in (1 if viewer == "A" else 2, 3))
+        rate = q.ratio(*frames) if when == "before" else None
+        return Comparison(q.figure("figure 8", f"{viewer} {when}", "rate"), rate)
+
+    page.section("Viewers")
+    page.compared(
+        "study-6-video",
+        "Viewers (figure 8): how many times as much as the viewer with one part of the tickets",
+        ["viewer", "tickets"],
+        {
+            ("A before", 3): ("A", "before"),
+            ("B before", 2): ("B", "before"),
+            ("A after", 3): ("A", "after"),
+            ("C after", 2): ("C", "after"),
+        },
+        {
+            "lottery": lambda viewer, when: Comparison(
+                q.figure("figure 8", f"{viewer} {when}", "rate without a display"),
+                rate("lottery", viewer, when),
+                ideal=3 if viewer == "A" else 2,
+            ),
+            "through a display": through_a_display,
+            "stride": lambda viewer, when: Comparison(here=rate("stride", viewer, when)),
+        },
+        f"Tickets 3 : 2 : 1, and 3 : 1 : 2 from the middle on. {q.how(['s6-video', 's6-display'])}",
+        decimals=2,
+    )
+    page.text(f"""
+    **Why different.** The study's viewers drew through one display server, which served them in turn. The study says
+    that this distorts its figures: without a display its rates were
+    {q.figure("figure 8", "A before", "rate without a display")} and
+    {q.figure("figure 8", "B before", "rate without a display")}, like ours. Here three viewers that wait for one
+    server after each frame get equal rates. The study's rates are between the two; it does not say how often its
+    viewers waited, so the size is not explained.""")
+
+
+def _insulation(page: Writer, q: Queries) -> None:
+    page.section("Load insulation")
+
+    def part(policy: str, when: str, task: str) -> Measured:
+        return q.part("s6-insulation", policy, task, *_HALVES[when])
+
+    groups = {
+        "currencies": "lottery, with currencies",
+        "lottery": "lottery, without",
+        "hsfq": "hsfq",
+    }
+    page.measured(
+        "study-6-insulation",
+        "Load insulation (figure 9): a task's part of the CPU before and after B3 comes, percent",
+        ["task"],
+        ["A1", "A2", "B1", "B2", "B3"],
+        [
+            Quantity(when, partial(part, policy, when), group)
+            for policy, group in groups.items()
+            for when in _HALVES
+        ],
+        f"""Currencies A and B are of the same value; A1 and A2 hold 1 : 2 tickets of A, B1, B2 and B3 hold 1 : 2 : 3 of
+        B. {q.how("s6-insulation")}""",
+    )
+    page.text(f"""
+    A new task inflates currency B by half of its tickets. The tasks of A keep their shares, under `lottery:currencies`
+    and under `hsfq`, whose groups work alike. In the study, the tasks of A did
+    {q.figure("figure 9", "A : B", "before")} times as much as those of B before it came, and
+    {q.figure("figure 9", "A : B", "after")} times after.""")
+
+
+def _lock(page: Writer, q: Queries) -> None:
+    page.section("A lock")
+    rows = {
+        (after, policy): (experiment, policy)
+        for experiment, after in _LOCKS.items()
+        for policy in _LOCK_POLICIES
+        if q.ran(experiment, policy)
+    }
+
+    def part(
+        row: str,
+        column: str,
+        here: Callable[[str, str], Measured],
+        decimals: int,
+        experiment: str,
+        policy: str,
+    ) -> Comparison:
+        theirs = (experiment, policy) == ("s6-lock", "all of theirs")
+        figure = q.figure("figure 11", row, column) if theirs else None
+        return Comparison(figure, here(experiment, policy), decimals=decimals)
+
+    def taken(mark: int, experiment: str, policy: str) -> Measured:
+        return q.marked(experiment, policy, mark)
+
+    def taken_ratio(experiment: str, policy: str) -> Measured:
+        return q.ratio(taken(1, experiment, policy), taken(2, experiment, policy))
+
+    def waited(group: str, experiment: str, policy: str) -> Measured:
+        return q.between(experiment, policy, *((3, 1) if group == "A" else (4, 2)))
+
+    def waited_ratio(experiment: str, policy: str) -> Measured:
+        return q.ratio(waited("B", experiment, policy), waited("A", experiment, policy))
+
+    page.compared(
+        "study-6-lock",
+        "A lock (figure 11): how often four threads with 2 tickets each (A) took it, and four with 1 (B)",
+        ["after the lock", "policy"],
+        rows,
+        {
+            "A": partial(part, "A", "acquisitions", partial(taken, 1), 0),
+            "B": partial(part, "B", "acquisitions", partial(taken, 2), 0),
+            "A : B": partial(part, "A : B", "acquisitions", taken_ratio, 2),
+        },
+        f"Two minutes. {q.how(_LOCKS)}",
+    )
+    page.compared(
+        "study-6-waiting",
+        "How long a thread waits from when it wants the lock until it has it, ms",
+        ["after the lock", "policy"],
+        rows,
+        {
+            "A": partial(part, "A", "waiting", partial(waited, "A"), 0),
+            "B": partial(part, "B", "waiting", partial(waited, "B"), 0),
+            "B ÷ A": partial(part, "A : B", "waiting", waited_ratio, 2),
+        },
+        q.how(_LOCKS),
+    )
+    page.text("""
+    **Why different.** The study describes four properties of its lock: the owner holds the tickets of the threads that
+    wait (`lottery:transfers`), the next owner is drawn by lottery (`overtake=1`), a thread that releases it yields the
+    CPU, and the scheduler compensates a thread that has not used its time slice (`compensation=1`). Here each property
+    is removed or added alone.""")
+    here = "s6-lock"
+    without, with_them = "draw, compensated", "all of theirs"
+    with page.known():
+        page.text(f"""
+        - **The yield makes the threads meet.** Each thread computes for 50 ms and holds the lock for 50. If it
+          continues after the release, its time slice of 100 ms ends while the lock is free, and no thread waits
+          ({waited("A", "s6-lock-no-yield", "all of theirs"):.1f} ms).
+        - **The draw makes waits depend on tickets.** Without it the threads with fewer tickets wait
+          {waited_ratio(here, "lottery"):.2f} times as long as the others, with it {waited_ratio(here, "draw"):.2f}
+          times.
+        - **Compensation** matters less: with it A takes the lock {taken_ratio(here, "all of theirs"):.2f} times as
+          often as B, and without it {taken_ratio(here, "transfers and draw"):.2f} times; the seeds hardly distinguish
+          the two. The study has {q.figure("figure 11", "A : B", "acquisitions")}.
+        - **Transfers** make an owner's 50 ms short, and so the waits. The study's waits,
+          {q.figure("figure 11", "A", "waiting")} and {q.figure("figure 11", "B", "waiting")} ms, are near ours without
+          transfers, {waited("A", here, without):.0f} and {waited("B", here, without):.0f}, not ours with them,
+          {waited("A", here, with_them):.0f} and {waited("B", here, with_them):.0f}. Why its transfers have no effect
+          is not explained.""")
+
+
+def _stride(page: Writer, q: Queries) -> None:
+    page.section("Compensation")
+    page.measured(
+        "study-6-compensation",
+        "Compensation (section 3.4): part of the CPU of a task that uses a fifth of its turns, percent",
+        ["policy"],
+        ["lottery", "uncompensated", "stride"],
+        [
+            Quantity("here", lambda policy: q.part("s6-compensation", policy, "fifth")),
+            Quantity("due", lambda policy: 50, muted=True),
+        ],
+        f"It has as many tickets as the other, which uses all of its turns. {q.how('s6-compensation')}",
+    )
+    page.text("""
+    Without compensation a task that uses a fifth of its time slice gets a fifth of the other task's CPU time. The
+    study explains compensation with these numbers and prints no measurement. Stride charges the time used and needs no
+    compensation.""")
+    page.section("Stride")
+
+    def farthest(task: str, policy: str) -> Measured:
+        return q.error("s6-three", policy, task, _PARTS[task], 100)
+
+    def deviation(task: str, policy: str) -> Measured:
+        return q.gap("s6-three", policy, task, 100, "deviation")
+
+    gap = "standard deviation of the time from one quantum to the next, quanta"
+    page.measured(
+        "study-6-stride",
+        "Stride against lottery, tickets 3 : 2 : 1",
+        ["policy"],
+        ["stride", "lottery"],
+        [
+            *(
+                Quantity(task, partial(farthest, task), "farthest from its part, quanta")
+                for task in _PARTS
+            ),
+            *(Quantity(task, partial(deviation, task), gap) for task in _PARTS),
+        ],
+        f"Two minutes of quanta of 100 ms. {q.how('s6-three')}",
+        digits=2,
+    )
+    page.text("""
+    According to the second paper the error of a pair of tasks under stride is at most one quantum, while the lottery's
+    error grows with the square root of the number of draws. Under stride the time from one quantum of a task to its
+    next varies little; under a lottery its standard deviation is √(1 − p) ÷ p: 1.41, 2.45 and 5.48 quanta for parts of
+    1/2, 1/3 and 1/6.""")

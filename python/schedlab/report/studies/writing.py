@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: MIT
+"""What the studies' pages are put together from: sections, texts, and tables and charts in which published and
+measured figures stand side by side."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import polars as pl
+
+from schedlab.base.display.markdown import literal
+from schedlab.base.display.numbers import NOTHING
+from schedlab.report import trials
+from schedlab.report.charts import dots, drawn, lines
+from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text
+from schedlab.report.study_tables import (
+    Comparison,
+    Line,
+    Measured,
+    NotMeasured,
+    compared_table,
+    label_cells,
+)
+from schedlab.studies.figures import Figure
+from schedlab.studies.pack import Contradiction, Study
+
+_MARKS = tuple(",;:.")
+_NOT_SHOWN = "*The runs do not show this: {}.*"
+
+Rows = Mapping[Any, Any] | Iterable[Any]
+"""What the functions of a row are called with, one argument or a tuple, by its label or a tuple of labels. Without a
+mapping, labels are the arguments."""
+
+
+@dataclass(frozen=True)
+class MeasuredCell:
+    """What was measured, and how it is printed."""
+
+    measured: Measured
+    digits: int = 1
+    muted: bool = False
+    """Is it of less weight?"""
+
+    def cell(self) -> Cell:
+        """Returns what was measured, or why it was not."""
+        measured = self.measured
+        if measured.failed:
+            return Cell(measured.text(self.digits), "failed", measured.why)
+        muted = self.muted or measured.mean is None
+        return Cell(measured.text(self.digits), "muted" if muted else "plain", measured.why)
+
+    def record(self) -> dict[str, float | int | str | None]:
+        """Returns the columns of the data behind a table."""
+        mean = self.measured.estimate
+        return {
+            "measured": mean.mean if mean else None,
+            "low": mean.low if mean else None,
+            "high": mean.high if mean else None,
+            "seeds": mean.count if mean else None,
+            "missing": None if mean else self.measured.missing,
+        }
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column of measured figures: `cell` is called for each row."""
+
+    title: str
+    cell: Callable[..., Measured | MeasuredCell | float]
+    group: str = ""
+    digits: int | None = None
+    """None: those of the table."""
+    muted: bool = False
+
+    def cell_of(self, arguments: tuple[Any, ...], digits: int) -> MeasuredCell:
+        """Returns the cell of a row, with so many digits if nothing else is said."""
+        found = self.cell(*arguments)
+        if isinstance(found, MeasuredCell):
+            return found
+        number = found if isinstance(found, Measured) else Measured((float(found),))
+        return MeasuredCell(number, digits if self.digits is None else self.digits, self.muted)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line of a chart: what was measured and what was published at each point."""
+
+    here: Callable[[int], Measured]
+    study: Callable[[int], Figure | None] = lambda x: None
+
+
+Statement = str | Figure | Measured | MeasuredCell | Cell | None
+
+
+class Writer:
+    """Puts a study's page together, from its top to its end. Neighbouring texts are one block."""
+
+    def __init__(self, study: Study, title: str) -> None:
+        self._study = study
+        self._title = title
+        self._lead = ""
+        self._sections: list[tuple[int, str, list[Block]]] = []
+        self._doubts = list(study.contradictions)
+
+    def lead(self, text: str) -> None:
+        """Adds to the lead."""
+        text = line(text)
+        self._lead += text if not self._lead or text[:1] in _MARKS else f" {text}"
+
+    def section(self, title: str) -> None:
+        """Begins a section."""
+        self._sections.append((1, title, []))
+
+    def subsection(self, title: str) -> None:
+        """Begins a section within the last one."""
+        self._sections.append((2, title, []))
+
+    @contextmanager
+    def known(self, add: Callable[[str], None] | None = None) -> Iterator[None]:
+        """Within it, texts may need numbers that the runs do not have. Then `add`, `text` if nothing else is said,
+        adds the reason in place of them all."""
+        before = self._lead, list(self._blocks) if self._sections else []
+        try:
+            yield
+        except NotMeasured as missing:
+            self._lead = before[0]
+            if self._sections:
+                self._blocks[:] = before[1]
+            (add or self.text)(_NOT_SHOWN.format(missing))
+
+    def text(self, text: str, tone: Literal["plain", "note"] = "plain") -> None:
+        """Adds a paragraph, or a list."""
+        self._add(text, "\n\n", tone)
+
+    def item(self, text: str) -> None:
+        """Adds an item to a list, or begins a list."""
+        made = line(text)
+        last = self._last()
+        after_item = last is not None and last.markdown.rpartition("\n\n")[2].startswith("- ")
+        self._add(f"- {made}", "\n" if after_item else "\n\n")
+
+    def more(self, text: str) -> None:
+        """Adds to the last paragraph or item, after a blank unless it begins with a mark."""
+        text = line(text)
+        self._add(text, "" if text[:1] in _MARKS else " ")
+
+    def show(self, *found: Block | Iterable[Block]) -> None:
+        """Adds tables and charts."""
+        for each in found:
+            self._blocks.extend([each] if isinstance(each, Text | Table | Chart) else each)
+
+    def doubts(self, *places: str) -> None:
+        """Adds the contradictions that concern these tables or sections, and have not been told yet."""
+        found = {
+            each.name: each for place in places for each in self._doubts if each.concerns(place)
+        }
+        self._tell(found.values(), "**What does not fit together there:**\n\n")
+
+    def doubts_named(self, *names: str) -> None:
+        """Adds the contradictions of these names."""
+        self._tell([each for each in self._doubts if each.name in names])
+
+    def other_doubts(self) -> None:
+        """Adds all other contradictions."""
+        self._tell(self._doubts)
+
+    def _tell(self, found: Iterable[Contradiction], heading: str = "") -> None:
+        told = list(found)
+        if told:
+            items = "\n".join(f"- {literal(str(each))}" for each in told)
+            self.show(Text(heading + items, "note"))
+        self._doubts = [each for each in self._doubts if each not in told]
+
+    # --- tables
+
+    def measured(
+        self,
+        name: str,
+        title: str,
+        labels: Sequence[str],
+        rows: Rows,
+        columns: Sequence[Quantity],
+        caption: str = "",
+        digits: int = 1,
+    ) -> None:
+        """Adds a table of measured figures alone."""
+        named = list(_labelled(rows))
+        shown, sections = label_cells([own for own, _ in named])
+        cells, behind = [], []
+        for (label, arguments), above in zip(named, shown, strict=True):
+            found = [each.cell_of(arguments, digits) for each in columns]
+            cells.append((*above, *(each.cell() for each in found)))
+            behind += [
+                {
+                    **dict(zip(labels, label, strict=True)),
+                    "quantity": f"{each.group}, {each.title}" if each.group else each.title,
+                    **one.record(),
+                }
+                for each, one in zip(columns, found, strict=True)
+            ]
+        numbers = dict.fromkeys(("measured", "low", "high"), pl.Float64)
+        schema = {**numbers, "seeds": pl.Int64, "missing": pl.String}
+        headings = (
+            *(Column(label, align="left") for label in labels),
+            *(Column(e.title, e.group) for e in columns),
+        )
+        data = pl.DataFrame(behind, schema_overrides=schema)
+        keys = len(labels)
+        self.show(
+            Table(name, title, headings, tuple(cells), data, line(caption), sections, keys=keys)
+        )
+
+    def compared(
+        self,
+        name: str,
+        title: str,
+        labels: Sequence[str],
+        rows: Rows,
+        parts: Mapping[str, Callable[..., Comparison | None]],
+        caption: str = "",
+        decimals: int | None = None,
+    ) -> None:
+        """Adds a table of published figures beside ours. A part that returns None is not in that row. `decimals`: of
+        all its numbers; None: as each says."""
+        lines_ = [
+            Line(
+                label,
+                {
+                    part: found if decimals is None else replace(found, decimals=decimals)
+                    for part, make in parts.items()
+                    if (found := make(*arguments)) is not None
+                },
+            )
+            for label, arguments in _labelled(rows)
+        ]
+        self.show(compared_table(name, title, labels, lines_, line(caption)))
+
+    def statements(
+        self,
+        name: str,
+        title: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Statement]],
+        caption: str = "",
+        shared: int = 0,
+        right: Sequence[str] = (),
+    ) -> None:
+        """Adds a table of what a study says, what its figures come to, and what ours do. `shared`: the number of
+        columns at the left whose texts are printed once for rows that share them."""
+        rows = [
+            [MeasuredCell(each) if isinstance(each, Measured) else each for each in row]
+            for row in rows
+        ]
+        shown: list[tuple[Cell, ...]] = []
+        above: list[str] | None = None
+        for row in rows:
+            cells = [_cell(each) for each in row]
+            texts = [each.text for each in cells[:shared]]
+            shown.append(
+                tuple([Cell("")] * shared + cells[shared:] if shared and texts == above else cells)
+            )
+            above = texts
+        self.show(
+            Table(
+                name,
+                title,
+                tuple(Column(each, align="right" if each in right else "left") for each in columns),
+                tuple(shown),
+                pl.DataFrame(
+                    {
+                        heading: [
+                            each.measured.mean for each in said if isinstance(each, MeasuredCell)
+                        ]
+                        if all(isinstance(each, MeasuredCell) for each in said)
+                        else [_cell(each).text for each in said]
+                        for heading, said in zip(columns, zip(*rows, strict=True), strict=True)
+                    }
+                ),
+                line(caption),
+            )
+        )
+
+    # --- charts
+
+    def curves(
+        self,
+        name: str,
+        title: str,
+        points: Sequence[int],
+        x_title: str,
+        y_title: str,
+        series: Mapping[str, Curve],
+        *,
+        caption: str,
+        ideal: Callable[[int], float] | None = None,
+        **options: Any,
+    ) -> None:
+        """Adds a chart of lines, or nothing if none of it was run."""
+        found = {each: [(x, curve.here(x)) for x in points] for each, curve in series.items()}
+        told = [
+            each
+            for each, values in found.items()  # what no run can tell is no failure
+            if any(here.failed or any(run is not None for run in here.runs) for _, here in values)
+        ]
+        rows = [(each, x, run) for each in told for x, here in found[each] for run in here.runs]
+        if not rows:
+            return
+        printed = [
+            (each, x, figure.value)
+            for each in told
+            for x in points
+            if (figure := series[each].study(x))
+        ]
+        schema = {"series": pl.String, "x": pl.Int64, "y": pl.Float64}
+        self.show(
+            lines(
+                name,
+                pl.DataFrame(rows, schema=schema, orient="row"),
+                title=title,
+                caption=line(caption),
+                x="x",
+                y="y",
+                x_title=x_title,
+                y_title=y_title,
+                series="series",
+                ideal=pl.DataFrame([{"x": x, "y": ideal(x)} for x in points]) if ideal else None,
+                published=pl.DataFrame(printed, schema=schema, orient="row") if printed else None,
+                **options,
+            )
+        )
+
+    def dotted(
+        self,
+        name: str,
+        title: str,
+        x_title: str,
+        rows: Mapping[str, tuple[Measured, float | None]],
+        *,
+        caption: str,
+    ) -> None:
+        """Adds a chart with a row of dots for each measured and published figure; nothing if none was run."""
+        here = [(row, run) for row, (ours, _) in rows.items() for run in ours.runs or ours.values]
+        if all(run is None for _, run in here):
+            return
+        schema = {"row": pl.String, "value": pl.Float64}
+        printed = [(row, theirs) for row, (_, theirs) in rows.items() if theirs is not None]
+        self.show(
+            dots(
+                name,
+                pl.DataFrame(here, schema=schema, orient="row"),
+                title=title,
+                caption=line(caption),
+                category="row",
+                value="value",
+                x_title=x_title,
+                category_order=list(rows),
+                published=pl.DataFrame(printed, schema=schema, orient="row"),
+            )
+        )
+
+    def picture(
+        self,
+        make: Callable[..., Chart | None],
+        name: str,
+        title: str,
+        trace: Any,
+        *,
+        caption: str,
+        **options: Any,
+    ) -> None:
+        """Adds a picture of one trace, or nothing without a trace or with nothing to be seen in it."""
+        if trace is not None:
+            self.show(drawn(make, name, trace, title=title, caption=line(caption), **options))
+
+    def page(self) -> Page:
+        """Returns the page. Its picture is the first chart."""
+        sections: list[Section] = []
+        for level, title, blocks in self._sections:
+            made = Section(title, tuple(blocks))
+            if level == 1:
+                sections.append(made)
+            else:
+                above = sections[-1]
+                sections[-1] = replace(above, sections=(*above.sections, made))
+        charts = (e.name for *_, own in self._sections for e in own if isinstance(e, Chart))
+        trial = trials.of_study(self._study)
+        return Page(
+            f"study-{self._study.number}",
+            self._title,
+            self._lead,
+            tuple(sections),
+            picture=next(charts, ""),
+            trials={trials.NAME: trial} if trial else {},
+        )
+
+    @property
+    def _blocks(self) -> list[Block]:
+        return self._sections[-1][2]
+
+    def _last(self) -> Text | None:
+        last = self._blocks[-1] if self._blocks else None
+        return last if isinstance(last, Text) and last.tone == "plain" else None
+
+    def _add(self, markdown: str, between: str, tone: Literal["plain", "note"] = "plain") -> None:
+        markdown = inspect.cleandoc(markdown)
+        last = self._last()
+        if not markdown:
+            return
+        if last is None or tone != "plain":
+            self._blocks.append(Text(markdown, tone))
+        else:
+            self._blocks[-1] = Text(last.markdown + between + markdown)
+
+
+def known(text: Callable[[], str]) -> str:
+    """Returns a text; if it needs a number that the runs do not have, why that is missing."""
+    try:
+        return text()
+    except NotMeasured as missing:
+        return _NOT_SHOWN.format(missing)
+
+
+def line(text: str) -> str:
+    """Returns the text on one line."""
+    return " ".join(text.split())
+
+
+def value_of(figure: Figure | None) -> float:
+    """Returns the number of a published figure. Raises ValueError if there is none."""
+    if figure is None:
+        raise ValueError("the study has no such figure")
+    return figure.value
+
+
+def _labelled(rows: Rows) -> Iterable[tuple[tuple[str, ...], tuple[Any, ...]]]:
+    pairs = rows.items() if isinstance(rows, Mapping) else ((each, each) for each in rows)
+    for label, arguments in pairs:
+        yield tuple(map(str, _tuple(label))), _tuple(arguments)
+
+
+def _tuple(one_or_several: Any) -> tuple[Any, ...]:
+    return one_or_several if isinstance(one_or_several, tuple) else (one_or_several,)
+
+
+def _cell(said: Statement) -> Cell:
+    if isinstance(said, MeasuredCell):
+        return said.cell()
+    return said if isinstance(said, Cell) else Cell(NOTHING if said is None else str(said))

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Workers of a cluster of Dask's, spoken to by TLS alone: a program that a scheduler lets in can run
+anything there."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, KilledWorker, Security, WorkerPlugin, get_worker
+
+from schedlab.base.display.terminal import say
+from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.runs import certificate
+from schedlab.runs.certificate import SCHEME, Certificate
+from schedlab.runs.executor import Batch, Workers
+from schedlab.runs.worker import Laboratory, Result, Task, Unfit
+
+_CONNECT_SECONDS = 20
+_AHEAD = 2
+"""Batches for each thread of the workers: one is done, the next lies ready."""
+_THREADS_SECONDS = 2.0
+"""The time after which it is asked again how many workers there are."""
+
+_PATIENCE_SECONDS = 30.0
+"""Seconds without workers before that is said."""
+
+_SETTINGS = {
+    "distributed.admin.large-graph-warning-threshold": "100MB",
+    "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
+}
+
+
+class Plugin(WorkerPlugin):
+    """Has a laboratory on each worker."""
+
+    def __init__(self, laboratory: Laboratory) -> None:
+        self.laboratory = laboratory
+
+    def setup(self, worker: Any) -> None:
+        """Sets the laboratory up on a worker. Raises Unfit."""
+        self.laboratory.set_up(f"worker {worker.address}", Path(worker.local_directory))
+
+    def teardown(self, worker: Any) -> None:
+        self.laboratory.tear_down()
+
+
+class Cluster:
+    """See Workers (schedlab.runs.executor)."""
+
+    death: type[Exception] = KilledWorker
+    one_by_one = False
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        self.name = f"schedlab-{secrets.token_hex(4)}"
+        self.prepared = False
+        self.threads = 0
+        self.threads_known = float("-inf")
+        self.seen = time.monotonic()
+        """The last time at which a worker was present, or the user was informed that none is."""
+
+    def prepare(self, laboratory: Laboratory) -> None:
+        """Prepares all workers. Raises SchedlabError if one is unfit."""
+        if self.prepared:
+            return
+        try:
+            self.client.register_plugin(Plugin(laboratory), name=self.name)
+        except Unfit:
+            raise
+        except Exception as error:
+            raise SchedlabError(
+                f"the workers cannot take part: {type(error).__name__}: {error}. Start them in the"
+                " same version of schedlab: ./schedlab dask worker"
+            ) from error
+        self.prepared = True
+
+    def slots(self) -> int:
+        """Returns how many batches it takes, by its threads, which come and go."""
+        now = time.monotonic()
+        if self.client.status != "running":
+            raise SchedlabError(
+                "the scheduler of Dask is gone; what was finished is kept. Start it again, and go on"
+                " with the same command"
+            )
+        if now - self.threads_known >= _THREADS_SECONDS:
+            found: dict[str, Any] = self.client.nthreads()  # type: ignore[no-untyped-call]
+            self.threads, self.threads_known = sum(found.values()), now
+        if self.threads:
+            self.seen = now
+        elif now - self.seen > _PATIENCE_SECONDS:
+            say("no worker is there: waiting for one to come (./schedlab dask worker ADDRESS)")
+            self.seen = now
+        return _AHEAD * self.threads
+
+    def cpus(self, task: Task) -> int:
+        return 1
+
+    def give(self, tasks: Sequence[Task]) -> Batch:
+        return self.executor.submit(perform_batch, self.name, tuple(tasks))
+
+    def stop(self) -> None:
+        """Leaves nothing of the runs with the workers."""
+        if self.client.status == "running" and self.prepared:
+            with suppress(Exception):
+                self.client.run(stop, self.name, on_error="ignore")
+                self.client.unregister_worker_plugin(self.name)  # type: ignore[no-untyped-call]
+            self.prepared = False
+
+
+# --- on the workers
+
+
+def perform_batch(name: str, tasks: Sequence[Task]) -> list[Result]:
+    """Task of Dask: all of them, in order."""
+    plugin = get_worker().plugins[name]
+    assert isinstance(plugin, Plugin)
+    return plugin.laboratory.perform_all(tasks)
+
+
+def stop(name: str, dask_worker: Any = None) -> None:
+    """Ends a worker's runs when execution ends before its time."""
+    plugin = dask_worker.plugins.get(name)
+    if plugin:
+        plugin.laboratory.stopping = True
+
+
+# --- connecting
+
+
+@contextmanager
+def connected(scheduler: str, folder: Path | None) -> Iterator[Workers]:
+    """The cluster at an address. `folder`: of the certificate. Raises WrongUsage, SchedlabError."""
+    with _connected(scheduler, folder) as client:
+        workers = Cluster(client)
+        try:
+            yield workers
+        finally:
+            workers.stop()
+
+
+@contextmanager
+def executor(scheduler: str, folder: Path | None = None) -> Iterator[Executor]:
+    """The same cluster's workers as an executor of Python's. Raises WrongUsage, SchedlabError."""
+    with _connected(scheduler, folder) as client:
+        yield client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _connected(scheduler: str, folder: Path | None) -> Iterator[Client]:
+    found = certificate.of_scheduler(scheduler, folder)
+    with dask.config.set(_SETTINGS), _quiet_logs(), _client(scheduler, found) as client:
+        yield client
+
+
+def _client(scheduler: str, found: Certificate) -> Client:
+    security = Security(  # type: ignore[no-untyped-call]
+        require_encryption=True,
+        tls_ca_file=str(found.certificate),
+        tls_client_cert=str(found.certificate),
+        tls_client_key=str(found.key),
+    )
+    try:
+        return Client(  # type: ignore[no-untyped-call]
+            scheduler, timeout=_CONNECT_SECONDS, set_as_default=False, security=security
+        )
+    except ValueError as error:
+        raise WrongUsage(
+            f"--scheduler {scheduler}: {error}: expected an address such as {SCHEME}10.0.0.1:8786"
+        ) from None
+    except (OSError, TimeoutError) as error:
+        raise SchedlabError(
+            f"--scheduler {scheduler}: no scheduler of Dask answers there that has this certificate:"
+            f" {_first_line(error)}. Start one: ./schedlab dask scheduler"
+        ) from None
+
+
+@contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Dask tells of each worker that comes and goes; what matters of it, the executor says itself."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "asyncio", "tornado")]
+    before = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]

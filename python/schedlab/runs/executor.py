@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: MIT
+"""Executes many runs: each once, as many side by side as its workers can, and none is lost with a worker.
+
+Workers are threads or processes of this host (`local`), or a Dask cluster's (`schedlab.runs.cluster`).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    CancelledError,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from functools import partial
+from glob import escape
+from multiprocessing import parent_process
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from schedlab.base.host.supervision import signals_caught
+from schedlab.base.host.workers import SPAWNED, prepare
+from schedlab.errors import SchedlabError
+from schedlab.machines import machine_named
+from schedlab.runs.results import UNFINISHED
+from schedlab.runs.worker import Laboratory, Result, Task, worker_died
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+_BATCH_SECONDS = 0.5
+"""Short runs are given to a process together: so long that it takes little to give them."""
+_BATCH_MAX = 500
+_POLL_SECONDS = 0.2
+_END_SECONDS = 30.0
+"""The time that workers have to end what is under way."""
+Batch = Future[list[Result]]
+
+
+class Workers(Protocol):
+    """What executes runs."""
+
+    death: type[Exception]
+    """What a batch raises whose worker died."""
+    one_by_one: bool
+    """Each run is given alone, because giving costs nothing."""
+
+    def prepare(self, laboratory: Laboratory) -> None:
+        """Prepares all workers, those that come later too, once. Raises SchedlabError if one is unfit."""
+
+    def slots(self) -> int:
+        """Returns how many CPUs they have, now. Raises SchedlabError if they are gone."""
+
+    def cpus(self, task: Task) -> int:
+        """Returns how many of these CPUs a run keeps busy."""
+
+    def give(self, tasks: Sequence[Task]) -> Batch:
+        """Has a worker execute runs."""
+
+    def stop(self) -> None:
+        """Ends what is under way."""
+
+
+class Observer(Protocol):
+    """Receives the progress of execution."""
+
+    def started(self, task: Task) -> None: ...
+
+    def ended(self, task: Task, result: Result) -> None: ...
+
+    def poll(self) -> None:
+        """Called several times a second."""
+
+
+def execute(
+    tasks: Sequence[Task], workers: Workers, laboratory: Laboratory, observer: Observer
+) -> int:
+    """Executes runs. Returns the number of the signal that ended it before all were executed; 0: none did.
+
+    Raises SchedlabError if the workers are lost or one is unfit.
+    """
+    with signals_caught() as caught:
+        workers.prepare(laboratory)
+        _Conductor(tasks, workers, observer).conduct(lambda: bool(caught.number))
+    return caught.number
+
+
+class Waiting:
+    """Tasks that wait for free CPUs. A task that needs fewer may overtake one that needs more."""
+
+    def __init__(self, tasks: Sequence[Task], cpus: Callable[[Task], int]) -> None:
+        self._lines: dict[int, deque[tuple[int, Task]]] = {}
+        """By the CPUs that are needed: tasks, with their places in the order of all."""
+        self._left = len(tasks)
+        for place, task in enumerate(tasks):
+            self._lines.setdefault(cpus(task), deque()).append((place, task))
+
+    def __len__(self) -> int:
+        return self._left
+
+    def next_cpus(self, free: int) -> int:
+        """Returns the CPUs of the first task that needs no more than are `free`; 0 if none does."""
+        fitting = [
+            (line[0][0], cpus) for cpus, line in self._lines.items() if line and cpus <= free
+        ]
+        return min(fitting)[1] if fitting else 0
+
+    def first(self, cpus: int) -> Task | None:
+        """Returns the next task that needs this many."""
+        line = self._lines[cpus]
+        return line[0][1] if line else None
+
+    def take(self, cpus: int) -> Task:
+        self._left -= 1
+        return self._lines[cpus].popleft()[1]
+
+    def put_back(self, tasks: Sequence[Task], cpus: int) -> None:
+        """Puts tasks before all others."""
+        self._left += len(tasks)
+        self._lines[cpus].extendleft((-1, task) for task in reversed(tasks))
+
+
+class _Conductor:
+    """Keeps all workers busy, and no more than a little ahead of them."""
+
+    def __init__(self, tasks: Sequence[Task], workers: Workers, observer: Observer) -> None:
+        self.workers = workers
+        self.observer = observer
+        self.waiting = Waiting(tasks, workers.cpus)
+        self.suspects: deque[Task] = deque()
+        """Runs of batches that a worker died of: they are executed one by one, at the end."""
+        self.under_way: dict[Batch, tuple[list[Task], int]] = {}
+        """With the CPUs that a batch has; 0: nothing else is under way. If its worker dies, its run is why."""
+        self.usual: dict[tuple[Any, ...], float] = {}
+        """Seconds that runs take, by what decides that roughly."""
+
+    def conduct(self, is_stopped: Callable[[], bool]) -> None:
+        while (self.waiting or self.suspects or self.under_way) and not is_stopped():
+            self.fill()
+            self.take_all()
+            self.observer.poll()
+        if self.under_way:
+            self.workers.stop()
+            wait(self.under_way, _END_SECONDS)
+            self.take_all(stopped=True)
+
+    # --- giving
+
+    def fill(self) -> None:
+        slots = self.workers.slots()
+        while cpus := self.waiting.next_cpus(slots - sum(n for _, n in self.under_way.values())):
+            self.give(self.next_batch(cpus, slots), cpus)
+        if slots and self.suspects and not self.waiting and not self.under_way:
+            self.give([self.suspects.popleft()], 0)
+
+    def next_batch(self, cpus: int, slots: int) -> list[Task]:
+        """Runs that take so long together; of what is not known yet, one. Less towards the end."""
+        most = min(_BATCH_MAX, max(1, len(self.waiting) // slots))
+        batch = [self.waiting.take(cpus)]
+        seconds = self.usual_seconds(batch[0])
+        while not self.workers.one_by_one and len(batch) < most:
+            task = self.waiting.first(cpus)
+            seconds += self.usual_seconds(task) if task else _BATCH_SECONDS
+            if seconds > _BATCH_SECONDS:
+                break
+            batch.append(self.waiting.take(cpus))
+        return batch
+
+    def give(self, tasks: list[Task], cpus: int) -> None:
+        for task in tasks:
+            self.observer.started(task)
+        self.under_way[self.workers.give(tasks)] = tasks, cpus
+
+    # --- taking
+
+    def take_all(self, *, stopped: bool = False) -> None:
+        if not self.under_way:
+            time.sleep(_POLL_SECONDS)  # there are no workers
+        done, _ = wait(self.under_way, 0 if stopped else _POLL_SECONDS, FIRST_COMPLETED)
+        for batch in sorted(done, key=[*self.under_way].index):
+            tasks, cpus = self.under_way.pop(batch)
+            try:
+                results = batch.result()
+            except CancelledError:  # the worker was lost with its results
+                self.waiting.put_back(tasks, cpus or self.workers.cpus(tasks[0]))
+            except self.workers.death:
+                self.take_death(tasks, alone=not (cpus or stopped))
+            except SchedlabError:
+                raise
+            except Exception as error:
+                words = f"{type(error).__name__}: {error}"
+                raise SchedlabError(
+                    f"a worker failed, and not because of a run: {words}"
+                ) from error
+            else:
+                for task, result in zip(tasks, results, strict=False):
+                    self.learn(task, result.seconds)
+                    self.observer.ended(task, result)
+                if left := tasks[len(results) :]:  # their worker had to stop
+                    self.waiting.put_back(left, cpus or self.workers.cpus(left[0]))
+
+    def take_death(self, tasks: list[Task], alone: bool) -> None:
+        for task in tasks:
+            if task.place:
+                name = f"{UNFINISHED}{escape(task.place.name)}-????????"
+                for folder in task.place.parent.glob(name):
+                    shutil.rmtree(folder, ignore_errors=True)
+        if not alone:
+            self.suspects.extend(tasks)
+            return
+        for task in tasks:
+            self.observer.ended(task, worker_died(task))
+
+    def learn(self, task: Task, seconds: float) -> None:
+        """Notes how long a run took; the latest runs count for most."""
+        self.usual[_kind(task)] = 0.8 * self.usual.get(_kind(task), seconds) + 0.2 * seconds
+
+    def usual_seconds(self, task: Task) -> float:
+        return self.usual.get(_kind(task), _BATCH_SECONDS)
+
+
+def _kind(task: Task) -> tuple[Any, ...]:
+    run = task.run
+    return (run.machine, run.workload, run.cpus, run.policy.name)
+
+
+# --- workers of this host
+
+
+@contextmanager
+def local(count: int, *, processes: bool) -> Iterator[Workers]:
+    """Workers of this host, of which nothing is left after the block.
+
+    Processes measure side by side, and one may die. To start one takes as long as to measure some fifty runs; threads
+    are enough where a run's machine takes longer than its metrics.
+    """
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        workers = (_Processes if processes else _Threads)(count, Path(folder))
+        try:
+            yield workers
+        finally:
+            workers.stop()
+            workers.leave()
+
+
+class _Local:
+    """See Workers."""
+
+    death: type[Exception] = BrokenProcessPool
+
+    def __init__(self, count: int, scratch: Path) -> None:
+        self.count = count
+        self.scratch = scratch
+        self.laboratory: Laboratory | None = None
+
+    def slots(self) -> int:
+        return self.count
+
+    def cpus(self, task: Task) -> int:
+        assert self.laboratory
+        run = task.run
+        machine = self.laboratory.machines.get(run.machine) or machine_named(run.machine)
+        return min(self.count, machine.host_cpus(run.cpus))
+
+
+class _Threads(_Local):
+    """Threads of this process."""
+
+    one_by_one = True
+
+    def prepare(self, laboratory: Laboratory) -> None:
+        if not self.laboratory:
+            self.laboratory = laboratory
+            self.pool = ThreadPoolExecutor(self.count)
+            laboratory.set_up(f"worker {os.getpid()}", self.scratch)
+
+    def give(self, tasks: Sequence[Task]) -> Batch:
+        assert self.laboratory
+        return self.pool.submit(self.laboratory.perform_all, tasks)
+
+    def stop(self) -> None:
+        if self.laboratory:
+            self.laboratory.stopping = True
+
+    def leave(self) -> None:
+        if self.laboratory:
+            self.pool.shutdown(cancel_futures=True)
+
+
+class _Processes(_Local):
+    """Processes, each at the end of pipes: there is no port or path by which another user could reach them.
+
+    Each is a pool of its own, so that its death breaks no other. A further pipe, whose other end this process holds,
+    tells them to stop when it is closed, or this process is gone.
+    """
+
+    one_by_one = False
+
+    def prepare(self, laboratory: Laboratory) -> None:
+        if not self.laboratory:
+            self.laboratory = laboratory
+            self.far_end, self.pipe = SPAWNED.Pipe(duplex=False)
+            self.begin = partial(_begin, laboratory, self.far_end, self.scratch)
+            self.pools = [self.start() for _ in range(self.count)]
+            self.given: list[Batch | None] = [None] * self.count
+
+    def start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, SPAWNED, self.begin)
+
+    def give(self, tasks: Sequence[Task]) -> Batch:
+        free = next(n for n, batch in enumerate(self.given) if batch is None or batch.done())
+        try:
+            batch = self.pools[free].submit(_perform, tuple(tasks))
+        except BrokenProcessPool:
+            self.pools[free].shutdown()
+            self.pools[free] = self.start()
+            batch = self.pools[free].submit(_perform, tuple(tasks))
+        self.given[free] = batch
+        return batch
+
+    def stop(self) -> None:
+        if self.laboratory:
+            self.pipe.close()
+
+    def leave(self) -> None:
+        if self.laboratory:
+            for pool in self.pools:
+                pool.shutdown(cancel_futures=True)
+            self.far_end.close()
+
+
+# --- in such a process
+
+
+class _Worker:
+    """What a process has to do; `scratch` is None when its laboratory is set up."""
+
+    laboratory: Laboratory
+    scratch: Path | None
+
+
+def _begin(laboratory: Laboratory, pipe: Connection[Any, Any], scratch: Path) -> None:
+    _Worker.laboratory, _Worker.scratch = laboratory, scratch
+    prepare()
+    threading.Thread(target=_watch, args=(pipe,), daemon=True).start()
+
+
+def _watch(pipe: Connection[Any, Any]) -> None:
+    """Ends what is under way when the pipe is closed, and this process when its parent is gone."""
+    with suppress(EOFError, OSError):
+        pipe.recv()
+    laboratory, parent = _Worker.laboratory, parent_process()
+    assert parent
+    laboratory.stopping = True
+    parent.join()
+    while laboratory.busy:
+        time.sleep(_POLL_SECONDS)
+    os._exit(1)
+
+
+def _perform(tasks: Sequence[Task]) -> list[Result]:
+    """Executes runs, for the first time in a laboratory that is set up now. Raises Unfit."""
+    laboratory = _Worker.laboratory
+    if _Worker.scratch:
+        laboratory.set_up(f"worker {os.getpid()}", _Worker.scratch)
+        _Worker.scratch = None
+    return laboratory.perform_all(tasks)

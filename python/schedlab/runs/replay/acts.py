@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: MIT
+"""What processes did by themselves, and what for: read out of a trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum, auto
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from schedlab.metrics.lives import Lives
+from schedlab.runs.replay.charges import Charges
+from schedlab.runs.replay.outside import NOTHING, Outside, came_with
+from schedlab.runs.replay.progress import Stays, life_of
+from schedlab.trace import BlockReason, Kind, MarkKind, Step, Trace
+from schedlab.trace.model import Integers
+
+Flags = npt.NDArray[np.bool_]
+_TICK_NEARNESS = 4
+"""Steps of a coarse clock after a tick in which a timer's wake-up may be recorded."""
+KILLED = 0xFFFF_FFFF
+"""The exit status of a process that was ended by another one, or by its policy: -1."""
+
+
+class Deed(IntEnum):
+    """Kinds of acts."""
+
+    SLEEP = auto()  # for `number` ns
+    SLEEP_TICKS = auto()  # until `number` ticks have passed
+    SLEEP_UNTIL = auto()  # until the time `number`
+    FOREVER = auto()  # it was still asleep when the trace ended
+    TAKE = auto()  # waits until another process wakes it
+    WAIT = (
+        auto()
+    )  # for a child. `other`: which one woke it, `number`: children to wait for, at most
+    YIELD = auto()
+    FORK = auto()  # `other`
+    GIVE = auto()  # wakes `other`
+    MARK = auto()  # `detail`: kind of mark, `number`: value
+    ATTRIBUTE = auto()  # `detail` of `other` becomes `number`
+    SETGROUP = auto()  # `detail` of the group of tasks `other` becomes `number`
+    SWITCH = auto()  # another policy or tunable. `row` has its text, `number` a tunable's value
+    EXIT = auto()  # with status `number`
+
+
+@dataclass(frozen=True, eq=False)
+class Acts:
+    """Arrays with one element per act, sorted by life, then in the order of doing."""
+
+    life: Integers
+    deed: Integers
+    row: Integers
+    time_ns: Integers
+    computed_ns: Integers
+    """What the process had computed until then, in all."""
+    other: Integers
+    """A life; -1: none. Of SETGROUP, a group's number."""
+    detail: Integers
+    number: npt.NDArray[np.uint64]
+    joined: Flags
+    """It was done in one with the act before it: no other CPU did anything between."""
+
+    def __len__(self) -> int:
+        return len(self.life)
+
+
+def acts(
+    trace: Trace,
+    who: Lives,
+    on_cpu: Stays,
+    charges: Charges,
+    omitted: Integers,
+    outside: Outside = NOTHING,
+) -> Acts:
+    """All acts of all lives, except those that are omitted; a process that these wake wakes by
+    itself."""
+    kind = trace.column("kind")
+    row = _rows(trace)
+    actor, other = _actor(trace, who, on_cpu, row), _other(trace, who, row)
+    own = came_with(who, outside, other, row) & (kind[row] == Kind.ATTRIBUTE)
+    actor[own] = other[own]
+    actor[np.isin(actor, omitted)] = -1
+    other[np.isin(other, omitted) & (kind[row] != Kind.TASK_GROUP)] = -1
+    waits = _Waits(trace, who, charges, omitted, outside)
+    kinds = kind[row]
+    deed = np.select(
+        [
+            kinds == Kind.YIELD,
+            kinds == Kind.FORK,
+            kinds == Kind.WAKEUP,
+            kinds == Kind.MARK,
+            kinds == Kind.ATTRIBUTE,
+            kinds == Kind.TASK_GROUP,
+            (kinds == Kind.POLICY) | (kinds == Kind.TUNABLE),
+            kinds == Kind.EXIT,
+        ],
+        [
+            *(Deed.YIELD, Deed.FORK, Deed.GIVE, Deed.MARK, Deed.ATTRIBUTE),
+            *(Deed.SETGROUP, Deed.SWITCH, Deed.EXIT),
+        ],
+        0,
+    )
+    number = trace.column("second")[row].astype(np.uint64)
+    exits = kinds == Kind.EXIT
+    number[exits] = trace.column("first")[row[exits]]
+    detail = trace.column("first")[row].astype(np.int64)
+    blocks = np.flatnonzero(kinds == Kind.BLOCK)
+    deed[blocks], number[blocks], other[blocks] = waits.of(actor[blocks], row[blocks])
+
+    kept = (actor >= 0) & ~(((deed == Deed.GIVE) | (deed == Deed.FORK)) & (other < 0))
+    kept[kept] &= ~((deed[kept] == Deed.GIVE) & waits.for_child(row[kept]))
+    row, actor, other, deed = row[kept], actor[kept], other[kept], deed[kept]
+    found = _in_order(
+        who,
+        Acts(
+            life=actor,
+            deed=deed,
+            row=row,
+            time_ns=trace.column("time_ns")[row],
+            computed_ns=on_cpu.computed(actor, row),
+            other=other,
+            detail=detail[kept],
+            number=number[kept],
+            joined=np.zeros(len(row), bool),
+        ),
+    )
+    return replace(found, joined=_joined(trace, found.row, found.life))
+
+
+def _rows(trace: Trace) -> Integers:
+    """Records that are of acts, or may be."""
+    kind, first = trace.column("kind"), trace.column("first")
+    row = trace.rows(
+        Kind.BLOCK,
+        Kind.YIELD,
+        Kind.FORK,
+        Kind.EXIT,
+        Kind.MARK,
+        Kind.WAKEUP,
+        Kind.ATTRIBUTE,
+        Kind.TASK_GROUP,
+        Kind.POLICY,
+        Kind.TUNABLE,
+    )
+    kinds = kind[row]
+    told = (kinds == Kind.MARK) & (first[row] > MarkKind.NOTE)
+    by_interrupt = (kinds == Kind.WAKEUP) & (first[row] == 0)
+    kept: Integers = row[~told & ~by_interrupt]
+    return kept
+
+
+def _actor(trace: Trace, who: Lives, on_cpu: Stays, row: Integers) -> Integers:
+    kinds = trace.column("kind")[row]
+    pid = trace.column("process")[row].astype(np.int64)
+    woken = kinds == Kind.WAKEUP
+    pid[woken] = trace.column("first")[row[woken]]
+    life = life_of(who, pid, row)
+    set_by = np.isin(kinds, (Kind.ATTRIBUTE, Kind.TASK_GROUP, Kind.POLICY, Kind.TUNABLE))
+    cpu = trace.column("cpu")[row].astype(np.int64)
+    life[set_by] = on_cpu.running(cpu[set_by], row[set_by])
+    life[pid == 0] = np.where(set_by[pid == 0], life[pid == 0], -1)
+    return life
+
+
+def _other(trace: Trace, who: Lives, row: Integers) -> Integers:
+    """The process that is forked, woken, or given an attribute; or the number of a group."""
+    kinds = trace.column("kind")[row]
+    pid = trace.column("process")[row].astype(np.int64)
+    forked = kinds == Kind.FORK
+    pid[forked] = trace.column("first")[row[forked]]
+    meant = np.isin(kinds, (Kind.FORK, Kind.WAKEUP, Kind.ATTRIBUTE))
+    life = np.full(len(row), -1)
+    life[meant] = life_of(who, pid[meant], row[meant])
+    groups = kinds == Kind.TASK_GROUP
+    life[groups] = pid[groups]
+    return life
+
+
+class _Waits:
+    """What each wait was for, and which process ended it."""
+
+    def __init__(
+        self, trace: Trace, who: Lives, charges: Charges, omitted: Integers, outside: Outside
+    ) -> None:
+        self.trace, self.who, self.charges = trace, who, charges
+        # What a process did out of sight is unknown: it sleeps until it is found again.
+        self.wake_row = np.sort(np.concatenate((trace.rows(Kind.WAKEUP), _found_again(who))))
+        pid = trace.column("process")[self.wake_row].astype(np.int64)
+        waker_pid = _waker_of(trace, self.wake_row)
+        self.woken = life_of(who, pid, self.wake_row)
+        self.waker = life_of(who, waker_pid, self.wake_row)
+        self.waker[(waker_pid == 0) | np.isin(self.waker, omitted)] = -1
+        self.order = np.lexsort((self.wake_row, self.woken))
+        self.key = (self.woken[self.order] << 40) | self.wake_row[self.order]
+        self.reason = self._reasons()
+        given = [each.row for each in outside.comings if not each.is_process]
+        self.from_outside = np.isin(self.wake_row, given)
+
+    def _reasons(self) -> Integers:
+        """Why the process was blocked, for each wake-up."""
+        block = self.trace.rows(Kind.BLOCK)
+        pid = self.trace.column("process")[block].astype(np.int64)
+        reason = np.zeros(len(self.wake_row), np.int64)
+        at, found = self._after(life_of(self.who, pid, block), block)
+        reason[at[found]] = self.trace.column("first")[block[found]]
+        return reason
+
+    def _after(self, life: Integers, row: Integers) -> tuple[Integers, Flags]:
+        """The wake-up that ended each life's wait that began at a row, and whether there is one."""
+        if len(self.order) == 0:
+            return np.zeros(len(row), np.int64), np.zeros(len(row), bool)
+        place = np.searchsorted(self.key, (life << 40) | row)
+        found = place < len(self.order)
+        at = self.order[np.minimum(place, len(self.order) - 1)]
+        return at, found & (self.woken[at] == life) & (life >= 0)
+
+    def _by_child(self, at: Integers) -> Flags:
+        """Was the wake-up that of a parent, by a child that ended?"""
+        waker = np.maximum(self.waker[at], 0)
+        ended = self.who.exit_row[waker]
+        found: Flags = (
+            (self.reason[at] == BlockReason.CHILD)
+            & (self.waker[at] >= 0)
+            & (ended >= 0)
+            & (ended <= self.wake_row[at])
+        )
+        return found
+
+    def for_child(self, row: Integers) -> Flags:
+        """Records that are such wake-ups: not acts of the child itself."""
+        place = np.searchsorted(self.wake_row, row)
+        inside = place < len(self.wake_row)
+        at = np.minimum(place, max(len(self.wake_row) - 1, 0))
+        if len(self.wake_row) == 0:
+            return np.zeros(len(row), bool)
+        found: Flags = inside & (self.wake_row[at] == row) & self._by_child(at)
+        return found
+
+    def of(
+        self, life: Integers, row: Integers
+    ) -> tuple[Integers, npt.NDArray[np.uint64], Integers]:
+        """Deed, number and other of waits that begin at rows."""
+        time = self.trace.column("time_ns")
+        reason = self.trace.column("first")[row].astype(np.int64)
+        at, found = self._after(life, row)
+        begin = time[row]
+        if len(self.wake_row) == 0:
+            nothing = np.zeros(len(row), np.uint64)
+            return np.full(len(row), Deed.FOREVER), nothing, np.full(len(row), -1)
+        end = time[self.wake_row[at]]
+        by_interrupt = found & (self.waker[at] < 0) & ~self.from_outside[at]
+        cpu = self.trace.column("cpu")[self.wake_row[at]].astype(np.int64)
+        ticks = self._ticks(begin, end, cpu, by_interrupt & (reason == BlockReason.SLEEP))
+        deed = np.select(
+            [~found, ticks > 0, by_interrupt, self._by_child(at)],
+            [Deed.FOREVER, Deed.SLEEP_TICKS, Deed.SLEEP, Deed.WAIT],
+            Deed.TAKE,
+        )
+        number = np.where(ticks > 0, ticks, np.maximum(end - begin, 1))
+        number[deed >= Deed.FOREVER] = 0
+        waker = np.where(deed == Deed.WAIT, self.waker[at], -1)
+        return deed, number.astype(np.uint64), waker
+
+    def _ticks(self, begin: Integers, end: Integers, cpu: Integers, asleep: Flags) -> Integers:
+        """How many ticks sleeps lasted that end with one, of a CPU; 0: it was a time. Where most sleeps end
+        with a tick, the machine's are counted in ticks."""
+        tick, step = self.trace.header.tick_ns, self.trace.clock_step_ns
+        nothing = np.zeros(len(begin), np.int64)
+        if tick == 0 or not asleep.any():
+            return nothing
+        late: int | Integers = self.charges.latest
+        if not is_exact(self.trace):
+            late = max(late, _TICK_NEARNESS * step)
+        late = np.minimum(late + cpu * self.charges.stagger, tick // 10)
+        with_tick = asleep & (end % tick <= late)
+        if 2 * np.count_nonzero(with_tick) <= np.count_nonzero(asleep):
+            return nothing
+        return np.where(with_tick, end // tick - begin // tick, 0)
+
+
+def is_exact(trace: Trace) -> bool:
+    """Does the clock tell all times apart, as the simulator's does, whose cycle counter it is?"""
+    rows = trace.rows(Kind.SCHEDULER_EXIT)
+    same = trace.column("second")[rows] == trace.column("time_ns")[rows].astype(np.uint64)
+    return trace.clock_step_ns <= 1 or bool(len(rows) and same.all())
+
+
+def _joined(trace: Trace, row: Integers, actor: Integers) -> Flags:
+    """Acts of one process at one time, between which nothing was recorded but who changed CPUs: by
+    nobody, or, where the clock is too coarse to say, not on that CPU."""
+    kind, cpu, time = trace.column("kind"), trace.column("cpu"), trace.column("time_ns")
+    counted = kind != Kind.MIGRATE
+    if is_exact(trace):
+        place = np.cumsum(counted)
+    else:
+        place = np.zeros(len(kind), np.int64)
+        for number in range(trace.header.cpus):
+            own = cpu == number
+            place[own] = np.cumsum(counted[own])
+    joined = np.zeros(len(row), bool)
+    joined[1:] = (
+        (actor[1:] == actor[:-1])
+        & (cpu[row[1:]] == cpu[row[:-1]])
+        & (time[row[1:]] == time[row[:-1]])
+        & (place[row[1:]] == place[row[:-1]] + 1)
+    )
+    return joined
+
+
+def _in_order(who: Lives, found: Acts) -> Acts:
+    """Sorted. What a process does after it has said that it ends, it does before."""
+    ended = who.exit_row[found.life]
+    place = 2 * found.row
+    after = (ended >= 0) & (found.row > ended)
+    place[after] = 2 * ended[after] - 1
+    order = np.lexsort((found.row, place, found.life))
+    columns = {name: values[order] for name, values in vars(found).items()}
+    return Acts(**columns)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A process that was there when the trace began: what it waited for then, if it waited."""
+
+    deed: Deed
+    number: int
+
+
+def first_waits(trace: Trace, who: Lives, omitted: Integers) -> dict[int, Start]:
+    """First waits of lives that the trace does not see begin, and that wait at first."""
+    waits, at = _woken_at_first(who)
+    row = who.steps.row[at]
+    pid = _waker_of(trace, row)
+    waker = life_of(who, pid, row)
+    waker[(pid == 0) | np.isin(waker, omitted)] = -1
+    time = trace.column("time_ns")[row].tolist()
+    return {
+        life: Start(Deed.TAKE, 0) if by >= 0 else Start(Deed.SLEEP_UNTIL, when)
+        for life, by, when in zip(waits.tolist(), waker.tolist(), time, strict=True)
+    }
+
+
+def _woken_at_first(who: Lives) -> tuple[Integers, Integers]:
+    """Of lives that the trace does not see begin and that are woken, or come into sight, before anything else (but
+    for being found), and the steps in which they are."""
+    steps = who.steps
+    at = steps.first.copy()
+    for step in (Step.FOUND, Step.UNSEEN):
+        at[steps.step[np.minimum(at, len(steps.step) - 1)] == step] += 1
+    there = at < len(steps.life)
+    there[there] = steps.life[at[there]] == np.flatnonzero(there)
+    woken = np.flatnonzero(there & (who.fork_row < 0))
+    woken = woken[np.isin(steps.step[at[woken]], (Step.WOKEN, Step.FOUND))]
+    return woken, at[woken]
+
+
+def _found_again(who: Lives) -> Integers:
+    """Rows in which processes that were out of sight are found."""
+    steps = who.steps
+    again = steps.step == Step.FOUND
+    again[steps.first] = False
+    found: Integers = steps.row[again]
+    return found
+
+
+def _waker_of(trace: Trace, row: Integers) -> Integers:
+    """The PID of the process that woke another one at each row; 0: none is known."""
+    woken = trace.column("kind")[row] == Kind.WAKEUP
+    return np.where(woken, trace.column("first")[row], 0).astype(np.int64)
+
+
+def texts(trace: Trace) -> dict[int, str]:
+    """Texts of POLICY and TUNABLE records, by row."""
+    rows = trace.rows(Kind.POLICY, Kind.TUNABLE)
+    found = trace.texts.filter(pl.col("row").is_in(rows))
+    return dict(zip(found["row"].to_list(), found["text"].to_list(), strict=True))

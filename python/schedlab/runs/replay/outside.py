@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""What came from outside in a recording, whatever ran: processes, and what processes waited for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab.metrics.lives import Lives
+from schedlab.runs.replay.progress import ROW_BITS, life_of
+from schedlab.trace import BlockReason, Kind, Trace
+from schedlab.trace.model import Integers
+from schedlab.workload.model import ATTRIBUTES
+
+Flags = npt.NDArray[np.bool_]
+
+GIVEN = (BlockReason.PIPE, BlockReason.CONSOLE)
+"""What no process gives itself: if an interrupt ends a wait for it, it came from outside."""
+
+
+@dataclass(frozen=True)
+class Coming:
+    """Something that came at a time: a process, or, if that was there already, a thing that it waited for."""
+
+    row: int
+    time_ns: int
+    life: int
+    is_process: bool
+
+
+@dataclass(frozen=True)
+class Outside:
+    """All of it, in order."""
+
+    comings: tuple[Coming, ...] = ()
+    by: int = -1
+    """The life that let it come, as the simulator's processes do; -1: none is known."""
+
+    @property
+    def processes(self) -> frozenset[int]:
+        """The lives that arrived."""
+        return frozenset(each.life for each in self.comings if each.is_process)
+
+
+NOTHING = Outside()
+
+
+def outside(trace: Trace, who: Lives, omitted: Integers) -> Outside:
+    """Reads it out of a trace: forks by none, and waits of GIVEN that an interrupt ended."""
+    time, pid = trace.column("time_ns"), trace.column("process").astype(np.int64)
+    forked = np.flatnonzero(who.fork_row >= 0)
+    forked = forked[(pid[who.fork_row[forked]] == 0) & ~np.isin(forked, omitted)]
+    woken = trace.rows(Kind.WAKEUP)
+    woken = woken[trace.column("first")[woken] == 0]
+    life = life_of(who, pid[woken], woken)
+    block = _blocks(trace, who, woken, life)
+    reason = np.where(block >= 0, trace.column("first")[block], 0)
+    given = np.isin(reason, GIVEN) & ~np.isin(life, omitted)
+    found = [(int(who.fork_row[each]), int(each), True) for each in forked]
+    found += [
+        (row, each, False)
+        for row, each in zip(woken[given].tolist(), life[given].tolist(), strict=True)
+    ]
+    comings = tuple(
+        Coming(row, int(time[row]), each, is_process) for row, each, is_process in sorted(found)
+    )
+    asleep = reason == BlockReason.SLEEP
+    return Outside(comings, _by(comings, time, life[asleep], block[asleep], woken[asleep]))
+
+
+def adopted(who: Lives, of: Outside) -> Lives:
+    """With processes that arrived as children of the one that let them come."""
+    parent = who.parent.copy()
+    parent[list(of.processes)] = of.by
+    return replace(who, parent=parent)
+
+
+def came_with(who: Lives, of: Outside, life: Integers, row: Integers) -> Flags:
+    """Records about lives: did it arrive just then? An attribute that it is given there came with it."""
+    came = np.isin(life, list(of.processes))
+    found: Flags = came & (row > who.fork_row[life]) & (row - who.fork_row[life] <= len(ATTRIBUTES))
+    return found
+
+
+def _blocks(trace: Trace, who: Lives, woken: Integers, life: Integers) -> Integers:
+    """Where each life had blocked that was woken at a row; -1: that is not known."""
+    blocks = trace.rows(Kind.BLOCK)
+    if len(blocks) == 0:
+        return np.full(len(woken), -1)
+    blocked = life_of(who, trace.column("process")[blocks].astype(np.int64), blocks)
+    order = np.lexsort((blocks, blocked))
+    key = (blocked[order] << ROW_BITS) | blocks[order]
+    at = order[np.maximum(np.searchsorted(key, (life << ROW_BITS) | woken) - 1, 0)]
+    there = (blocked[at] == life) & (life >= 0) & (blocks[at] < woken)
+    return np.where(there, blocks[at], -1)
+
+
+def _by(
+    comings: tuple[Coming, ...], time: Integers, life: Integers, block: Integers, woken: Integers
+) -> int:
+    """Of lives that slept, from one row to another: that which was woken at once after a coming, since it had slept for
+    that. Of several, which others may have been by chance: that in whose sleeps the most came."""
+    rows = np.array([each.row for each in comings])
+    last = np.searchsorted(rows, woken) - 1
+    within: Counter[int] = Counter()
+    by = set()
+    for each, begin, end, at in zip(*(x.tolist() for x in (life, block, woken, last)), strict=True):
+        if at < 0 or rows[at] < begin:
+            continue
+        within[each] += at + 1 - int(np.searchsorted(rows, begin))
+        if comings[at].time_ns == time[end] and end - rows[at] <= _NEAR:
+            by.add(each)
+    return max(by, key=lambda each: (within[each], -each), default=-1)
+
+
+_NEAR = 4
+"""Records between a coming and the end of the sleep of the process that let it come, at most."""

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""From a trace to a workload: a program for each process, in the simulator's form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import numpy as np
+
+from schedlab.runs.replay.charges import Charges
+from schedlab.runs.replay.otherwise import AS_RECORDED, Otherwise
+from schedlab.runs.replay.outside import NOTHING
+from schedlab.runs.replay.story import Story
+from schedlab.runs.replay.text import NAME_MAX, safe_name, with_loops
+from schedlab.runs.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
+from schedlab.trace import Trace, TraceError, check_records
+
+_BEGIN = ("fork", "arrive")
+"""Steps by which another process begins."""
+STARTER = "start"
+"""Forks those processes that no process in the trace forks."""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a recording's processes wanted."""
+
+    text: str
+    """The program in the simulator's form."""
+    processes: int
+    notes: tuple[str, ...]
+    """What of the recording is not in it, and why."""
+
+
+def workload_of(
+    trace: Trace,
+    charges: Charges,
+    keep_switches: bool = False,
+    otherwise: Otherwise = AS_RECORDED,
+) -> Replayed:
+    """Takes a trace for a workload. `charges`: of the machine that it was recorded on.
+
+    `keep_switches`: the process that switched the policy or a tunable does so again. `otherwise`: what processes do
+    or have in another way. Raises TraceError if a record by itself cannot be, or a process was forked by one that came
+    later; whether all records together can have happened is not asked.
+    """
+    check_records(trace)
+    story = Story(trace, charges, keep_switches)
+    _check_parents(story)
+    order = [int(life) for life in np.argsort(story.who.fork_row, kind="stable")]
+    order = [life for life in order if life != story.init]
+    tops = [life for life in order if story.who.parent[life] in (-1, story.init)]
+    alone = story.outside.by >= 0 or not story.outside.comings
+    first = tops[0] if len(tops) == 1 and story.who.fork_row[tops[0]] >= 0 and alone else None
+    writer = Writer(story, first)
+    # Children before their parents: those that do the same play one program.
+    bodies = {life: otherwise.body(life, writer.body(life)) for life in reversed(order)}
+    programs = _Programs(story, bodies)
+    parts = list(programs.in_order(order))
+    if first is None:
+        parts.insert(0, (STARTER, _starter(story, tops, programs, writer)))
+    lines: list[str] = []
+    for name, steps in parts:
+        lines += ["", f"program {name}", *(f"  {line}" for line in with_loops(steps))]
+    return Replayed("\n".join(lines[1:]) + "\n", len(order) + 2, tuple(story.notes))
+
+
+def _check_parents(story: Story) -> None:
+    who = story.who
+    child = np.flatnonzero(who.parent >= 0)
+    parent = who.parent[child]
+    late = who.fork_row[parent] >= who.fork_row[child]
+    if late.any():
+        at = int(late.argmax())
+        raise TraceError(
+            f"{story.trace.path}: process {who.pid[child[at]]} was forked by process"
+            f" {who.pid[parent[at]]}, which came later"
+        )
+
+
+def _starter(story: Story, tops: Sequence[int], programs: _Programs, writer: Writer) -> list[str]:
+    """Forks each when it was forked, lets come what came from outside if no process did, and stays as long as the
+    recording."""
+    outside = story.outside if story.outside.by < 0 else NOTHING
+    forked = [life for life in tops if life not in outside.processes]
+    timed = [(story.begin_ns(life), f"fork {programs.name_of(life)}") for life in forked]
+    timed += [(each.time_ns, programs.with_name(writer.coming(each))) for each in outside.comings]
+    lines: list[str] = []
+    time = 0
+    for begin, line in sorted(timed, key=itemgetter(0)):
+        if line.startswith("fork") and begin > max(time, AT_ONCE_NS):
+            lines.append(f"sleep until {begin}ns")
+        time = max(time, begin)
+        lines.append(line)
+    ended = [life for life in forked if story.who.exit_row[life] >= 0]
+    lines += ["wait"] * len(ended)
+    if len(ended) < len(forked):
+        lines.append(f"sleep until {story.trace.end_ns}ns")
+    elif outside.processes:
+        lines.append("wait all")
+    return lines
+
+
+class _Programs:
+    """The processes that play each program, and the program's name."""
+
+    def __init__(self, story: Story, bodies: Mapping[int, list[str]]) -> None:
+        self.of = story
+        meant = {
+            int(line.rpartition("@")[2])
+            for lines in bodies.values()
+            for line in lines
+            if "@" in line
+        }
+        self.program: dict[int, int] = {}
+        """For each life, the first life that does the same."""
+        known: dict[tuple[str, ...], int] = {}
+        self.lines: dict[int, list[str]] = {}
+        for life, lines in bodies.items():  # children before their parents
+            own = [self._with_program(line) for line in lines]
+            key = (self.name(life), str(self.of.label[life]), *own)
+            if life in meant:
+                key = (*key, str(life))
+            self.program[life] = known.setdefault(key, life)
+            self.lines.setdefault(self.program[life], own)
+        self.names = self._names()
+
+    def _with_program(self, line: str) -> str:
+        word, _, rest = line.partition(" ")
+        life, _, time = rest.partition(" ")
+        return f"{word} {self.program[int(life)]} {time}".rstrip() if word in _BEGIN else line
+
+    def with_name(self, line: str) -> str:
+        """The line with the name of the program that it begins, instead of a life that plays it."""
+        word, _, rest = line.partition(" ")
+        life, _, time = rest.partition(" ")
+        return f"{word} {self.name_of(int(life))} {time}".rstrip() if word in _BEGIN else line
+
+    def name(self, life: int) -> str:
+        return self.of.name[life] or "process"
+
+    def _names(self) -> dict[int, str]:
+        """The recording's name for the program that is played first, of several of one name; the
+        others have a PID behind it, that of its first player."""
+        names: dict[int, str] = {}
+        used = {STARTER}
+        for life in sorted(self.program, key=lambda life: int(self.of.who.fork_row[life])):
+            if self.program[life] in names:
+                continue
+            name = safe_name(self.name(life))
+            for end in ("", f".{self.of.who.pid[life]}", f".{self.of.who.pid[life]}.{life}"):
+                wanted = name[: NAME_MAX - len(end)] + end
+                if wanted not in used:
+                    break
+            used.add(wanted)
+            names[self.program[life]] = wanted
+        return names
+
+    def name_of(self, life: int) -> str:
+        return self.names[self.program[life]]
+
+    def in_order(self, order: Sequence[int]) -> Iterator[tuple[str, list[str]]]:
+        """Each program once: its name and lines."""
+        done: set[int] = set()
+        for life in order:
+            program = self.program[life]
+            if program not in done:
+                done.add(program)
+                yield self.names[program], [*self._group(program), *self._named(program)]
+
+    def _group(self, program: int) -> list[str]:
+        """Metrics go by the name of a process that has no label: it stays what it was."""
+        name = self.name(program)
+        if self.of.label[program] is not None or self.names[program] == name:
+            return []
+        return [f"group {safe_name(name, GROUP_MAX)}"]
+
+    def _named(self, program: int) -> Iterator[str]:
+        for line in self.lines[program]:
+            text, at, life = line.rpartition("@")
+            yield text + self.name_of(int(life)) if at else self.with_name(line)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""How much each process had computed at any record of a trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab.metrics.intervals import cpu_end_times
+from schedlab.metrics.lives import Lives
+from schedlab.runs.replay.charges import Charges
+from schedlab.trace import BlockReason, Kind, Trace
+from schedlab.trace.format import is_kind
+from schedlab.trace.model import Integers
+
+Places = npt.NDArray[np.int64]
+ROW_BITS = 40
+_ENDING_MAX = 64
+"""How many of the processes that one interrupt wakes are looked for, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interrupts:
+    """Interrupts of timers and devices that wake a process, sorted by CPU and row."""
+
+    cpu: Integers
+    row: Integers
+    time_ns: Integers
+    until: Integers
+    """What all of its CPU up to it take, and it too, of whom they interrupt."""
+
+    def lost(self, cpu: Integers, begin: Integers, end: Integers, time: Integers) -> Integers:
+        """What they took on CPUs between rows. One that ended the stay, at `time`, is not paid by
+        whom it stopped."""
+        if len(self.row) == 0:
+            return np.zeros(len(cpu), np.int64)
+        key = _key(self.cpu, self.row)
+        sums = np.append(0, self.until)
+        last = np.searchsorted(key, _key(cpu, end))
+        first = np.searchsorted(key, _key(cpu, begin))
+        at = np.maximum(last - 1, 0)
+        for _ in range(_ENDING_MAX):
+            same = (last > first) & (self.time_ns[at] == time)
+            last, at = last - same, np.maximum(at - same, 0)
+        lost: Integers = sums[last] - sums[first]
+        return lost
+
+
+def interrupts(trace: Trace, charges: Charges) -> Interrupts:
+    rows = trace.rows(Kind.WAKEUP)
+    rows = rows[trace.column("first")[rows] == 0]
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    cpu = trace.column("cpu")[rows].astype(np.int64)
+    time = trace.column("time_ns")[rows].astype(np.int64)
+    return Interrupts(cpu, rows, time, charges.wakeup * np.arange(1, len(rows) + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Stays:
+    """Stretches that processes were on a CPU, without the scheduler's. Sorted by CPU and row."""
+
+    trace: Trace
+    charges: Charges
+    life: Integers
+    cpu: Integers
+    row: Integers
+    """The rows of the records with which each begins."""
+    decided_ns: Integers
+    """The time when the CPU began to pick the process, or when the process that ran before called
+    the kernel and let go of it: ticks count from there."""
+    begin_ns: Integers
+    end_ns: Integers
+    end_row: Integers
+    called_ns: Integers
+    """For each record of the trace, the time when the kernel was called for it."""
+    end_called_ns: Integers
+    """The same of a stay's end."""
+    before: Integers
+    """What the process had computed before it, less what the machine took of its time."""
+    interrupts: Interrupts
+
+    def running(self, cpu: Integers, row: Integers) -> Integers:
+        """The life that was on a CPU at a row; -1: none."""
+        place = self.place(cpu, row)
+        found = place >= 0
+        found[found] = row[found] <= self.end_row[place[found]]
+        return np.where(found, self.life[np.maximum(place, 0)], -1) if len(self.life) else place
+
+    def place(self, cpu: Integers, row: Integers) -> Places:
+        """The stay on a CPU that is the last to begin before a row; -1: none."""
+        place = np.searchsorted(_key(self.cpu, self.row), _key(cpu, row)) - 1
+        found = place >= 0
+        found[found] = self.cpu[place[found]] == cpu[found]
+        return np.where(found, place, -1)
+
+    def computed(self, life: Integers, row: Integers) -> Integers:
+        """What each life had computed at a row, in ns."""
+        if len(self.life) == 0:
+            return np.zeros(len(row), np.int64)
+        order = np.lexsort((self.row, self.life))
+        place = np.searchsorted(_key(self.life[order], self.row[order]), _key(life, row)) - 1
+        found = place >= 0
+        stay = order[np.maximum(place, 0)]
+        found &= self.life[stay] == life
+        inside = row < self.end_row[stay]
+        time = np.where(inside, self.trace.column("time_ns")[row], self.end_ns[stay])
+        called = np.where(inside, self.called_ns[row], self.end_called_ns[stay])
+        spent = self._within(stay, time, called, np.minimum(row, self.end_row[stay]))
+        return np.where(found, self.before[stay] + spent, 0)
+
+    def _within(self, stay: Places, time: Integers, called: Integers, row: Integers) -> Integers:
+        """What was computed of a stay until a time and row, if the process called the kernel then:
+        a tick that came later had to wait."""
+        spent: Integers = np.maximum(time - self.begin_ns[stay], 0)
+        tick_ns = self.trace.header.tick_ns
+        if tick_ns:
+            ticks = (called - 1) // tick_ns - self.decided_ns[stay] // tick_ns
+            spent -= self.charges.tick * np.where(
+                time > self.begin_ns[stay], np.maximum(ticks, 0), 0
+            )
+        return spent - self.interrupts.lost(self.cpu[stay], self.row[stay], row, time)
+
+
+def stays(trace: Trace, who: Lives, charges: Charges) -> Stays:
+    """Stays from SCHEDULER_EXIT to SCHEDULER_ENTER; in a trace without them, from SWITCH to SWITCH."""
+    kind, time = trace.column("kind"), trace.column("time_ns")
+    scheduler = trace.rows(Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
+    bounds = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT) if len(scheduler) else (Kind.SWITCH,)
+    rows = trace.rows(Kind.START, *bounds)
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    cpu = trace.column("cpu")[rows].astype(np.int64)
+    after = np.append(cpu[1:] == cpu[:-1], False) if len(rows) else np.empty(0, bool)
+    next_row = np.where(after, np.roll(rows, -1), len(kind))
+    begun = (kind[rows] == bounds[-1]) & (trace.column("process")[rows] != 0)
+    before = np.where(np.roll(after, 1), np.roll(rows, 1), rows)[begun]
+    last = cpu_end_times(trace)
+    rows, cpu, next_row = rows[begun], cpu[begun], next_row[begun]
+    ended = next_row < len(kind)
+    end = (
+        np.where(ended, time[np.minimum(next_row, len(kind) - 1)], last[cpu]) if len(rows) else rows
+    )
+    pid = trace.column("process")[rows].astype(np.int64)
+    called = _called(trace, charges)
+    by = _ended_by(trace, cpu, rows, next_row)
+    end_called = np.where(by >= 0, called[by], end) if len(rows) else rows
+    follows = np.zeros(len(rows), bool)
+    follows[1:] = (cpu[1:] == cpu[:-1]) & (before[1:] == next_row[:-1]) & (by[:-1] >= 0)
+    decided = np.where(follows, np.roll(end_called, 1) - 1, time[before]) if len(rows) else rows
+    return _with_sums(
+        Stays(
+            trace=trace,
+            charges=charges,
+            life=life_of(who, pid, rows),
+            cpu=cpu,
+            row=rows,
+            decided_ns=decided,
+            begin_ns=time[rows],
+            end_ns=np.maximum(end, time[rows]),
+            end_row=next_row,
+            called_ns=called,
+            end_called_ns=end_called,
+            before=np.zeros(len(rows), np.int64),
+            interrupts=interrupts(trace, charges),
+        )
+    )
+
+
+def life_of(who: Lives, pid: Integers, row: Integers) -> Integers:
+    """As Timeline.life_at, but also for processes that were there before the trace began."""
+    life = who.steps.life_at(pid, row)
+    unknown = np.flatnonzero((life < 0) & (pid != 0))
+    if len(unknown) == 0 or len(who) == 0:
+        return life
+    first = np.searchsorted(who.pid, pid[unknown])  # lives are in the order of PIDs
+    first = np.minimum(first, len(who) - 1)
+    there = (who.pid[first] == pid[unknown]) & (who.fork_row[first] < 0)
+    life[unknown[there]] = first[there]
+    return life
+
+
+def _with_sums(found: Stays) -> Stays:
+    """Puts down, for each, what its process computed in those before it."""
+    if len(found.life) == 0:
+        return found
+    everyone = np.arange(len(found.life))
+    spent = found._within(everyone, found.end_ns, found.end_called_ns, found.end_row)
+    order = np.lexsort((found.row, found.life))
+    life, cpu = found.life[order], found.cpu[order]
+    same = np.append(False, life[1:] == life[:-1])
+    moved = found.charges.migration * (same & (cpu != np.roll(cpu, 1)))
+    own = spent[order] - moved
+    sums = np.cumsum(own) - own
+    first = np.maximum.accumulate(np.where(same, 0, np.arange(len(life))))
+    found.before[order] = sums - sums[first] - moved
+    return found
+
+
+def _called(trace: Trace, charges: Charges) -> Integers:
+    """Of each record: when the process that did this called the kernel for it, or its time."""
+    kind, first = trace.column("kind"), trace.column("first")
+    reason = np.where(kind == Kind.BLOCK, first, 0)
+    slept = (reason > 0) & (reason != BlockReason.CHILD) & (reason != BlockReason.PIPE)
+    cost = np.select(
+        [slept, reason == BlockReason.PIPE, kind == Kind.FORK, kind == Kind.EXIT],
+        [charges.sleep, charges.pipe, charges.fork, charges.exit],
+        charges.call,
+    )
+    cost[kind == Kind.WAKEUP] = charges.pipe
+    time = trace.column("time_ns").astype(np.int64)
+    called = time - cost
+    acts = is_kind(
+        kind, Kind.BLOCK, Kind.YIELD, Kind.FORK, Kind.EXIT, Kind.MARK, Kind.WAKEUP, Kind.ATTRIBUTE
+    )
+    return np.where(acts, called, time)
+
+
+def _ended_by(trace: Trace, cpu: Integers, begin: Integers, end: Integers) -> Integers:
+    """The record in which the process of each stay let go of its CPU; -1: it lost it."""
+    rows = trace.rows(Kind.BLOCK, Kind.YIELD, Kind.EXIT)
+    rows = rows[np.argsort(trace.column("cpu")[rows], kind="stable")]
+    if len(rows) == 0:
+        return np.full(len(cpu), -1)
+    key = _key(trace.column("cpu")[rows].astype(np.int64), rows)
+    at = np.searchsorted(key, _key(cpu, end)) - 1
+    found = rows[np.maximum(at, 0)]
+    own = (at >= 0) & (key[np.maximum(at, 0)] > _key(cpu, begin))
+    return np.where(own, found, -1)
+
+
+def _key(of: Integers, row: Integers) -> Integers:
+    return (of.astype(np.int64) << ROW_BITS) | row

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""What is known of a recorded trace's processes, besides what each does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schedlab.metrics.lives import Lives, descendants, labels, lives, names
+from schedlab.metrics.untold import unseen, wakeups_untold
+from schedlab.metrics.window import measured_window
+from schedlab.runs.replay import acts as deeds
+from schedlab.runs.replay.acts import Acts, Deed
+from schedlab.runs.replay.charges import Charges
+from schedlab.runs.replay.outside import Outside, adopted, came_with, outside
+from schedlab.runs.replay.progress import Stays, life_of, stays
+from schedlab.trace import Kind, MarkKind, ProcessState, Trace
+
+INIT = 1
+"""PID of the process that the simulator has of itself."""
+READY = (ProcessState.RUNNABLE, ProcessState.RUNNING)
+_GROUPS_MAX = 20_000
+"""Groups of processes that are woken at once: each takes a channel, which the simulator has to
+find."""
+
+
+class Story:
+    """A trace, and what is known of its processes."""
+
+    def __init__(self, trace: Trace, charges: Charges, keep_switches: bool) -> None:
+        self.trace, self.charges, self.keep_switches = trace, charges, keep_switches
+        self.who: Lives = lives(trace)
+        self.on_cpu: Stays = stays(trace, self.who, charges)
+        self.init = self._init()
+        self.omitted = np.array([self.init] if self.init >= 0 else [], np.int64)
+        self.outside: Outside = outside(trace, self.who, self.omitted)
+        if self.outside.by >= 0:
+            self.who = adopted(self.who, self.outside)
+        self.acts: Acts = deeds.acts(
+            trace, self.who, self.on_cpu, charges, self.omitted, self.outside
+        )
+        self.came_with = self._came_with()
+        self.first_act = np.searchsorted(self.acts.life, np.arange(len(self.who) + 1))
+        self.new_slots = self._new_slots()
+        self.begun = self._begun()
+        self.first_wait = deeds.first_waits(trace, self.who, self.omitted)
+        self.texts = deeds.texts(trace)
+        self.name = names(trace, self.who)
+        self.label = labels(trace, self.who)
+        self.notes = self._notes()
+        self.window = measured_window(trace)
+        self.at_end = self._at_windows_end()
+        self.groups = self._woken_together()
+        self.forked_by = self._children()
+        self.left_children = self._left_children()
+
+    def _notes(self) -> list[str]:
+        """What of the recording is not replayed, as far as it is known by now."""
+        notes = []
+        if wakeups_untold(self.trace):
+            notes.append(
+                "the recording does not tell when processes were woken: that they waited for a CPU after that counts as"
+                " sleep, and no process waits for another one"
+            )
+        if unseen(self.trace):
+            notes.append(
+                "what processes did while they were out of sight is unknown: they sleep instead, or go on at once if"
+                " they were to run next"
+            )
+        if self.trace.truncated or self.trace.lost:
+            notes.append(
+                "the trace is not whole: processes do as far as it says, and then go on so"
+            )
+        given = self.trace.rows(Kind.ATTRIBUTE)
+        cpu = self.trace.column("cpu")[given].astype(np.int64)
+        of = life_of(self.who, self.trace.column("process")[given].astype(np.int64), given)
+        known = came_with(self.who, self.outside, of, given)
+        unknown = int(np.count_nonzero((self.on_cpu.running(cpu, given) < 0) & ~known))
+        if unknown:
+            notes.append(f"left out: {unknown} attributes that no process on a CPU set")
+        return notes
+
+    def _came_with(self) -> frozenset[int]:
+        """Rows of attributes with which processes arrived."""
+        acts = self.acts
+        given = acts.deed == deeds.Deed.ATTRIBUTE
+        own = came_with(self.who, self.outside, acts.other, acts.row) & (acts.other == acts.life)
+        return frozenset(acts.row[given & own].tolist())
+
+    def _new_slots(self) -> frozenset[int]:
+        """Rows of forks at which there were more processes than ever before."""
+        row = self.trace.rows(Kind.FORK, Kind.EXIT)
+        change = np.where(self.trace.column("kind")[row] == Kind.FORK, 1, -1)
+        most = np.maximum.accumulate(np.append(0, np.cumsum(change)))
+        return frozenset(row[most[1:] > most[:-1]].tolist())
+
+    def _begun(self) -> frozenset[int]:
+        """Each life that the trace sees begin, and that was let run."""
+        ran = np.unique(self.on_cpu.life[self.on_cpu.life >= 0])
+        return frozenset(ran[self.who.fork_row[ran] >= 0].tolist())
+
+    def _init(self) -> int:
+        """The life that the simulator's own first process stands for; -1: there is none."""
+        first = np.flatnonzero(
+            (self.who.pid == INIT) & (self.who.fork_row >= 0) & (self.who.parent < 0)
+        )
+        return int(first[0]) if len(first) else -1
+
+    def _children(self) -> dict[int, list[tuple[int, int]]]:
+        """The children of each life: the rows where they ended, with the child, in order."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for child in np.argsort(self.who.exit_row, kind="stable").tolist():
+            parent, row = int(self.who.parent[child]), int(self.who.exit_row[child])
+            if parent >= 0 and row >= 0:
+                found.setdefault(parent, []).append((row, child))
+        return found
+
+    def _left_children(self) -> frozenset[int]:
+        """The processes that ended without having waited for all children that had: init wakes for them."""
+        if self.init < 0:
+            return frozenset()
+        row = self.trace.rows(Kind.WAKEUP)
+        row = row[self.trace.column("process")[row] == self.who.pid[self.init]]
+        waker = life_of(self.who, self.trace.column("first")[row].astype(np.int64), row)
+        known = waker >= 0
+        row, waker = row[known], waker[known]
+        ended = (self.who.exit_row[waker] >= 0) & (self.who.exit_row[waker] < row)
+        return frozenset(waker[ended & (self.who.parent[waker] != self.init)].tolist())
+
+    def _at_windows_end(self) -> dict[int, int]:
+        """The processes of the workload that compute, or could, when the window ends, and how much each
+        had computed."""
+        marks = self.trace.rows(Kind.MARK)
+        ends = self.trace.column("first")[marks] == MarkKind.END
+        if not bool((marks[ends] == self.window.end_row).any()):
+            return {}
+        root_pid = np.array([self.window.root_pid or 0], np.int64)
+        root = int(life_of(self.who, root_pid, np.array([self.window.begin_row]))[0])
+        steps = self.who.steps
+        key = (steps.life << 40) | steps.row
+        everyone = np.arange(len(self.who))
+        at = np.searchsorted(key, (everyone << 40) | self.window.end_row) - 1
+        computes = (at >= 0) & (steps.life[at] == everyone) & np.isin(steps.after[at], READY)
+        who = np.flatnonzero(computes & descendants(self.who, root))
+        computed = self.on_cpu.computed(who, np.full(len(who), self.window.end_row))
+        return dict(zip(who.tolist(), computed.tolist(), strict=True))
+
+    def _woken_together(self) -> dict[int, tuple[str, int]]:
+        """By act that wakes the first of several in one: their channel, and how many they are.
+
+        For those that are woken it is in `channel_of`, by life and the row of the wake-up.
+        """
+        gives = self.acts.deed == Deed.GIVE
+        follows = gives & self.acts.joined & np.append(False, gives[:-1])
+        found: dict[int, tuple[str, int]] = {}
+        self.channel_of: dict[tuple[int, int], str] = {}
+        starts = np.flatnonzero(gives & ~follows & np.append(follows[1:], False))
+        if len(starts) > _GROUPS_MAX:
+            self.notes.append("processes that were woken at once are woken one after another")
+            return found
+        for number, start in enumerate(starts.tolist()):
+            end = start + 1
+            while end < len(follows) and follows[end]:
+                end += 1
+            found[start] = (f"together.{number}", end - start)
+            for act in range(start, end):
+                key = (int(self.acts.other[act]), int(self.acts.row[act]))
+                self.channel_of[key] = f"together.{number}"
+        return found
+
+    def begin_ns(self, life: int) -> int:
+        """The time when it was forked, or the trace's begin if it was there before."""
+        row = int(self.who.fork_row[life])
+        return int(self.trace.column("time_ns")[row]) if row >= 0 else self.trace.begin_ns

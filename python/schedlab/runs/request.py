@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""A request to run a workload, or a recording, under policies; and the plan that it leads to."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.build import host_processors
+from schedlab.base.toolchain.policies import (
+    FAIR,
+    STANDARD,
+    PolicyChoice,
+    check_owners,
+    read_catalogue,
+    settings_for,
+)
+from schedlab.errors import WrongUsage
+from schedlab.machines import HOST, KERNEL_MACHINES, LINUX_KERNELS, SIMULATOR, machine_named
+from schedlab.machines.base import Machine
+from schedlab.machines.spec import RunSpec
+from schedlab.paths import new_runs_folder
+from schedlab.runs.plan import Plan, product
+from schedlab.runs.recording import Recording, recordings
+from schedlab.workload import costs, workload_files
+from schedlab.workload.changes import Change
+from schedlab.workload.delays import Delay
+from schedlab.workload.model import WorkloadFile, limit_of
+from schedlab.workload.palette import palette
+from schedlab.workload.shapes.model import Shape
+from schedlab.workload.workload_files import is_workload_file
+
+_CPUS = (1, 2, 3, 4)
+STANDARD_WORKLOAD = "mixed -n 24 -g 80"
+READY_WORKLOAD = "mixed"
+"""Where there are no programs: the workload file of that name."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Runs of one workload: each policy on each number of CPUs, repeated with other seeds.
+
+    None stands for what the machine, the workload or the recording has; `filled` replaces it.
+    """
+
+    workload: str | None = None
+    changes: tuple[Change, ...] = ()
+    policies: tuple[PolicyChoice, ...] = (PolicyChoice(STANDARD),)
+    settings: tuple[tuple[str, int], ...] = ()
+    cpus: tuple[int, ...] | None = None
+    machine: str = KERNEL_MACHINES[0]
+    repeats: int = 1
+    seed: int = 1
+    tick: int | None = None
+    """Nanoseconds, as `limit`."""
+    limit: int | None = None
+    costs: str | None = None
+    delays: tuple[Delay, ...] = ()
+    shape: Shape | None = None
+    memory: int | None = None
+    """MiB."""
+    kernel: Path | None = None
+    replay: Recording | None = None
+    out: Path | None = None
+    beside: tuple[Recording, ...] = ()
+    """Other recordings of the same setup as `replay`, with other seeds: each is replayed with its own."""
+    ignore_limits: bool = False
+    unchecked: bool = False
+    """Also of policies that were changed and have not passed a check since."""
+
+    def filled(self) -> Request:
+        """Returns the request with what the machine has where nothing is asked for. Raises WrongUsage for what it
+        does not have."""
+        machine = machine_named(self.machine)
+        if self.ignore_limits and machine.name != HOST:
+            raise WrongUsage(
+                f"--ignore-limits: on --machine {machine.name} there are none; leave it out, or add"
+                f" --machine {HOST}"
+            )
+        if machine.name == SIMULATOR and self.memory not in (None, machine.memory_mib):
+            raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+        if self.costs is not None and machine.name != SIMULATOR:
+            raise WrongUsage(
+                f"--costs: only the simulator has costs; leave it out, or add --machine {SIMULATOR}"
+            )
+        ready = READY_WORKLOAD if machine.programs == frozenset() else STANDARD_WORKLOAD
+        return replace(
+            self,
+            workload=ready if self.workload is None else self.workload,
+            tick=machine.tick_ns if self.tick is None else self.tick,
+            memory=machine.memory_mib if self.memory is None else self.memory,
+            cpus=self._standard_cpus(machine) if self.cpus is None else self.cpus,
+        )
+
+    def _standard_cpus(self, machine: Machine) -> tuple[int, ...]:
+        if self.shape:
+            return (self.shape.cpus,)
+        if machine.name == HOST:
+            return (machine.cpus_max,)
+        if machine.name in LINUX_KERNELS:
+            return (min(host_processors(), machine.cpus_max),)
+        return _CPUS
+
+    def base(self) -> RunSpec:
+        """Returns the first of the runs of a filled request. Raises WrongUsage for what cannot be run."""
+        assert self.workload is not None
+        assert self.cpus is not None
+        assert self.tick is not None
+        assert self.memory is not None
+        values = one_value_each("--set", self.settings)
+        workload = self.workload
+        if not self.replay:
+            workload = found(workload, machine_named(self.machine).programs)
+        file = None if self.replay else workload_file(workload, self.changes)
+        recorded_costs = self.replay.costs if self.replay and not self.costs else None
+        return RunSpec(
+            workload,
+            self.policies[0],
+            values,
+            self.cpus[0],
+            self.machine,
+            self.seed,
+            self.tick,
+            limit_of(file) if self.limit is None else self.limit,
+            self.memory,
+            file=file,
+            costs=recorded_costs or costs.choose(self.costs or "kernel"),
+            delays=one_value_each("--delay", self.delays),
+            changes=file.changes if file else (),
+            shape=self.shape,
+            replay=self.replay.replay if self.replay else None,
+            ignore_limits=self.ignore_limits,
+        )
+
+    def plan(self) -> Plan:
+        """Returns all runs of a filled request, which may be carried out."""
+        assert self.workload is not None
+        assert self.cpus is not None
+        if self.seed + self.repeats - 1 >= 2**63:
+            raise WrongUsage(
+                f"--seed {self.seed}: with --runs {self.repeats} the last seed is too large"
+            )
+        base = self.base()
+        folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
+        check_owners(self.policies, self.settings)
+        bases = [base, *(replace(base, replay=each.replay, seed=each.seed) for each in self.beside)]
+        runs = (
+            run
+            for each in bases
+            for run in product(folder, each, self.policies, self.cpus, self.repeats).runs
+        )
+        own = (replace(run, settings=settings_for(run.policy, self.settings)) for run in runs)
+        wanted = Plan(folder.absolute(), tuple(own), self.unchecked)
+        wanted.check()
+        wanted.check_new()
+        note = machine_named(self.machine).shape_note
+        if self.shape and note:
+            say(f"schedlab: --shape {self.shape.name} on {self.machine}: {note}")
+        return wanted
+
+    def kernel_instead(self) -> dict[str, Path]:
+        """Returns the part that a kernel of the user's own takes the place of."""
+        if self.kernel is None:
+            return {}
+        for part in machine_named(self.machine).parts:
+            if part.endswith("kernel"):
+                return {part: self.kernel}
+        raise WrongUsage(f"--kernel: --machine {self.machine} has none; leave it out")
+
+
+_OF_SEEDS = {"seed": "--seed", "repeats": "--runs"}
+"""Fields that say which seeds are run."""
+
+
+def of_recording(place: Path, **given: Any) -> Request:
+    """Returns the request to replay a recording in the simulator: a run's folder, a trace, or a folder of runs that
+    differ in their seeds. What is not `given`, by the fields' names, is as it was recorded.
+
+    Raises WrongUsage if it cannot be replayed so.
+    """
+    if given.get("machine", SIMULATOR) != SIMULATOR:
+        raise WrongUsage(f"--machine {given['machine']}: only {SIMULATOR} replays recordings")
+    first, *others = recordings(place)
+    seeds = next((option for name, option in _OF_SEEDS.items() if name in given), "")
+    if others and seeds:
+        raise WrongUsage(
+            f"{place}: it holds {1 + len(others)} recordings, each of which is replayed once, with its own"
+            f" seed; leave out {seeds}, or name one of them"
+        )
+    if "policies" not in given:
+        _check_policy(place, first)
+        first, *others = (each.with_switches() for each in (first, *others))
+    for each in (first, *others):
+        for note in each.notes:
+            say(f"schedlab: {each.path.parent if others else place}: {note}")
+    recorded: dict[str, Any] = {
+        "machine": SIMULATOR,
+        "policies": (first.policy,),
+        "settings": () if "policies" in given else first.settings,
+        "cpus": (first.cpus,),
+        "tick": first.tick_ns,
+        "seed": first.seed,
+        "limit": first.limit_ns,
+    }
+    fixed = {"workload": first.title, "replay": first, "beside": tuple(others)}
+    return Request(**{**recorded, **given, **fixed}).filled()
+
+
+def _check_policy(place: Path, recorded: Recording) -> None:
+    """Raises WrongUsage if the recording's policy is none of ours, as on Linux: one must be chosen."""
+    ours = read_catalogue()
+    if recorded.policy.name == FAIR.name:
+        raise WrongUsage(
+            f"{place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
+            " simulator does not have: say by --policy under what it is to be replayed"
+        )
+    if recorded.policy.name not in ours:
+        raise WrongUsage(
+            f"{place}: it was recorded under '{recorded.policy}', which schedlab does not have:"
+            f" say under what to replay it with --policy, of {', '.join(ours)}"
+        )
+
+
+def found(workload: str, programs: frozenset[str] | None) -> str:
+    """Returns what is run where there are these programs: of a name alone that none of them has, the ready
+    workload file of that name. `programs`: None if any may be there."""
+    name = workload.strip()
+    if programs is None or name in programs:
+        return workload
+    ready = palette().get(name)
+    return os.path.relpath(ready.file) if ready else workload
+
+
+def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | None:
+    """Returns the file, or None if it is none, and says what in it has no effect."""
+    if not is_workload_file(workload):
+        if changes:
+            raise WrongUsage(
+                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
+                " have options of their own"
+            )
+        return None
+    file = workload_files.read(Path(workload.strip()), changes)
+    for note in file.notes:
+        say(f"schedlab: {workload}, {note}")
+    return file
+
+
+def one_value_each(
+    option: str, settings: tuple[tuple[str, int], ...]
+) -> tuple[tuple[str, int], ...]:
+    """Returns the settings in the order given. The same name twice is a mistake."""
+    values = dict(settings)
+    if len(values) < len(settings):
+        names = [name for name, _ in settings]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise WrongUsage(f"{option} {twice}: given more than once")
+    return settings
+
+
+def folder_name(workload: str, policies: tuple[PolicyChoice, ...]) -> str:
+    """Program and policies, in characters that are safe in names."""
+    first = workload.removesuffix(".json").split()[0:1]
+    program = "".join(
+        c if c.isalnum() or c in "-_" else "-" for c in first and first[0].rpartition("/")[2]
+    )
+    names = "+".join(dict.fromkeys(choice.name for choice in policies))[:40]
+    return f"{program or 'run'}-{names}"

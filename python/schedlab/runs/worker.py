@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""Executes runs where a worker is: in a thread or a process of this host, or in a cluster."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab.base.host.disk import DiskWatch
+from schedlab.base.host.supervision import supervise
+from schedlab.base.host.tied import tied
+from schedlab.base.toolchain.policies import attributes_ignored
+from schedlab.errors import SchedlabError
+from schedlab.machines import machine_named
+from schedlab.machines.base import Machine
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.outcome import MEASURED, Outcome, hung, read_console
+from schedlab.machines.spec import RunSpec
+from schedlab.runs import results
+
+if TYPE_CHECKING:
+    from schedlab.metrics import Metrics
+
+WORKER_DIED = "worker-died"
+"""The status of a run whose worker died each time."""
+_KILLED = -9
+
+
+class Unfit(SchedlabError):
+    """A worker that would measure something else."""
+
+
+class Stopped(Exception):
+    """Execution was ended while a run was under way; nothing is left of that run."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to be executed."""
+
+    key: str
+    run: RunSpec
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """What is known for the run's manifest before it begins."""
+    place: Path | None = None
+    """The run's folder, which must not exist; None: only what `Laboratory.digest` returns is kept."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a run."""
+
+    key: str
+    outcome: Outcome
+    seconds: float
+    data: Any = None
+    """What `Laboratory.digest` made of the metrics; None if there are none."""
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """The manifest in the run's folder; empty if it has none."""
+
+
+def _accept(where: str) -> None:
+    pass
+
+
+@dataclass
+class Laboratory:
+    """What workers need for their runs. It is sent to them, so that all execute the same programs."""
+
+    programs: Mapping[str, Path | bytes]
+    """Parts of machines, by the names of schedlab.runs.parts: files of this host, or their contents."""
+    digest: Callable[[Metrics], Any]
+    """Turns a run's metrics into what is sent back."""
+    check: Callable[[str], None] = _accept
+    """Raises Unfit if the worker `where` would measure something else."""
+    machines: Mapping[str, Machine] = field(default_factory=dict)
+    """Machines by name that are not schedlab's own."""
+    stopping: bool = False
+    """If true, runs under way are ended, and none begins."""
+    busy: bool = False
+
+    def set_up(self, where: str, scratch: Path) -> None:
+        """Prepares the worker `where`. `scratch`: a folder that no other user may write to. Raises Unfit."""
+        self.check(where)
+        self.folder = Path(tempfile.mkdtemp(prefix="worker-", dir=scratch))
+        self.parts = {
+            name: self._written(name, part) if isinstance(part, bytes) else part
+            for name, part in self.programs.items()
+        }
+
+    def _written(self, name: str, content: bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(content)
+        path.chmod(0o755)
+        return path
+
+    def tear_down(self) -> None:
+        """Ends what is under way, and removes all files that are not results."""
+        self.stopping = True
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def perform_all(self, tasks: Sequence[Task]) -> list[Result]:
+        """Executes runs one after the other. If it is stopped, the results of finished runs are returned."""
+        self.busy = True
+        found: list[Result] = []
+        try:
+            for task in tasks:
+                found.append(self.perform(task))
+        except Stopped:
+            pass
+        finally:
+            self.busy = False
+        return found
+
+    def perform(self, task: Task) -> Result:
+        """Executes a run, and measures it. Raises Stopped."""
+        machine = self.machines.get(task.run.machine) or machine_named(task.run.machine)
+        started = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        began = time.monotonic()
+        with self._place(task) as folder:
+            outcome = self._execute(task.run, machine, folder)
+            manifest = {
+                **task.manifest,
+                "started": started,
+                "host_seconds": round(time.monotonic() - began, 3),
+            }
+            metrics, outcome = evaluate(folder, outcome, kept=task.place is not None)
+            if self.stopping:
+                raise Stopped
+            manifest.update(status=outcome.status, message=outcome.message)
+            if outcome.note:
+                manifest["mode"] = outcome.note
+            if task.place:
+                if metrics:
+                    ignored = attributes_ignored(
+                        task.run.policy, task.run.settings, metrics.attributes
+                    )
+                    manifest["attributes_ignored"] = ignored
+                results.write_json(folder / results.MANIFEST, manifest)
+        data = self.digest(metrics) if metrics else None
+        seconds = time.monotonic() - began
+        return Result(task.key, outcome, seconds, data, manifest if task.place else {})
+
+    @contextmanager
+    def _place(self, task: Task) -> Iterator[Path]:
+        """A folder for a run: kept, or gone after the block."""
+        if self.stopping:
+            raise Stopped
+        if task.place:
+            with results.new_folder(task.place) as folder:
+                yield folder
+        else:
+            with tempfile.TemporaryDirectory(dir=self.folder) as name:
+                yield Path(name)
+
+    def _execute(self, run: RunSpec, machine: Machine, folder: Path) -> Outcome:
+        for name, text in run.files().items():
+            (folder / name).write_text(text)
+        seconds = machine.host_limit(run.cpus, run.limit_ns)
+        console = folder / CONSOLE
+        with tempfile.TemporaryDirectory(dir=self.folder) as name:
+            scratch = Path(name)
+            command = [*tied(), *machine.start(run, self.parts, folder, scratch)]
+            disk = DiskWatch(folder, scratch)
+            status = supervise(
+                command, folder, console, seconds, lambda: self.stopping or disk.has_problem()
+            )
+            if self.stopping:
+                raise Stopped
+            return ended(machine, status, seconds, folder, scratch, console, disk.problem)
+
+
+def worker_died(task: Task) -> Result:
+    """Returns the result of a run that its worker died of; its folder says so."""
+    message = "its worker died each time that it was run: of memory, perhaps, that it had not"
+    manifest = {**task.manifest, "status": WORKER_DIED, "message": message}
+    if task.place:
+        with results.new_folder(task.place) as folder:
+            (folder / CONSOLE).touch()
+            results.write_json(folder / results.MANIFEST, manifest)
+    return Result(task.key, Outcome(WORKER_DIED, message), 0.0, None, manifest)
+
+
+def ended(
+    machine: Machine,
+    status: int | None,
+    seconds: float,
+    folder: Path,
+    scratch: Path,
+    console: Path,
+    problem: str = "",
+) -> Outcome:
+    """What came of a machine's process; None: it had to be ended after `seconds`, or since `problem`."""
+    outcome = machine.outcome(_KILLED if status is None else status, folder, scratch, console)
+    if status is not None:
+        return outcome
+    if problem:
+        return Outcome("disk", problem, outcome.note)
+    return replace(hung(seconds, read_console(console)), note=outcome.note)
+
+
+def evaluate(
+    folder: Path, outcome: Outcome, place: Path | None = None, *, kept: bool = True
+) -> tuple[Metrics | None, Outcome]:
+    """Checks the trace and computes the metrics, where the run left enough for that.
+
+    They are written into `place` (None: into the run's folder), unless they are not `kept`.
+    """
+    if outcome.status not in MEASURED:
+        return None, outcome
+    from polars.exceptions import PanicException  # which is no Exception
+
+    try:
+        return measure(folder, place, kept=kept), outcome
+    except (Exception, PanicException) as error:  # of any kind: the other runs continue
+        words = traceback.format_exception_only(error)[-1].strip().replace(f"{folder}/", "")
+        told = f"the trace could not be measured: {words}"
+        return None, replace(outcome, status="unmeasured", message=told)
+
+
+def measure(folder: Path, place: Path | None = None, *, kept: bool = True) -> Metrics:
+    """Checks a trace and computes its metrics. If `kept`, writes them into `place`, or into the run's folder."""
+    from schedlab import metrics
+
+    computed = metrics.measure(folder / TRACE_FILE)
+    if kept:
+        computed.write(place or folder / results.METRICS)
+    return computed

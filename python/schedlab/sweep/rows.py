@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What a data set keeps of one run's metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from schedlab import metrics
+from schedlab.metrics.derived import SHARE_ERROR, event_rates
+from schedlab.metrics.steady import steady
+from schedlab.metrics.tails import tails
+
+Row = dict[str, Any]
+_ALREADY_TOLD = ("policy", "cpus", "seed", "tick_ns")
+"""Columns of a summary that say what was run."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was measured, as `columns` has it. Empty: nothing was."""
+
+    summary: Row = field(default_factory=dict)
+    groups: tuple[Row, ...] = ()
+    told: tuple[Row, ...] = ()
+
+
+def rows_of(found: metrics.Metrics) -> Rows:
+    """Returns what a data set keeps of a run's metrics."""
+    summary = found.summary.row(0, named=True)
+    summary = {name: value for name, value in summary.items() if name not in _ALREADY_TOLD}
+    groups = tuple(found.groups.to_dicts())
+    workload = found.processes.filter(pl.col("role") == "workload")
+    alone = {
+        name: steady(part) for (name,), part in workload.partition_by("group", as_dict=True).items()
+    }
+    ends = {row["group"]: row for row in tails(workload, ("group",)).to_dicts()}
+    told = tuple(
+        {**row, **ends.get(row["group"], {}), **alone.get(row["group"], {})} for row in groups
+    )
+    whole = tails(workload, ("role",)).drop("role").to_dicts()
+    added = {**_added(found), **(whole[0] if whole else {}), **steady(workload)}
+    return Rows({**summary, **added}, told, _told(found.values))
+
+
+def _added(found: metrics.Metrics) -> Row:
+    """Returns what `schedlab.analysis.comparison.measures` adds, of one run."""
+    answers = found.processes.filter(pl.col("role") == "workload")["response_ns"].drop_nulls()
+    rates = event_rates(found.values.with_columns(run=pl.lit(1)), ["run"])["events_per_second"]
+    return {
+        "share_error_max_points": found.groups.select(SHARE_ERROR.max()).item(),
+        "response_iqr_ns": metrics.interquartile_range(answers.to_numpy()),
+        "events_per_second": rates.item() if len(rates) else None,
+    }
+
+
+def _told(values: pl.DataFrame) -> tuple[Row, ...]:
+    if values.is_empty():
+        return ()
+    value = pl.col("value").cast(pl.Float64)
+    return tuple(
+        values.filter(pl.col("name").is_not_null())
+        .group_by("name")
+        .agg(count=pl.len(), mean=value.mean(), least=value.min(), most=value.max())
+        .sort("name")
+        .to_dicts()
+    )

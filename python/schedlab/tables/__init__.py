@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""A run as tables: who had which CPU, who waited, who woke whom (docs/tables.md)."""
-
-from schedlab.tables.described import DESCRIBED, Column
-from schedlab.tables.opened import Run, open_run
-from schedlab.tables.query import query
-from schedlab.tables.trace_tables import TraceTables
-
-__all__ = ["DESCRIBED", "Column", "Run", "TraceTables", "open_run", "query"]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Draws workload files at random: processes that compute, sleep, keep periods and share a lock."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+
+def random_workload(seed: int) -> dict[str, Any]:
+    """Two to four tasks of one to three processes. Each process computes for 60 ms or so at most.
+
+    No task comes at a tick: there, the microseconds that a fork takes decide which runs next.
+    """
+    generator = random.Random(f"workload {seed}")
+    return {"tasks": {f"task-{i}": _task(generator) for i in range(generator.randint(2, 4))}}
+
+
+def exact_workload(seed: int, tasks: int) -> dict[str, Any]:
+    """A workload for the simulator without costs, which decides the same at a tick each time: its tasks also arrive
+    and work by whole ticks, yield, hold two locks and change their attributes."""
+    generator = random.Random(f"exact workload {seed}")
+    return {"tasks": {f"task-{i}": _exact_task(generator) for i in range(tasks)}}
+
+
+def _exact_task(generator: random.Random) -> dict[str, Any]:
+    task = _task(generator)
+    for key in [key for key in task if key.startswith("run")]:
+        if generator.random() < 0.5:
+            task[key] = f"{generator.randint(1, 6)}ticks"
+    if generator.random() < 0.5:
+        task["delay"] = generator.randint(0, 30) * 1000
+    if generator.random() < 0.3:
+        task |= {"yield": "", "run30": 300}
+    if generator.random() < 0.3:
+        task |= {"lock40": "k", "lock41": "l", "run40": "1tick", "unlock40": "l", "unlock41": "k"}
+    if generator.random() < 0.2:
+        attributes = ("priority", "tickets", "weight")
+        changed = {"loop": 1, "run": "3ticks"} | {
+            key: generator.randint(1, 9) for key in attributes
+        }
+        steps = {key: task.pop(key) for key in [*task] if key.rstrip("0123456789") in _STEPS}
+        task["phases"] = {"first": steps, "changed": changed}
+    return task
+
+
+_STEPS = frozenset(("run", "sleep", "lock", "unlock", "timer", "yield"))
+
+
+def _task(generator: random.Random) -> dict[str, Any]:
+    loops = generator.randint(1, 8)
+    task: dict[str, Any] = {
+        "instance": generator.randint(1, 3),
+        "loop": loops,
+        "delay": generator.randint(0, 30) * 1000 + 500,
+        "priority": generator.randint(0, 10),
+        "tickets": generator.randint(1, 40),
+        "weight": generator.randint(1, 10),
+    }
+    for step in range(generator.randint(1, 3)):
+        task[f"run{step}"] = generator.randint(300, 20_000 // loops)
+        if generator.random() < 0.3:
+            task |= {f"lock{step}": "l", f"run{step + 10}": 400, f"unlock{step}": "l"}
+        if generator.random() < 0.6:
+            task[f"sleep{step}"] = _sleep(generator)
+    if generator.random() < 0.2:
+        task["timer"] = {"ref": "unique", "period": generator.randint(5000, 20_000)}
+    return task
+
+
+def _sleep(generator: random.Random) -> str | int:
+    ticks = generator.random() < 0.5
+    return f"{generator.randint(1, 8)}ticks" if ticks else generator.randint(500, 9000)

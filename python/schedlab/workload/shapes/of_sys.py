@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""The shape of a machine that runs Linux, as its /sys says it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+from schedlab.base.toolchain.build import build
+from schedlab.errors import WrongUsage
+from schedlab.paths import BUILD
+from schedlab.workload.shapes.model import CPUS_MAX, Model, Shape, in_order
+
+SYS = Path("/sys")
+GUESS = Model((600,), (0, 5_000, 50_000))
+"""What the simulator goes by, of which /sys says nothing."""
+GUESSED = "what the simulator's model takes is a guess: no file of /sys has it"
+OFFLINE = "some CPUs are offline: the others are numbered from 0 on, without gaps"
+_PROGRAM = "sys_shape"
+_PRODUCT = "devices/virtual/dmi/id/product_name"
+
+
+def shape_of_sys(folder: Path) -> tuple[Shape, list[str]]:
+    """Returns the shape of the CPUs that are online, numbered from 0 on, and what had to be assumed.
+
+    `folder`: /sys, or a copy of its devices/system/cpu and devices/system/node. WrongUsage: it does
+    not say which CPUs there are.
+    """
+    build(f"build/{_PROGRAM}")
+    done = subprocess.run(
+        [BUILD / _PROGRAM, folder], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        raise WrongUsage(
+            f"{folder}: it does not say which CPUs there are, or they are more than {CPUS_MAX}; expected"
+            " /sys of Linux, or a copy of it, with devices/system/cpu/online"
+        )
+    lines = [line.partition(" ") for line in done.stdout.splitlines()]
+    told = {
+        word: [rest for each, _, rest in lines if each == word]
+        for word in ("cpu", "kind", "distances", "gap")
+    }
+    shape = replace(_shape(told), description=f"{_product(folder)}, by its /sys")
+    cpus = [int(line.split()[0]) for line in told["cpu"]]
+    offline = [OFFLINE] if cpus != list(range(len(cpus))) else []
+    guessed = replace(shape, model=_guess(shape))
+    return guessed, [*offline, *told["gap"], *([GUESSED] if guessed != shape else [])]
+
+
+def _shape(told: dict[str, list[str]]) -> Shape:
+    """Of what the program says, whose numbers may have gaps."""
+    _, cores, caches, nodes, kinds = zip(
+        *(map(int, line.split()) for line in told["cpu"]), strict=True
+    )
+    used = list(dict.fromkeys(nodes))
+    rows = [tuple(map(int, line.split())) for line in told["distances"]]
+    return Shape(
+        in_order(cores),
+        in_order(caches),
+        in_order(nodes),
+        in_order(kinds),
+        tuple(tuple(map(int, told["kind"][kind].split())) for kind in dict.fromkeys(kinds)),
+        tuple(tuple(rows[one][other] for other in used) for one in used),
+    )
+
+
+def _guess(shape: Shape) -> Model:
+    """Only of what can happen on the machine."""
+    threads = len(set(shape.core)) < shape.cpus
+    core, cache, node = GUESS.cold_ns
+    return Model(
+        GUESS.busy_siblings if threads else (),
+        (
+            core if threads else 0,
+            cache if len(set(shape.core)) > 1 else 0,
+            node if len(set(shape.cache)) > 1 else 0,
+        ),
+    )
+
+
+def _product(folder: Path) -> str:
+    """What its maker calls it."""
+    try:
+        with (folder / _PRODUCT).open(errors="replace") as file:
+            return file.readline(80).strip() or "a machine"
+    except OSError:
+        return "a machine"

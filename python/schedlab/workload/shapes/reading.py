@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Files of shapes, read with care: `my.json`, or one of `shapes/` by its name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from schedlab.base.files.json_lines import JsonError, Node, Object, parse
+from schedlab.base.files.reading import read_text
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.paths import ROOT
+from schedlab.workload.shapes.model import (
+    CAPACITY_FULL,
+    COLD,
+    COLD_MAX_NS,
+    CPUS_MAX,
+    DEMAND,
+    DISTANCE_LOCAL,
+    DISTANCE_MAX,
+    HIGHEST,
+    KINDS_MAX,
+    LEVELS_MAX,
+    NODES_MAX,
+    THREADS_MAX,
+    Model,
+    Shape,
+    in_order,
+)
+from schedlab.workload.values import by_key, is_number, time, whole, wrong
+
+FORMAT = 1
+SUFFIX = ".json"
+READY = ROOT / "shapes"
+_KEYS = (
+    *("format", "description", "cpus", "cores", "caches", "nodes", "distances"),
+    *("kinds", "model"),
+)
+_KIND_KEYS = ("name", "cpus", "capacity", "levels")
+_MODEL_KEYS = ("busy_siblings", "cold", "levels")
+_CPU_LIST = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*")
+_SETS = 'how many CPUs are in each, one after the other, or an array of their CPUs: ["0,4", "1,5"]'
+_THOUSAND = 1000
+
+
+def ready() -> dict[str, Path]:
+    """The shapes that ship, by name."""
+    return {path.stem: path for path in sorted(READY.glob(f"*{SUFFIX}"))}
+
+
+def choose(text: str, folder: Path = Path()) -> Shape:
+    """The shape of a file, whose name starts from a folder, or of one that ships by its name. WrongUsage
+    says what is wrong."""
+    path = folder / text if text.endswith(SUFFIX) else ready().get(text)
+    if path is None:
+        raise WrongUsage(
+            f"--shape {text}: expected a file whose name ends in {SUFFIX}, or one of"
+            f" {', '.join(ready())}"
+        )
+    return read(path)
+
+
+def read(path: Path) -> Shape:
+    """WrongUsage says what is wrong in it, and where."""
+    try:
+        source = read_text(path)
+    except FileRefused as error:
+        raise WrongUsage(f"shape {error}") from None
+    return of_text(source, path)
+
+
+def of_text(source: str, path: Path) -> Shape:
+    """Returns the shape of a file's text, as `read` does. Errors name it `path`."""
+    try:
+        shape = shape_of(parse(source))
+    except JsonError as error:
+        raise WrongUsage(f"{path}:{error.line}: {error}") from None
+    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    name = path.stem if path.parent == READY else f"{path.name} ({digest})"
+    return replace(shape, name=name, source=source)
+
+
+def shape_of(node: Node) -> Shape:
+    """Raises JsonError."""
+    found = by_key(node, "an object: the shape of a machine", _KEYS)
+    for key in ("format", "cpus"):
+        if key not in found:
+            raise wrong(node, f"the key {key} in it")
+    if found["format"].value != FORMAT:
+        raise wrong(found["format"], f"{FORMAT}, the only format there is")
+    cpus = whole(found["cpus"], 1, CPUS_MAX)
+    nodes = _sets(found["nodes"], cpus) if "nodes" in found else (0,) * cpus
+    caches = _sets(found["caches"], cpus) if "caches" in found else nodes
+    cores = _sets(found["cores"], cpus) if "cores" in found else tuple(range(cpus))
+    kind, kinds = _kinds(found["kinds"], cpus) if "kinds" in found else ((0,) * cpus, None)
+    if max(nodes) >= NODES_MAX:
+        raise wrong(found["nodes"], f"at most {NODES_MAX} nodes")
+    _check_within(found.get("caches", node), caches, nodes, "a cache", "in one node")
+    _check_within(found.get("cores", node), cores, caches, "a core", "in one cache")
+    _check_within(found.get("kinds", node), cores, kind, "a core", "of one kind")
+    if any(cores.count(core) > THREADS_MAX for core in set(cores)):
+        raise wrong(found["cores"], f"at most {THREADS_MAX} CPUs in a core")
+    shape = Shape(cores, caches, nodes, kind, description=_description(found.get("description")))
+    if kinds:
+        shape = replace(shape, kinds=kinds)
+    if "distances" in found:
+        shape = replace(shape, distances=_distances(found["distances"], max(nodes) + 1))
+    elif max(nodes) > 0:
+        raise wrong(node, "the key distances in it, for it has several nodes")
+    return replace(shape, model=_model(found["model"])) if "model" in found else shape
+
+
+def _description(node: Node | None) -> str:
+    if node is None:
+        return ""
+    if not isinstance(node.value, str):
+        raise wrong(node, "a text")
+    return node.value
+
+
+# --- sets of CPUs
+
+
+def _cpus(node: Node, cpus: int) -> list[int]:
+    """CPUs as Linux lists them."""
+    expected = f'CPUs from 0 to {cpus - 1}, such as "0-3,8"'
+    if not isinstance(node.value, str) or not _CPU_LIST.fullmatch(node.value):
+        raise wrong(node, expected)
+    found: list[int] = []
+    for part in node.value.split(","):
+        first, _, last = part.partition("-")
+        if not int(first) <= int(last or first) < cpus:
+            raise wrong(node, expected)
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _sets(node: Node, cpus: int) -> tuple[int, ...]:
+    """By CPU: the number of its set."""
+    if isinstance(node.value, tuple):
+        return in_order(_members([(each, _cpus(each, cpus)) for each in node.value], cpus, node))
+    width = whole(node, 1, cpus, _SETS)
+    return tuple(cpu // width for cpu in range(cpus))
+
+
+def _members(sets: Sequence[tuple[Node, list[int]]], cpus: int, node: Node) -> list[int]:
+    """The same of sets of which each CPU is in one."""
+    of: dict[int, int] = {}
+    for place, (each, members) in enumerate(sets):
+        for cpu in members:
+            if cpu in of:
+                raise JsonError(each.line, f"{each.path}: CPU {cpu}: expected once in {node.path}")
+            of[cpu] = place
+    missing = next((cpu for cpu in range(cpus) if cpu not in of), None)
+    if missing is not None:
+        raise JsonError(node.line, f"{node.path}: CPU {missing} is missing: expected all {cpus}")
+    return [of[cpu] for cpu in range(cpus)]
+
+
+def _check_within(
+    node: Node, inner: Sequence[int], outer: Sequence[int], what: str, where: str
+) -> None:
+    places: dict[int, int] = {}
+    for cpu, (own, around) in enumerate(zip(inner, outer, strict=True)):
+        if places.setdefault(own, around) != around:
+            raise JsonError(
+                node.line, f"{node.path or 'the shape'}: CPU {cpu}: expected {what} {where}"
+            )
+
+
+# --- how fast, how far
+
+
+def _kinds(node: Node, cpus: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    if not isinstance(node.value, tuple) or not 1 <= len(node.value) <= KINDS_MAX:
+        raise wrong(node, f"an array of 1 to {KINDS_MAX} kinds of CPUs")
+    sets, levels = [], []
+    for each in node.value:
+        found = by_key(each, "an object: a kind of CPUs", _KIND_KEYS)
+        for key in ("cpus", "capacity"):
+            if key not in found:
+                raise wrong(each, f"the key {key} in it")
+        _description(found.get("name"))
+        sets.append((found["cpus"], _cpus(found["cpus"], cpus)))
+        levels.append(_levels(found))
+    if max(max(each) for each in levels) != CAPACITY_FULL:
+        raise JsonError(
+            node.line, f"{node.path}: expected the capacity {CAPACITY_FULL} of the fastest kind"
+        )
+    return tuple(_members(sets, cpus, node)), tuple(levels)
+
+
+def _levels(found: dict[str, Node]) -> tuple[int, ...]:
+    capacity = whole(found["capacity"], 1, CAPACITY_FULL)
+    node = found.get("levels")
+    if node is None:
+        return (capacity,)
+    expected = f"1 to {LEVELS_MAX} different capacities, of which {capacity} is the highest"
+    if not isinstance(node.value, tuple) or not 1 <= len(node.value) <= LEVELS_MAX:
+        raise wrong(node, f"an array of {expected}")
+    levels = sorted((whole(each, 1, capacity) for each in node.value), reverse=True)
+    if levels[0] != capacity or len(set(levels)) < len(levels):
+        raise wrong(node, expected)
+    return tuple(levels)
+
+
+def _distances(node: Node, nodes: int) -> tuple[tuple[int, ...], ...]:
+    rows = node.value
+    expected = f"{nodes} arrays of {nodes} distances: {DISTANCE_LOCAL} from a node to itself"
+    if not isinstance(rows, tuple) or len(rows) != nodes:
+        raise wrong(node, expected)
+    return tuple(_row(row, place, nodes, expected) for place, row in enumerate(rows))
+
+
+def _row(node: Node, place: int, nodes: int, expected: str) -> tuple[int, ...]:
+    if not isinstance(node.value, tuple) or len(node.value) != nodes:
+        raise wrong(node, expected)
+    row = tuple(whole(each, DISTANCE_LOCAL, DISTANCE_MAX) for each in node.value)
+    if row[place] != DISTANCE_LOCAL:
+        raise wrong(node.value[place], f"{DISTANCE_LOCAL}, from a node to itself")
+    return row
+
+
+# --- the simulator's model
+
+
+def _model(node: Node) -> Model:
+    found = by_key(node, "an object: what the simulator goes by", _MODEL_KEYS)
+    levels = found["levels"].value if "levels" in found else HIGHEST
+    if levels not in (HIGHEST, DEMAND):
+        raise wrong(found["levels"], f"{HIGHEST} or {DEMAND}")
+    return Model(
+        _busy_siblings(found["busy_siblings"]) if "busy_siblings" in found else (),
+        _cold(found["cold"]) if "cold" in found else (0, 0, 0),
+        str(levels),
+    )
+
+
+def _busy_siblings(node: Node) -> tuple[int, ...]:
+    parts = node.value if isinstance(node.value, tuple) else (node,)
+    if not 1 <= len(parts) < THREADS_MAX:
+        raise wrong(node, f"1 to {THREADS_MAX - 1} parts of a CPU's speed")
+    return tuple(_thousandths(each) for each in parts)
+
+
+def _thousandths(node: Node) -> int:
+    value = node.value
+    if is_number(value) and 0 < value <= 1 and abs(value * _THOUSAND % 1 - 0.5) > 0.5 - 1e-9:
+        return round(value * _THOUSAND)
+    raise wrong(
+        node, "a part of a CPU's speed: a number from 0.001 to 1 with three decimals at most"
+    )
+
+
+def _cold(node: Node) -> tuple[int, int, int]:
+    if not isinstance(node.value, Object):
+        raise wrong(node, "an object: times of a cold cache by where a process has come from")
+    found = by_key(node, "an object", COLD)
+    core, cache, of_node = (_cold_time(found[name]) if name in found else 0 for name in COLD)
+    return core, cache, of_node
+
+
+def _cold_time(node: Node) -> int:
+    found = time(node)
+    if found.in_ticks or found.number > COLD_MAX_NS:
+        raise wrong(node, "a time of at most 100 ms, and not in ticks")
+    return int(found.number)

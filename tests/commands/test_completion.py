@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Completion of words by shells."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conftest import ROOT
+from schedlab.base.host.interpreter import module_command
+from schedlab.commands.cli import cli
+
+
+def completed(*words: str) -> list[str]:
+    """What the last word could become."""
+    asked = {"COMP_WORDS": " ".join(("schedlab", *words)), "COMP_CWORD": str(len(words))}
+    command = module_command("schedlab")
+    environment = {**os.environ, **asked, "_SCHEDLAB_COMPLETE": "bash_complete"}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stderr == ""
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["rep"], {"replay", "report", "reproduce"}),
+        (["dev", ""], {"bench", "docs", "lint", "soak"}),
+        (["runs", "r"], {"rm"}),
+        (["run", "--mach"], {"--machine"}),
+        (["run", "--machine", "sp"], {"spike"}),
+    ],
+)
+def test_words_are_completed(words: list[str], expected: set[str]) -> None:
+    assert set(completed(*words)) == expected
+
+
+def test_an_old_spelling_prints_no_message() -> None:
+    assert "dev" in completed("lint", "")
+
+
+def test_names_are_completed_without_their_commands() -> None:
+    code = (
+        "import sys; from schedlab.commands.cli import cli; import click;"
+        "print(len(cli.shell_complete(click.Context(cli), '')), 'schedlab.commands.run' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [str(len(cli.commands)), "False"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts_ask_the_launcher_and_parse(shell: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["completion", shell])
+    assert done.exit_code == 0
+    assert f"{ROOT / 'schedlab'})" in done.stdout
+    if shutil.which(shell):
+        script = tmp_path / "script"
+        script.write_text(done.stdout)
+        subprocess.run([shell, "-n", script], check=True)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""`--dry-run` runs nothing, and `--quiet` prints no progress."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+
+SMALL = ("--machine", "sim", "--workload", "lottery-low", "--cpus", "1")
+
+
+@pytest.fixture
+def kept(schedlab: Command, tmp_path: Path) -> Path:
+    done = schedlab("run", *SMALL, "--policy", "lottery", "-q", "--out", str(tmp_path / "kept"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Kept in" in done.stdout
+    return tmp_path / "kept" / "lottery-1cpu-seed1"
+
+
+def test_a_dry_run_runs_nothing(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for command, count in (
+        (("run", *SMALL, "--policy", "rr,mlfq"), 2),
+        (("reproduce", "study-4", "--machine", "sim"), 62),
+        (("replay", str(kept), "--cpus", "1-3"), 3),
+        (("verify", str(kept)), 1),
+    ):
+        done = schedlab(*command, "--dry-run", "--json", "--out", str(out))
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["runs"] == count
+        assert len(told["some"]) == min(count, 10)
+        assert not out.exists()
+
+
+def test_quiet_keeps_errors(schedlab: Command, kept: Path) -> None:
+    done = schedlab("run", "-q", *SMALL, "--policy", "lottery", "--out", str(kept.parent))
+    assert done.returncode == 2
+    assert "already" in done.stderr

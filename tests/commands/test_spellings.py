@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Old spellings of commands: each is taken, and one line names the new one."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedlab.commands.cli import cli
+from schedlab.commands.spellings import RENAMED, modernize
+
+OLD = [
+    ("bench", "dev bench"),
+    ("bench agreement --policy rr", "dev bench agreement --policy rr"),
+    ("docs --list", "dev docs --list"),
+    ("lint -q", "dev lint -q"),
+    ("soak storm", "dev soak storm"),
+    ("run study", "reproduce"),
+    ("run study --full", "reproduce --full"),
+    ("run --json study-3 study-4", "reproduce --json study-3 study-4"),
+    ("run --seed 2 --full", "reproduce --seed 2 --full"),
+    ("run --quick --out study", "reproduce --quick --out study"),
+    ("run --replay rec --policy rr", "replay rec --policy rr"),
+    ("run --policy rr --replay=rec", "replay --policy rr rec"),
+    ("run --what-if rec --json", "replay --what-if rec --json"),
+    ("run --trust --yes --again rec", "verify --trust --yes rec"),
+    ("run --again rec --trust --yes", "verify rec --trust --yes"),
+    ("trace --from-perf rec -o out", "import rec -o out"),
+    ("branch rec --at 1ms --seed 1-3", "branch rec --at 1ms --seeds 1-3"),
+    ("explore policy rr --workers=2", "explore policy rr --jobs 2"),
+    ("score rr --set 1", "score rr --workload-set 1"),
+    ("sweep --workers 3", "sweep --jobs 3"),
+    ("sweep --dry-run --workers 3", "sweep --dry-run --jobs 3"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), OLD)
+def test_an_old_spelling_is_taken_and_told(
+    old: str, new: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert modernize(old.split()) == new.split()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"`./schedlab {new.split()[0]}" in line
+
+
+def test_each_old_spelling_leads_to_a_command() -> None:
+    """And has a case above; of the studies, one is enough."""
+    cases = [{*old.replace("=", " ").split()} for old, _ in OLD]
+    for old, new in RENAMED.items():
+        assert new.split()[0] in cli.commands
+        assert old.startswith("run study-") or any(case >= {*old.split()} for case in cases)
+
+
+@pytest.mark.parametrize(
+    "words", ["", "dev", "dev lint -q", "run", "test lint", "run --out study", "--help all"]
+)
+def test_the_present_spelling_stays(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert modernize(words.split()) == words.split()
+    assert not capsys.readouterr().err

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Whatever a command is given in place of a file, it ends at once with one line and status 2."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from schedlab.base.files.archive import unpack
+from schedlab.base.files.reading import read_bytes, read_text
+from schedlab.courses.grading.lab import read_tests
+from schedlab.courses.scoring.candidate import _text_of
+from schedlab.errors import FileRefused, SchedlabError
+from schedlab.monitor.lesson import read_lesson
+from schedlab.sweep.reading import search_of
+from schedlab.workload import costs, workload_files
+from schedlab.workload.shapes import reading as shapes
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "workload": workload_files.read,
+    "shape": shapes.read,
+    "costs": costs.read,
+    "sweep": search_of,
+    "tests": read_tests,
+    "lesson": lambda path: read_lesson(str(path)),
+    "source": _text_of,
+    "archive": lambda path: unpack(path, path.parent / "unpacked"),
+}
+
+
+@pytest.fixture(params=["pipe", "device", "folder", "nothing", "link to a device"])
+def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    place = tmp_path / "x.json"
+    if request.param == "pipe":
+        os.mkfifo(place)
+    elif request.param == "folder":
+        place.mkdir()
+    elif request.param == "link to a device":
+        place.symlink_to("/dev/zero")
+    return Path("/dev/zero") if request.param == "device" else place
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_what_is_no_file_is_refused(reader: str, no_file: Path) -> None:
+    with pytest.raises(SchedlabError) as refused:
+        READERS[reader](no_file)
+    assert refused.value.exit_status == 2
+    assert "\n" not in str(refused.value)
+    assert str(no_file) in str(refused.value)
+
+
+def test_a_file_has_an_end(tmp_path: Path) -> None:
+    place = tmp_path / "large"
+    with place.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(FileRefused, match="more than 64 MiB"):
+        read_bytes(place)
+    place.write_bytes(b"\xff")
+    with pytest.raises(FileRefused, match="UTF-8"):
+        read_text(place)

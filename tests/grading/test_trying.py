@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Mutants of a lab's solution: what they are, which tests notice them, and how survivors are shown."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.courses.grading.grading import grader
+from schedlab.courses.grading.lab import find_lab, made_test, read
+from schedlab.courses.grading.mutants import mutants_of
+from schedlab.courses.grading.trying import try_lab
+from schedlab.courses.submissions import sandbox
+from schedlab.errors import FileRefused
+from submissions import SOLUTION, small_lab
+from test_labs import NAMES
+
+pytestmark = pytest.mark.xdist_group("grading")
+
+SOURCE = """
+/* if (a < b) in a comment, and 1 in an enum, are no code */
+enum { ONE = 1 };
+POLICY_FUNCTION int64_t first(int64_t a, int64_t b)
+{
+    if (a < b && "<")
+        call(a);
+    return a == 2 ? a : b;
+}
+POLICY_FUNCTION uint64_t only_shown(int64_t a)
+{
+    return a + 1;
+}
+POLICY_DEFINITION policy_x = {
+    .preempts = first,
+    .time_slice = only_shown,
+};
+"""
+
+
+def test_each_mutant_has_one_change_of_what_decides() -> None:
+    found = mutants_of(SOURCE)
+    assert {each.line for each in found} == {6, 7, 8, 15}
+    assert len({each.source for each in found}) == len(found)
+    changes = {each.after for each in found}
+    assert changes >= {
+        'if (a <= b && "<")',
+        'if (a < b || "<")',
+        "if (a < b )",
+        'if ("<")',
+        'if (!(a < b && "<"))',
+        "{ if (false) call(a); }",
+        "return a == 3 ? a : b;",
+        "return a == 2 ? b : a;",
+        "return (true || (a == 2)) ? a : b;",
+        "",
+    }
+    for each in found:
+        assert each.before in " ".join(SOURCE.split())
+        assert each.source.count("\n") == SOURCE.count("\n")
+
+
+def test_a_survivor_comes_with_a_test_that_kills_it(tmp_path: Path) -> None:
+    folder = small_lab(tmp_path / "small")
+    text = (folder / "lab.json").read_text()
+    (folder / "lab.json").write_text(text.replace('"expect"', '"set": {"slice": 2}, "expect"'))
+    lab = read(folder)
+    tried = try_lab(lab, bool(sandbox.lacking()), 2, 3, lambda *_: None)
+    assert [each.status for each in tried.mutants] == ["survived", "killed"]
+    assert not tried.passed
+    survivor = tried.unkilled[0]
+    assert survivor.example
+    assert survivor.difference
+    better = replace(lab, tests=(*lab.tests, made_test(survivor.example)))
+    source = tmp_path / "mutant.c"
+    source.write_text(survivor.mutant.source)
+    with grader(better, trusted=bool(sandbox.lacking())) as made:
+        assert made.grade(lab.solution).points == better.points
+        verdict = made.grade(source)
+    assert [test.lost for test in verdict.tests] == [False, True]
+
+
+def test_the_command_prints_the_lab_s_verdict(schedlab: Command, tmp_path: Path) -> None:
+    lab = small_lab(tmp_path / "small")
+    trust = ["--trust"] if sandbox.lacking() else []
+    done = schedlab("grade", str(lab), "--try-lab", "--mutants", "2", "--json", *trust)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["passed"]
+    assert [told[status] for status in ("killed", "equivalent", "survived")] == [1, 0, 0]
+    assert told["mutants"][0]["line"] == 31
+    assert done.stderr.splitlines()[-1].startswith("[2/2] line 31: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--try-lab", str(SOLUTION)], "SUBMISSION"),
+        (["--try-lab", "--gradescope", "x.json"], "--gradescope"),
+        (["--mutants", "3", str(SOLUTION)], "--mutants"),
+        ([], "SUBMISSION"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    schedlab: Command, words: list[str], named: str
+) -> None:
+    done = schedlab("grade", "round-robin", *words)
+    assert done.returncode == 2
+    assert f"{named}: " in done.stderr
+
+
+def test_a_solution_that_loses_points_is_refused(tmp_path: Path) -> None:
+    folder = small_lab(tmp_path / "small")
+    text = (folder / "lab.json").read_text()
+    wrong = '{"figure": "share", "of": "a", "at_most": 0.1, "points": 1}'
+    (folder / "lab.json").write_text(text.replace('{"law": "ends", "points": 1}', wrong))
+    with pytest.raises(FileRefused, match="loses points in the test small"):
+        try_lab(read(folder), bool(sandbox.lacking()), 1, 1, lambda *_: None)
+
+
+def test_a_source_with_brackets_that_do_not_match_is_refused(tmp_path: Path) -> None:
+    folder = small_lab(tmp_path / "small")
+    (folder / "solution.c").write_text(
+        f"{SOLUTION.read_text()}\n#if 0\nint main(void) {{ (\n#endif\n"
+    )
+    with pytest.raises(FileRefused, match="brackets do not match"):
+        try_lab(read(folder), bool(sandbox.lacking()), 1, 1, lambda *_: None)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_all_mutants_and_mistakes_lose_points(name: str) -> None:
+    tried = try_lab(find_lab(name), bool(sandbox.lacking()), 2, None, lambda *_: None)
+    counts = {status: tried.count(status) for status in ("killed", "equivalent", "survived")}
+    print(f"{name}: {len(tried.mutants)} mutants {counts}, {len(tried.mistakes)} mistakes")
+    assert len(tried.mutants) >= 30
+    assert tried.mistakes
+    assert tried.passed, [each.to_dict() for each in tried.unkilled]

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""A machine is awaited on any host, and nothing of it is left."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from schedlab.base.host.supervision import supervise
+
+
+@pytest.fixture
+def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process with more files than select() can count, on a host without pidfd_open()."""
+
+    def missing(_pid: int) -> int:
+        raise OSError("no such call")
+
+    monkeypatch.setattr(os, "pidfd_open", missing)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    try:
+        with ExitStack() as files:
+            for _ in range(min(1100, hard - 100)):
+                files.enter_context(open(os.devnull))
+            yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("script", "seconds", "status"),
+    [("exit 3", 60.0, 3), ("sleep 600 & echo $! > child; wait", 0.5, None)],
+)
+@pytest.mark.usefixtures("crowded")
+def test_it_is_awaited_and_ended(
+    tmp_path: Path, script: str, seconds: float, status: int | None
+) -> None:
+    before = threading.active_count()
+    found = supervise(["/bin/sh", "-c", script], tmp_path, tmp_path / "console", seconds)
+    assert found == status
+    if status is None:
+        child = (tmp_path / "child").read_text().strip()
+        stat = Path("/proc", child, "stat")
+        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert threading.active_count() <= before + 1  # the one that waited may still be ending

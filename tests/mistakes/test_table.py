@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Each mistake of tests/mistakes/mistakes.yaml is found as soon, and with the facts, that the table has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mistake_table import NAME, AuthorsMistake, read_mistakes
+from mistaken_policy import CHECKED, SOURCE, built, mistakes
+from schedlab.base.toolchain.build import raise_failure
+from schedlab.base.toolchain.diagnosis import check_source
+from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.verifier import OLDEST_COMPILER, examine
+from schedlab.courses.submissions import sandbox
+from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
+from schedlab.courses.submissions.trial import Form
+from schedlab.errors import BuildFailed, RuleBroken
+from schedlab.machines import checked
+from schedlab.paths import ROOT
+
+pytestmark = pytest.mark.xdist_group("mistakes")  # all policies have one name, and so one build
+
+BEGIN_MS = 20
+"""When tests/mistakes/mistaken.c makes its mistake."""
+
+
+def by_name(entry: AuthorsMistake) -> str:
+    return entry.mistake
+
+
+def names_line(message: str, source: Path, text: str) -> bool:
+    """Does a message name a line of the file that has one of these texts?"""
+    place = re.escape(str(source.relative_to(ROOT) if source.is_relative_to(ROOT) else source))
+    lines = source.read_text().splitlines()
+    numbers = {int(number) for number in re.findall(rf"{place}:(\d+)", message)}
+    wanted = text.split(" or ")
+    return any(each in lines[number - 1] for number in numbers for each in wanted)
+
+
+def check_facts(message: str, source: Path, entry: AuthorsMistake) -> None:
+    """The message has the words, the line, the hook and the task that the table says."""
+    headline = message.splitlines()[0] if entry.hook else message
+    assert entry.says in headline
+    assert not entry.at or names_line(headline, source, entry.at), message
+    assert ":0:" not in headline
+    assert not entry.hook or f"\n    in its hook {entry.hook}()" in message
+    assert bool(re.search(r"\bpid \d", message.partition("its last decisions")[0])) == entry.task
+
+
+@pytest.mark.parametrize("entry", read_mistakes("compile"), ids=by_name)
+def test_the_compiler_finds_it(entry: AuthorsMistake, tmp_path: Path) -> None:
+    """Each error occurs once, without lines of make."""
+    source = entry.write(tmp_path)
+    with pytest.raises((BuildFailed, RuleBroken)) as error:
+        check_source(source)
+    message = str(error.value)
+    check_facts(message, source, entry)
+    errors = [line for line in message.splitlines() if " error: " in line]
+    assert len(errors) == len(set(errors)) <= 5
+    assert "make" not in message.replace("makes", "") and "internal" not in message
+
+
+def test_the_beginning_of_a_policy_has_no_mistake(tmp_path: Path) -> None:
+    entry = AuthorsMistake("compile", "none", "")
+    check_source(entry.write(tmp_path))
+
+
+@pytest.mark.parametrize("number", [0, 5, 7, 11, 15])
+def test_one_verdict_everywhere(number: int, tmp_path: Path) -> None:
+    """`check`, `run` and `explore` ask check_source(); what is submitted, and a build that fails, say the same."""
+    source = read_mistakes("compile")[number].write(tmp_path)
+    with pytest.raises((BuildFailed, RuleBroken)) as error:
+        check_source(source)
+    headers = tuple(sorted(file.name for file in (ROOT / "policies").glob("*.h")))
+    with pytest.raises(NotCompiled) as refused:
+        compile_policy(Form(NAME, headers), source, trusted=bool(sandbox.lacking()))
+    assert str(refused.value) in str(error.value).replace(str(source), source.name)
+
+
+def test_a_build_that_fails_says_what_is_wrong_with_the_policy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what make and two compilers said of it."""
+    source = read_mistakes("compile")[0].write(tmp_path)
+    monkeypatch.setattr("schedlab.base.toolchain.diagnosis._POLICIES", tmp_path)
+    (tmp_path / "policy.h").write_text((ROOT / "policies" / "policy.h").read_text())
+    for said in (f"policies/{NAME}.c:9: error\nmake: *** [x]\n", f"undefined: `policy_{NAME}'"):
+        with pytest.raises(BuildFailed, match="write SHARED_MEMORY") as error:
+            raise_failure(said)
+        assert names_line(str(error.value), source, "*own")
+
+
+def test_what_make_says_of_a_build_that_fails_is_left_out() -> None:
+    said = "a.c:1:2: error: x\n1 error generated.\nmake: *** [a.o] Error 1\n"
+    with pytest.raises(BuildFailed) as error:
+        raise_failure(f"{said}{said}make: Target 'all' not remade\n")
+    assert str(error.value) == "the build failed:\na.c:1:2: error: x"
+
+
+@pytest.mark.parametrize("entry", read_mistakes("setup"), ids=by_name)
+def test_the_first_setup_is_refused(entry: AuthorsMistake, tmp_path: Path) -> None:
+    source = entry.write(tmp_path)
+    with pytest.raises(RuleBroken) as error:
+        checked.check(source)
+    check_facts(str(error.value), source, entry)
+
+
+@pytest.mark.parametrize("entry", read_mistakes("run"), ids=by_name)
+def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
+    """In so much of the machine's time, with the hook's own line, and with the last decisions."""
+    built(CHECKED)
+    with pytest.raises(RuleBroken) as error:
+        checked.run(SOURCE, f"mistake={mistakes()[entry.tunable]}")
+    message = str(error.value)
+    check_facts(message, SOURCE, entry)
+    if not entry.hook:
+        return  # found between hooks
+    _, where, first_line, decisions, *ten = message.splitlines()
+    at = re.search(r", at ([\d.]+) ms", where)
+    assert at and BEGIN_MS <= float(at[1]) <= BEGIN_MS + entry.within
+    assert re.fullmatch(r" +mistaken_\w+\(\) tests/mistakes/mistaken\.c:\d+", first_line)
+    assert (decisions.strip(), len(ten)) == ("its last decisions:", 10)
+
+
+@pytest.mark.skipif(compiler().version < OLDEST_COMPILER, reason="BPF needs a newer clang")
+@pytest.mark.parametrize("entry", read_mistakes("verifier"), ids=by_name)
+def test_it_is_found_as_linux_would(entry: AuthorsMistake, tmp_path: Path) -> None:
+    source = entry.write(tmp_path)
+    check_source(source)
+    with pytest.raises((BuildFailed, RuleBroken)) as error:
+        examine(source)
+    check_facts(str(error.value), source, entry)
+
+
+def test_a_lost_task_is_named_with_the_hook_that_had_it_last() -> None:
+    """Its line, too, and not that of pick(), which only noticed."""
+    built(CHECKED)
+    with pytest.raises(RuleBroken) as error:
+        checked.run(SOURCE, f"mistake={mistakes()['forgotten']}")
+    match = re.search(r"pid (\d+), which was last in enqueue\(\), at ([\d.]+) ms", str(error.value))
+    assert match and int(match[1]) % 8 == 4 and float(match[2]) > BEGIN_MS
+    assert "mistaken_enqueue() tests/mistakes/mistaken.c:" in str(error.value).splitlines()[2]
+
+
+def test_there_are_at_least_forty() -> None:
+    names = [entry.mistake for entry in read_mistakes()]
+    assert len(names) == len(set(names)) >= 40
+
+
+@pytest.mark.parametrize(
+    "source", sorted((ROOT / "policies" / "studies").glob("*.c")), ids=lambda each: each.stem
+)
+def test_a_source_of_a_study_has_the_name_of_a_policy(source: Path) -> None:
+    """`run` refused all of them after any change of a source."""
+    check_source(source)

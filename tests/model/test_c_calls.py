@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Files of C of one part call each other in one direction: no file needs one that needs it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from schedlab.base.toolchain.build import build
+
+PARTS = {
+    "model": ("build/model/libschedlab-model.so", "build/model/model/{}.o"),
+    "linux/loader": ("build/linux/schedlab-linux", "build/linux/objects/linux/loader/{}.o"),
+}
+"""A folder of sources: what is built of it, and where the object of each source is then."""
+
+
+def symbols(file: Path) -> tuple[set[str], set[str]]:
+    """Returns those that an object has for others, and those that it needs of others."""
+    lines = subprocess.run(["nm", file], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r" [TDBRC] (\S+)", lines)), set(re.findall(r" U (\S+)", lines))
+
+
+@pytest.mark.parametrize("folder", PARTS)
+def test_no_file_needs_one_that_needs_it(folder: str) -> None:
+    target, place = PARTS[folder]
+    build(target)
+    files = {
+        each.stem: symbols(ROOT / place.format(each.stem)) for each in (ROOT / folder).glob("*.c")
+    }
+    assert len(files) > 10
+    owners = {symbol: name for name, (has, _) in files.items() for symbol in has}
+    graph = {
+        name: {owners[symbol] for symbol in needs if symbol in owners} - {name}
+        for name, (_, needs) in files.items()
+    }
+    assert sum(map(len, graph.values())) > 10
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the files

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""Recordings of some CPUs, or of some threads: what was not recorded is unknown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perf_recordings import TICK_NS
+from schedlab import metrics, trace
+from schedlab.analysis.tables import TraceTables
+from schedlab.recordings.convert import Imported, convert
+from schedlab.recordings.coverage import Coverage, coverage_of
+from schedlab.recordings.events import Seen
+from schedlab.recordings.text import parse
+from schedlab.runs.recording import recording
+
+
+def switch(time: int, cpu: int, previous: int, state: str, following: int) -> str:
+    said = f"p{previous}:{previous} [120] {state} ==> p{following}:{following} [120]"
+    return f" x {previous} [{cpu:03}] {time}.000000: sched_switch: {said}\n"
+
+
+def made_of(text: str, folder: Path) -> Imported:
+    path = folder / "text.txt"
+    path.write_text(text)
+    made = convert(path, folder / "run", "fair", TICK_NS)
+    trace.validate(trace.read(made.folder / "trace.bin"))
+    return made
+
+
+def states(made: Imported, pid: int) -> list[tuple[Any, ...]]:
+    """State, begin and end in microseconds of what is known of a thread."""
+    found = metrics.state_intervals(trace.read(made.folder / "trace.bin"))
+    rows = found.filter(found["pid"] == pid).select("state", "begin_ns", "end_ns").rows()
+    return [(state, begin / 1000, end / 1000) for state, begin, end in rows if end > begin]
+
+
+def process(made: Imported, name: str) -> dict[str, Any]:
+    assert made.metrics is not None
+    found = made.metrics.processes
+    (row,) = found.filter(found["name"] == name).to_dicts()
+    return row
+
+
+ONE_CPU = """\
+ alpha 101 [001] 5.000000: sched_switch: alpha:101 [120] S ==> beta:102 [120]
+  beta 102 [001] 5.001000: sched_waking: comm=gamma pid=103 prio=120 target_cpu=003
+  beta 102 [001] 5.050000: sched_switch: beta:102 [120] S ==> swapper/1:0 [120]
+"""
+
+
+def test_a_thread_woken_for_a_cpu_that_was_not_recorded_does_not_wait(tmp_path: Path) -> None:
+    made = made_of(ONE_CPU, tmp_path)
+    assert states(made, 103) == [("blocked", 0, 1000)]
+    assert process(made, "gamma")["waiting_ns"] is None
+    assert process(made, "beta")["waiting_ns"] == 0
+    tables = TraceTables(trace.read(made.folder / "trace.bin"))
+    assert tables.processes.filter(tables.processes["name"] == "gamma")["waiting_ns"][0] is None
+    assert not tables.waits.filter(tables.waits["name"] == "gamma").height
+
+
+def test_a_cpu_that_was_not_recorded_does_not_idle(tmp_path: Path) -> None:
+    made = made_of(ONE_CPU, tmp_path)
+    assert made.manifest["recording"]["cpus_unrecorded"] == [0, 2, 3]
+    assert made.metrics is not None
+    assert made.metrics.cpus["idle_ns"].to_list() == [0, 0, 0, 0]
+    assert made.metrics.cpus["running_ns"].to_list() == [0, 50_000_000, 0, 0]
+    found = metrics.cpu_intervals(trace.read(made.folder / "trace.bin"))
+    assert set(found.filter(found["end_ns"] > found["begin_ns"])["cpu"]) == {1}
+    assert made.metrics.processes["ideal_share"].null_count() == 3
+    (unknown,) = made.metrics.said["last"]
+    assert "150.000 ms of the CPUs' time (75.0 %)" in unknown
+
+
+def test_the_replay_says_what_is_unknown(tmp_path: Path) -> None:
+    notes = recording(made_of(ONE_CPU, tmp_path).folder).replayed.notes
+    assert any("out of sight" in note for note in notes)
+
+
+def test_a_thread_out_of_sight_sleeps_in_the_replay_until_it_is_back(tmp_path: Path) -> None:
+    back = " gamma 103 [001] 5.060000: sched_switch: gamma:103 [120] S ==> swapper/1:0 [120]\n"
+    text = recording(made_of(ONE_CPU + back, tmp_path).folder).replayed.text
+    assert "sleep until 60000000ns" in text
+
+
+def test_the_header_of_an_event_shows_who_ran(tmp_path: Path) -> None:
+    made = made_of(
+        """\
+ recorder 500 [000] 7.000100: sched_switch: recorder:500 [120] R ==> migration/0:12 [0]
+migration 12 [000] 7.000102: sched_migrate_task: comm=recorder pid=500 prio=120 orig_cpu=0 dest_cpu=1
+migration 12 [000] 7.000110: sched_switch: migration/0:12 [0] S ==> swapper/0:0 [120]
+ recorder 500 [001] 7.000210: sched_waking: comm=migration/1 pid=22 prio=0 target_cpu=001
+ recorder 500 [001] 7.000310: sched_switch: recorder:500 [120] R ==> migration/1:22 [0]
+migration 22 [001] 7.000320: sched_switch: migration/1:22 [0] S ==> swapper/1:0 [120]
+""",
+        tmp_path,
+    )
+    # The CPU was not known to do anything else when the thread came.
+    assert process(made, "recorder")["running_ns"] == 200_000
+    assert made.metrics is not None
+    assert made.metrics.cpus["idle_ns"].to_list() == [210_000, 0]
+
+
+@pytest.mark.parametrize("switched_from", [7, 8])
+def test_headers_count_only_if_those_of_switches_are_right(switched_from: int) -> None:
+    """In a container, perf has other PIDs than the kernel's events."""
+    text = f"""
+ a 7 [000] 1.000000: sched_switch: a:{switched_from} [120] S ==> b:9 [120]
+ c 5 [000] 2.000000: sched_waking: comm=d pid=6 prio=120 target_cpu=000
+"""
+    seen = [event for event in parse(text).events if isinstance(event, Seen)]
+    assert seen == ([Seen(2_000_000_000, 0, 5)] if switched_from == 7 else [])
+
+
+def leaves(state: str, between: str = "") -> str:
+    """A thread that leaves its CPU 30 µs after it was woken, and is back after 30 µs."""
+    return f"""
+ <idle>-0 [004] 9.000000: sched_switch: swapper/4:0 [120] R ==> reader:71 [120]
+writer-70 [001] 9.001000: sched_waking: comm=reader pid=71 prio=120 target_cpu=004
+{between}
+reader-71 [004] 9.001030: sched_switch: reader:71 [120] {state} ==> swapper/4:0 [120]
+ <idle>-0 [004] 9.001060: sched_switch: swapper/4:0 [120] R ==> reader:71 [120]
+"""
+
+
+def test_a_thread_that_leaves_while_it_is_woken_was_blocked(tmp_path: Path) -> None:
+    made = made_of(leaves("R"), tmp_path)
+    read = trace.read(made.folder / "trace.bin")
+    states = metrics.state_intervals(read)
+    (wait,) = states.filter((states["pid"] == 71) & (states["cause"] == "woken")).to_dicts()
+    assert (wait["begin_ns"], wait["end_ns"]) == (1_030_000, 1_060_000)
+    assert process(made, "reader")["preemptions"] == 0
+    assert process(made, "reader")["wakeup_latency_max_ns"] == 30_000
+
+
+@pytest.mark.parametrize(
+    ("state", "between"),
+    [
+        ("R+", ""),
+        ("R", "reader-71 [004] 9.001010: sched_wakeup: comm=reader pid=71 prio=120 target_cpu=004"),
+    ],
+)
+def test_a_thread_whose_wakeup_has_ended_is_preempted(
+    state: str, between: str, tmp_path: Path
+) -> None:
+    made = made_of(leaves(state, between), tmp_path)
+    assert process(made, "reader")["preemptions"] == 1
+    assert process(made, "reader")["wakeups"] == 0
+
+
+def test_of_threads_alone_only_what_they_show_is_known(tmp_path: Path) -> None:
+    """As `perf record -t 7` does: of each stay its last moment, and what the thread did during it."""
+    begins = range(1, 41, 3)
+    text = "".join(
+        f" x 7 [001] {time}.000000000: sched_waking: comm=y pid=9 prio=120 target_cpu=001\n"
+        f" x 7 [001] {time + 1}.000000000: sched_switch: x:7 [120] S ==> z:{time + 100} [120]\n"
+        for time in begins
+    )
+    made = made_of(text, tmp_path)
+    assert made.manifest["recording"]["by_thread"]
+    assert process(made, "x")["running_ns"] == len(begins) * 1_000_000_000
+    assert made.metrics is not None
+    assert made.metrics.cpus["idle_ns"].sum() == 0
+    assert made.metrics.cpus["running_ns"].sum() == len(begins) * 1_000_000_000
+
+
+def test_a_wait_for_a_cpu_that_was_not_recorded_is_not_known(tmp_path: Path) -> None:
+    """Woken on CPU 0, which was not recorded, and moved to CPU 1 out of sight."""
+    woken = " p7 7 [001] 2.000000: sched_waking: comm=p5 pid=5 prio=120 target_cpu=000\n"
+    text = switch(1, 1, 6, "S", 7) + woken + switch(4, 1, 7, "S", 5) + switch(5, 1, 5, "S", 0)
+    made = made_of(text, tmp_path)
+    assert [state for state, *_ in states(made, 5)] == ["blocked", "running"]
+    assert process(made, "p5")["wakeup_latency_max_ns"] is None
+
+
+def test_a_thread_woken_out_of_sight_is_not_blocked_all_the_time(tmp_path: Path) -> None:
+    woken = " p5 5 [001] 1.000000: sched_waking: comm=p9 pid=9 prio=120 target_cpu=001\n"
+    text = woken + switch(1, 1, 5, "S", 6) + switch(4, 1, 6, "S", 5)
+    made = made_of(text, tmp_path)
+    assert process(made, "p5")["blocked_ns"] is None
+    assert made.manifest["recording"]["mended"] == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "unrecorded", "by_thread"),
+    [
+        ("perf sched record -- load 100", [], False),
+        ("perf record -a -e sched:sched_switch", [], False),
+        ("perf record -e sched:sched_switch -C 0,2-3 -- make -a", [1], False),
+        ("perf record -C1 -a -e sched:sched_switch", [0, 2, 3], False),
+        ("perf record -e sched:sched_switch -- make -a", [1, 2, 3], True),
+        ("perf record -e sched:sched_switch -t 7", [1, 2, 3], True),
+        ("", [1, 2, 3], False),
+    ],
+)
+def test_perfs_command_says_what_was_recorded(
+    command: str, unrecorded: list[int], by_thread: bool
+) -> None:
+    events = parse(switch(1, 0, 5, "S", 6))
+    assert coverage_of(events, 4, command) == Coverage(frozenset(unrecorded), by_thread)
+
+
+def test_a_tool_that_records_all_cpus_knows_that_silent_ones_idle(tmp_path: Path) -> None:
+    made = made_of("cpus=2\n" + switch(1, 0, 5, "S", 6) + switch(3, 0, 6, "S", 5), tmp_path)
+    assert made.metrics is not None
+    assert made.metrics.cpus["idle_ns"].to_list() == [0, 2_000_000_000]
+
+
+def test_perfs_header_is_read_above_its_text(tmp_path: Path) -> None:
+    text = "# nrcpus online : 4\n# cmdline : perf record -C 2\n" + switch(1, 2, 5, "S", 6)
+    made = made_of(text + switch(2, 2, 6, "S", 0), tmp_path)
+    assert made.manifest["cpus"] == 4
+    assert made.manifest["recording"]["cpus_unrecorded"] == [0, 1, 3]
+
+
+def test_a_thread_that_blocks_and_comes_back_goes_on_in_the_replay(tmp_path: Path) -> None:
+    begin = switch(1, 1, 6, "S", 5) + switch(2, 1, 5, "S", 7)
+    woken = " p7 7 [001] 3.000000: sched_waking: comm=p8 pid=8 prio=120 target_cpu=001\n"
+    text = begin + woken + switch(4, 1, 7, "S", 5) + switch(6, 1, 5, "S", 0)
+    lines = recording(made_of(text, tmp_path).folder).replayed.text.split("program ")
+    (program,) = [each.split("\n") for each in lines if each.startswith("p5\n")]
+    assert [line.split()[0] for line in program if line][2:5] == ["run", "sleep", "run"]

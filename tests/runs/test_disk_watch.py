@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""A run that writes too much, or whose disk fills up, is ended; what was recorded is measured."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Command
+from schedlab.base.host.disk import TRACE_LIMIT, DiskWatch
+from schedlab.base.host.supervision import supervise
+from schedlab.errors import WrongUsage
+
+ENDLESS = {
+    "global": {"duration": 500_000_000},
+    "tasks": {name: {"run": 1_000_000, "loop": -1} for name in ("a", "b")},
+}
+Usage = namedtuple("Usage", "total used free")
+MIB = 1 << 20
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    path = tmp_path / "endless.json"
+    path.write_text(json.dumps(ENDLESS))
+    return path
+
+
+def only(folder: Path) -> Any:
+    (manifest,) = folder.glob("*/manifest.json")
+    return json.loads(manifest.read_text())
+
+
+def test_a_trace_that_grows_too_long_ends_the_run_and_is_measured(
+    schedlab: Command, endless: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "runs"
+    asked = ("--machine", "sim", "--policy", "stride", "--cpus", "1", "--tick", "1s")
+    done = schedlab(
+        *("run", "--workload", str(endless), *asked, "--trace-limit", "1", "--json"),
+        *("--out", str(out)),
+    )
+    assert done.returncode == 1
+    assert only(out)["status"] == "disk"
+    assert "--trace-limit" in done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    summary = run["metrics"]["summary"]
+    assert summary["truncated"]
+    assert summary["context_switches"] > 1000
+
+
+def test_a_sweep_has_the_same_limit(schedlab: Command, endless: Path, tmp_path: Path) -> None:
+    out = tmp_path / "sweep"
+    asked = ("--workload", str(endless), "--policy", "stride", "--tick", "1ms")
+    long = ("--limit", "86400s")
+    done = schedlab(
+        *("sweep", *asked, *long, "--jobs", "1", "--out", str(out)),
+        environment={TRACE_LIMIT: "1"},
+    )
+    assert done.returncode == 1
+    assert "--trace-limit" in done.stdout + done.stderr
+
+
+def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TRACE_LIMIT, "much")
+    with pytest.raises(WrongUsage, match=TRACE_LIMIT):
+        DiskWatch()
+
+
+def supervised(folder: Path, code: str, watch: DiskWatch) -> int | None:
+    command = [sys.executable, "-c", code]
+    return supervise(command, folder, folder / "console", 60, watch.has_problem)
+
+
+def test_a_disk_that_another_user_fills_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    free = iter([1000 * MIB, 900 * MIB])
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, next(free, 200 * MIB)))
+    watch = DiskWatch(tmp_path)
+    assert supervised(tmp_path, "import time; time.sleep(50)", watch) is None
+    assert "200 MiB" in watch.problem
+    assert "--out" in watch.problem
+
+
+def test_a_program_that_ends_by_itself_has_no_problem(tmp_path: Path) -> None:
+    watch = DiskWatch(tmp_path)
+    assert supervised(tmp_path, "raise SystemExit(3)", watch) == 3
+    assert not watch.problem
+
+
+def test_a_small_disk_is_no_problem_by_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, 20 * MIB))
+    assert not DiskWatch(tmp_path).has_problem()
+
+
+def test_what_was_there_before_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(TRACE_LIMIT, "1")
+    (tmp_path / "before").write_bytes(b"x" * 2 * MIB)
+    watch = DiskWatch(tmp_path)
+    assert not watch.has_problem()
+    (tmp_path / "after").write_bytes(b"x" * 2 * MIB)
+    assert watch.has_problem()

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""A policy reads the attributes that it declares, and no others. Each test runs the same processes twice, changes one
+attribute of one process, and compares what the policy decided."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Command
+from schedlab.base.toolchain.policies import PolicyChoice, attributes_ignored, known_policies
+from schedlab.trace import AttributeKind
+from schedlab_simulator import Simulator, Workload
+
+MS = 1_000_000
+VALUES = {
+    AttributeKind.PRIORITY: (2, 8),
+    AttributeKind.TICKETS: (3, 30),
+    AttributeKind.WEIGHT: (2, 9),
+    AttributeKind.NICE: (-5, 5),
+    AttributeKind.SLICE: (MS // 2, 9 * MS),
+    AttributeKind.RUNTIME: (MS, 4 * MS),
+    AttributeKind.DEADLINE: (5 * MS, 9 * MS),
+    AttributeKind.PERIOD: (12 * MS, 40 * MS),
+    AttributeKind.TASKGROUP: (1, 2),
+}
+"""Two values of each, neither of them the standard one, so that both are changes."""
+BODIES = {
+    "a": ("run 7ms", "sleep 1ms"),
+    "b": ("run 3ms", "sleep 2ms", "run 1ms", "yield"),
+    "c": ("run 50ms",),
+}
+RESERVED = {
+    AttributeKind.RUNTIME: 2 * MS,
+    AttributeKind.DEADLINE: 8 * MS,
+    AttributeKind.PERIOD: 20 * MS,
+}
+OTHERS: dict[str, dict[str, dict[AttributeKind, int]]] = {
+    "plain": {},
+    "reserved": dict.fromkeys(BODIES, RESERVED),
+    "classes": {"b": {AttributeKind.PRIORITY: 7, AttributeKind.DEADLINE: 6 * MS}},
+    "grouped": {"b": {AttributeKind.TASKGROUP: 1}},
+}
+"""Attributes that all runs of a case have in common."""
+CPUS = {"grouped": 2}
+"""Cases that do not run on one CPU."""
+
+
+def line(kind: AttributeKind, value: int) -> str:
+    unit = "ns" if AttributeKind.SLICE <= kind <= AttributeKind.PERIOD else ""
+    return f"{kind.name.lower()} {value}{unit}"
+
+
+def text(others: str, kind: AttributeKind, value: int) -> str:
+    """The workload in which the processes of `a` have this value."""
+    lines = ["program root", "setgroup 1 parent 0", "setgroup 1 weight 300", "setgroup 2 parent 0"]
+    lines += [f"fork {name}" for name in (*BODIES, "a", "c")] + ["sleep 300ms"]
+    for name, body in BODIES.items():
+        own = dict(OTHERS[others].get(name, {}))
+        if name == "a":
+            own.pop(kind, None)
+            own[kind] = value
+        lines += [
+            "",
+            f"program {name}",
+            *(line(*each) for each in own.items()),
+            "loop",
+            *body,
+            "end",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def course(choice: str, others: str, workload: Workload) -> list[object]:
+    """Where each process is, and how long it has run, every 10 ms."""
+    simulator = Simulator(
+        workload, policy=choice, cpus=CPUS.get(others, 1), costs="none", processes=16
+    )
+    with simulator:
+        found: list[object] = []
+        for time in range(10, 310, 10):
+            simulator.run(time * MS)
+            found += simulator.processes()[["pid", "place", "cpu", "run_time"]].tolist()
+    return found
+
+
+WORKLOADS = {
+    (kind, others): tuple(Workload.read(text(others, kind, value)) for value in values)
+    for kind, values in VALUES.items()
+    for others in OTHERS
+}
+CHOICES = [
+    str(PolicyChoice(policy.name, preset))
+    for policy in known_policies().values()
+    for preset in ("", *policy.presets)
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_policy_reads_what_it_says(choice: str) -> None:
+    name, _, preset = choice.partition(":")
+    ignored = attributes_ignored(
+        PolicyChoice(name, preset), (), [kind.name.lower() for kind in VALUES]
+    )
+    found = []
+    for kind in VALUES:
+        courses = (
+            [course(choice, others, workload) for workload in WORKLOADS[kind, others]]
+            for others in OTHERS
+        )
+        if all(first == second for first, second in courses):
+            found.append(kind.name.lower())
+    assert found == ignored
+
+
+NICE = {
+    "global": {"duration": 10},
+    "tasks": {
+        "up": {"nice": -5, "loop": -1, "run": "1s"},
+        "down": {"nice": 5, "loop": -1, "run": "1s"},
+    },
+}
+
+
+def test_a_run_says_which_attributes_it_sets_in_vain(schedlab: Command, tmp_path: Path) -> None:
+    """A policy with several runs is named once. The ideal share is what the policy can give."""
+    file = tmp_path / "w.json"
+    file.write_text(json.dumps(NICE))
+    words = (
+        "--machine",
+        "sim",
+        "--workload",
+        str(file),
+        "--cpus",
+        "1",
+        "--out",
+        str(tmp_path / "out"),
+    )
+    done = schedlab("run", *words, "--policy", "cfs:nice,rr", "--runs", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if "ignores" in line] == [
+        f"schedlab: rr ignores nice, which {file} sets"
+    ]
+    for run in json.loads(done.stdout)["runs"]:
+        reads = run["manifest"]["policy"] == "cfs:nice"
+        up = next(row for row in run["metrics"]["groups"] if row["group"] == "up")
+        assert run["manifest"]["attributes_ignored"] == ([] if reads else ["nice"])
+        assert up["share"] == pytest.approx(0.903 if reads else 0.5, abs=0.001)
+        assert up["ideal_share"] == pytest.approx(0.903 if reads else 0.5, abs=0.001)
+        assert up["share_error_points"] == pytest.approx(0 if reads else -40.3, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("choice", "settings", "ignored"),
+    [
+        ("cfs", {}, ["nice"]),
+        ("cfs", {"nice": 1}, ["weight"]),
+        ("cfs:nice", {"nice": 0}, ["nice"]),
+        ("lottery:currencies", {}, ["nice", "weight"]),
+        ("fair", {}, ["weight"]),
+        ("scx:lavd", {}, []),
+    ],
+)
+def test_what_is_read_follows_the_tunables(
+    choice: str, settings: dict[str, int], ignored: list[str]
+) -> None:
+    name, _, preset = choice.partition(":")
+    given = ["nice", "weight"] if choice != "lottery:currencies" else ["nice", "weight", "tickets"]
+    assert attributes_ignored(PolicyChoice(name, preset), settings.items(), given) == ignored

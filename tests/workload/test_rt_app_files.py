@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""rt-app's dialect: what its files are taken for, and what is said of what they are not taken for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from schedlab.errors import WrongUsage
+from schedlab.workload import workload_files
+from schedlab.workload.model import Loop, Task, WorkloadFile
+from schedlab.workload.text import text_of
+
+CASES: list[dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("rt_app_files.yaml").read_text()
+)
+
+
+def read(folder: Path, text: str) -> WorkloadFile:
+    (folder / "w.json").write_text(text)
+    return workload_files.read(folder / "w.json")
+
+
+def once_us(file: WorkloadFile, task: Task) -> float:
+    """How long an instance computes that does its endless loop once."""
+    body = (
+        replace(item, rounds=1) if isinstance(item, Loop) and math.isinf(item.rounds) else item
+        for item in task.body
+    )
+    return file.work_ns(replace(task, body=tuple(body)), 1_000_000) / 1000
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_a_file_is_read_as_rt_app_reads_it(case: dict[str, Any], tmp_path: Path) -> None:
+    if "refused" in case:
+        with pytest.raises(WrongUsage) as refusal:
+            read(tmp_path, case["file"])
+        assert case["refused"] in str(refusal.value)
+        return
+    file = read(tmp_path, case["file"])
+    assert sum(task.instances for task in file.tasks) == case["instances"]
+    assert sum(task.instances * once_us(file, task) for task in file.tasks) == case["run_us"]
+    notes = case.get("notes", [])
+    assert len(file.notes) == len(notes), file.notes
+    assert all(part in note for part, note in zip(notes, file.notes, strict=True)), file.notes
+    lines = [line.strip() for line in text_of(file, 1, 1_000_000).splitlines()]
+    for line in case.get("text", []):
+        assert any(line in (each, each.rpartition(" ")[0]) for each in lines), lines
+
+
+def test_there_are_forty_that_are_read() -> None:
+    assert sum("refused" not in case for case in CASES) >= 40
+
+
+def test_the_names_of_groups_stay_apart(tmp_path: Path) -> None:
+    tasks = ", ".join(f'"WorkerPool{n}": {{"loop": 1, "run": 1}}' for n in range(12))
+    groups = [task.group for task in read(tmp_path, f'{{"tasks": {{{tasks}}}}}').tasks]
+    assert len(set(groups)) == 12
+    assert all(len(group) <= 8 and group.startswith("Worker") for group in groups)
+
+
+def test_a_key_of_a_change_must_be_known(tmp_path: Path) -> None:
+    (tmp_path / "w.json").write_text('{"tasks": {"a": {"loop": 1, "run": 1}}}')
+    with pytest.raises(WrongUsage, match=r"--with: tasks\.a\.instence: unknown"):
+        workload_files.read(tmp_path / "w.json", [("tasks.a.instence", "4")])
+
+
+def test_warnings_about_many_keys_and_names_stay_short(tmp_path: Path) -> None:
+    """One warning, of which the length is bounded; a group of its own for each of many names."""
+    keys = ", ".join(f'"unknown{n}{"x" * 500}": 1' for n in range(2000))
+    tasks = ", ".join(f'"worker_of_the_pool_{n}": {{"loop": 1, "run": 1}}' for n in range(2000))
+    file = read(tmp_path, f'{{{keys}, "tasks": {{{tasks}}}}}')
+    assert len({task.group for task in file.tasks}) == 2000
+    assert len(file.notes) == 2
+    assert all(len(note) < 1000 for note in file.notes)

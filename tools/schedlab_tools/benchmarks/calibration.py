@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: MIT
+"""What the kernel's work takes, from traces of it: the simulator's costs (docs/simulator.md).
+
+The programs are `calibrate`, which does one thing at a time and yields before and after, and study
+1's test of process creation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
+from schedlab.machines import machine_named
+from schedlab.machines.spec import RunSpec
+from schedlab.runs.plan import Plan
+from schedlab.trace import Kind, Trace
+from schedlab.workload.costs import Cost, Profile
+from schedlab_tools.benchmarks.observing import Observed, Stay, observe
+
+REFERENCE = PolicyChoice(STANDARD)
+"""All costs are measured under it; the others differ in those of OF_POLICY."""
+OF_POLICY = ("scheduler", "crowd", "tick", "wakeup", "fork")
+CALLS = "calibrate"
+CREATION = "timingtests short -w 100"
+_CREATION_TICKS = 10
+"""The tick of its run, in ticks of the others: one comes at most while the children are forked."""
+_CUT_TICK_NS = 100_000
+"""The tick of another one, so that many come while they are."""
+CROWD_SIZE = 100
+"""Processes; bench/guest/calibrate.c, which also has the numbers of the notes and of the pages."""
+_PAGES = 8
+_FORKS_IN_A_ROW = 2
+"""At least. Under some policies a child soon preempts the process that forks."""
+_BURN_NS = 3_000_000
+_CYCLES_OF_BURN = 3_000_000
+YIELD, COMPUTE, FORK, TOUCH, REAP, SLEEP, PIPE, WAKE, CROWD, NEW, USED, END = range(1, 13)
+
+
+class Unmeasurable(ValueError):
+    """The trace does not hold what a cost is to be taken from."""
+
+
+# --- from values to a cost
+
+
+def _measured(values: Iterable[float], source: str, add: float = 0) -> Cost:
+    """Median and interquartile range. `add` to all of them."""
+    array = np.array([*values], dtype=float)
+    if not len(array):
+        raise Unmeasurable(f"nothing to measure in the trace: {source}")
+    low, middle, high = np.percentile(array, (25, 50, 75))
+    return Cost(max(0, round(middle + add)), round(high - low), len(array), source)
+
+
+# --- each cost
+
+
+def call_cost(seen: Observed) -> Cost:
+    """A process that yields and goes on, from one visit to the next."""
+    stays = [stay for stay in seen.quiet(YIELD) if stay.again and stay.cause == Kind.YIELD]
+    return _measured(map(seen.work, stays), "a yield, from SCHEDULER_EXIT to SCHEDULER_ENTER")
+
+
+def scheduler_cost(seen: Observed) -> Cost:
+    visits = [each for each in seen.visits if each.note == YIELD and each.before == each.after]
+    return _measured(
+        map(seen.work, visits), "SCHEDULER_ENTER to SCHEDULER_EXIT where the same process goes on"
+    )
+
+
+def crowd_cost(seen: Observed, scheduler: Cost, switch: Cost) -> Cost:
+    """Per 100 processes that wait."""
+    visits = [
+        each
+        for each in seen.visits
+        if each.note == CROWD and each.cause == Kind.YIELD and each.before != each.after
+    ]
+    works = [(seen.work(each) - scheduler.ns - switch.ns) * 100 / CROWD_SIZE for each in visits]
+    return _measured(works, f"the same with {CROWD_SIZE} processes that yield, less `switch`")
+
+
+def switch_cost(seen: Observed, scheduler: Cost) -> Cost:
+    visits = [
+        each
+        for each in seen.visits
+        if each.note == FORK and each.cause == Kind.YIELD and each.before != each.after
+    ]
+    return _measured(
+        map(seen.work, visits), "the same where another process is picked", -scheduler.ns
+    )
+
+
+def tick_cost(seen: Observed, call: Cost) -> Cost:
+    """The cost of a tick: how much longer known work takes, by the number of ticks that came."""
+    source = "work of 3 ms between two yields: what it takes longer, less visits, by its ticks"
+    if not seen.by_cycles:
+        return _late_tick_cost(seen)
+    works = []
+    for parts in _computings(seen):
+        ticks = sum(seen.ticks_in(each.begin_ns, each.end_ns) for each in parts)
+        extra = sum(map(seen.work, parts)) - _BURN_NS * 1e9 / seen.cycles_per_second - call.ns
+        if ticks:
+            works.append(extra / ticks)
+    return _measured(works, source)
+
+
+def _computings(seen: Observed) -> Iterator[list[Stay]]:
+    """The stays of the process that computes, each from one yield to the next."""
+    parts: list[Stay] = []
+    for stay in seen.stays:
+        if stay.note != COMPUTE or not stay.pid:
+            continue
+        parts.append(stay)
+        if stay.cause == Kind.YIELD:
+            if sum(each.cycles for each in parts) >= _CYCLES_OF_BURN or not seen.by_cycles:
+                yield parts
+            parts = []
+
+
+def _late_tick_cost(seen: Observed) -> Cost:
+    """The cost of a tick by the clock: from when it is due to the visit that it leads to."""
+    late = [
+        stay.end_ns % seen.tick_ns
+        for stay in seen.stays
+        if stay.note == COMPUTE and stay.pid and stay.cause is None
+    ]
+    return _measured(late, "from the time of a tick to SCHEDULER_ENTER")
+
+
+def wakeup_cost(seen: Observed) -> Cost:
+    """The cost of each process more that the same tick of an idle CPU wakes."""
+    source = "an idle CPU's tick that wakes 8 processes, less one that wakes 1, by 7"
+    idle = [stay for stay in seen.stays if stay.note == WAKE and not stay.pid]
+    many = [stay for stay in idle if stay.count(Kind.WAKEUP) == 8]
+    if not seen.by_cycles:
+        return _measured([(each.events[-1][1] - each.events[0][1]) / 7 for each in many], source)
+    one = _measured([seen.work(s) for s in idle if s.count(Kind.WAKEUP) == 1], source)
+    return _measured([(seen.work(each) - one.ns) / 7 for each in many], source)
+
+
+def sleep_cost(seen: Observed) -> Cost:
+    stays = [stay for stay in seen.quiet(SLEEP) if stay.again and stay.cause == Kind.BLOCK]
+    return _measured(map(seen.work, stays), "a yield, then sleep(): to SCHEDULER_ENTER")
+
+
+def pipe_cost(seen: Observed, call: Cost) -> Cost:
+    stays = [stay for stay in seen.quiet(PIPE) if stay.cause == Kind.YIELD and stay.again]
+    return _measured(
+        map(seen.work, stays), "a write to a pipe, or a read, between two yields", -call.ns
+    )
+
+
+def reap_cost(seen: Observed, call: Cost) -> Cost:
+    stays = [stay for stay in seen.quiet(REAP) if stay.cause == Kind.YIELD and stay.again]
+    return _measured(
+        map(seen.work, stays),
+        "a wait() for a child that has ended, between two yields",
+        -2 * call.ns,
+    )
+
+
+def interrupt_cost(seen: Observed) -> Cost:
+    """The cost of an interrupt by cycles: all that an idle CPU does while nothing else happens."""
+    quiet = [
+        (woken, stay)
+        for woken, stay in seen.called
+        if not stay.events and not seen.ticks_in(stay.begin_ns, stay.end_ns)
+    ]
+    if seen.by_cycles:
+        source = "an idle CPU from SCHEDULER_EXIT to SCHEDULER_ENTER, which another CPU called"
+        return _measured([seen.work(stay) for _, stay in quiet], source)
+    return _measured(
+        [stay.end_ns - woken for woken, stay in quiet], "WAKEUP to SCHEDULER_ENTER on an idle CPU"
+    )
+
+
+def stagger_cost(several: Trace) -> Cost:
+    """From CPU 0's tick to CPU 1's: when each wakes the first that sleeps until a tick."""
+    source = "the first process that an interrupt wakes in a tick: on CPU 1, less on CPU 0"
+    rows = several.rows(Kind.WAKEUP)
+    rows = rows[several.at("first", rows) == 0]
+    cpu, time = several.at("cpu", rows), several.at("time_ns", rows)
+    own, first = np.unique(np.stack((cpu, time // several.header.tick_ns)), True, axis=1)
+    late = time[first] % several.header.tick_ns
+    base = late[own[0] == 0]
+    return _measured(late[own[0] == 1] - np.median(base) if len(base) else [], source)
+
+
+def copy_cost(calls: Observed) -> Cost:
+    """The cost of a page that parent and child share, when one of them writes to it."""
+    touched = [s for s in calls.quiet(TOUCH) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
+    plain = [s for s in calls.quiet(FORK) if s.count(Kind.FORK) and s.cause == Kind.YIELD]
+    base = _measured(map(calls.work, plain), "a fork between two yields")
+    works = [(calls.work(each) - base.ns) / _PAGES for each in touched]
+    return _measured(works, f"a fork and {_PAGES} pages written between two yields, less without")
+
+
+def fork_costs(creation: Observed, calls: Observed) -> dict[str, Cost]:
+    """`fork` and `fork_return`: the page that the parent writes before the next one."""
+    copy = copy_cost(calls)
+    source = f"{CREATION}: FORK to FORK, less the copy of a page after it"
+    return {"fork": _measured(_gaps(creation), source, -copy.ns), "fork_return": copy}
+
+
+def _gaps(creation: Observed) -> list[float]:
+    """Means from FORK to FORK, where a process forks many times and no tick comes."""
+    rows = (
+        row
+        for stay in creation.stays
+        for row in _between_ticks([t for kind, t in stay.events if kind == Kind.FORK], creation)
+    )
+    return [(row[-1] - row[0]) / (len(row) - 1) for row in rows if len(row) >= _FORKS_IN_A_ROW]
+
+
+def _between_ticks(times: list[int], seen: Observed) -> list[list[int]]:
+    """The times in their order, in rows within which no tick comes."""
+    rows: list[list[int]] = []
+    for time in times:
+        if rows and not seen.ticks_in(rows[-1][-1], time):
+            rows[-1].append(time)
+        else:
+            rows.append([time])
+    return rows
+
+
+def look_cost(cut: Observed, costs: Mapping[str, Cost]) -> Cost:
+    """What comes of `fork` before the last moment at which an interrupt is taken: less what comes after
+    it. `cut`: forks in a row, between which ticks come."""
+    source = "`fork`, less what of it comes after a tick that came before the call"
+    known_ns = costs["fork_return"].ns + costs["tick"].ns
+    rests = [
+        stay.time_of(Kind.FORK) - stay.begin_ns
+        for before, stay in _cut_forks(cut)
+        if before.end_ns - before.events[-1][1] > known_ns
+    ]
+    if not rests:
+        return Cost(0, 0, 0, "no tick came before a call")
+    return _measured([costs["fork"].ns - rest for rest in rests], source)
+
+
+def _cut_forks(cut: Observed) -> Iterator[tuple[Stay, Stay]]:
+    """Pairs of stays of a process that forks in a row: a tick has come after a fork, and the next one comes
+    when the process has a CPU again."""
+    last: dict[int, Stay] = {}
+    for stay in cut.stays:
+        before = last.get(stay.pid)
+        last[stay.pid] = stay
+        goes_on = before and before.cause == Kind.FORK and not stay.again
+        if before and goes_on and stay.events and stay.events[0][0] == Kind.FORK:
+            yield before, stay
+
+
+def new_cost(calls: Observed) -> Cost:
+    """The additional cost of a fork into a slot that no process has had yet."""
+    works = []
+    for note in (NEW, USED):
+        stays = [stay for stay in calls.quiet(note) if stay.count(Kind.FORK) > 1]
+        if not stays:
+            raise Unmeasurable("no tick must come while 40 children are forked: take a longer one")
+        works.append(calls.work(stays[0]) / stays[0].count(Kind.FORK))
+    return _measured(
+        [works[0] - works[1]], "40 forks, the first time, less those of the second, by 40"
+    )
+
+
+def child_costs(creation: Observed, calls: Observed, call: Cost) -> dict[str, Cost]:
+    """`first_run` and `exit`, of children that mark their group and end."""
+    lives = [
+        stay
+        for stay in creation.stays
+        if stay.new
+        and stay.count(Kind.EXIT)
+        and stay.count(Kind.MARK)
+        and not creation.ticks_in(stay.begin_ns, stay.end_ns)
+    ]
+    first = f"{CREATION}: a child, all but its question for the time and its end"
+    last = "a process that yields and ends: from its last SCHEDULER_EXIT to SCHEDULER_ENTER"
+    end = _measured(map(calls.work, _ends(calls)), last)
+    begin = _measured(map(creation.work, lives), first, -call.ns - end.ns)
+    return {"first_run": begin, "exit": end}
+
+
+def _ends(calls: Observed) -> list[Stay]:
+    """Last stays, of processes that do nothing else in them."""
+    ends = [stay for stay in calls.quiet(CROWD) if stay.count(Kind.EXIT)]
+    return [stay for stay in ends if len(stay.events) == 1]
+
+
+# --- a profile
+
+
+def policy_costs(calls: Observed, creation: Observed, switch: Cost) -> dict[str, Cost]:
+    """The costs of OF_POLICY, from the two runs under a policy."""
+    call = call_cost(calls)
+    scheduler = scheduler_cost(calls)
+    measure: dict[str, Callable[[], Cost]] = {
+        "scheduler": lambda: scheduler,
+        "crowd": lambda: crowd_cost(calls, scheduler, switch),
+        "tick": lambda: tick_cost(calls, call),
+        "wakeup": lambda: wakeup_cost(calls),
+        "fork": lambda: fork_costs(creation, calls)["fork"],
+    }
+    return {name: measure[name]() for name in OF_POLICY}
+
+
+def reference_costs(
+    calls: Observed, creation: Observed, cut: Observed, several: Trace
+) -> dict[str, Cost]:
+    """All of them, from the runs under REFERENCE: `cut`: of CREATION with ticks between its forks;
+    `several`: of `calibrate` on several CPUs."""
+    call = call_cost(calls)
+    switch = switch_cost(calls, scheduler_cost(calls))
+    of_policy = policy_costs(calls, creation, switch)
+    forks = fork_costs(creation, calls)
+    return {
+        "stagger": stagger_cost(several),
+        "scheduler": of_policy["scheduler"],
+        "crowd": of_policy["crowd"],
+        "switch": switch,
+        "tick": of_policy["tick"],
+        "wakeup": of_policy["wakeup"],
+        "interrupt": interrupt_cost(observe(several, calls.by_cycles)),
+        "migration": Cost(0, 0, 0, "there are no caches"),
+        "call": call,
+        "sleep": sleep_cost(calls),
+        "pipe": pipe_cost(calls, call),
+        **forks,
+        "fork_look": look_cost(cut, {**of_policy, **forks}),
+        "fork_new": new_cost(calls),
+        **child_costs(creation, calls, call),
+        "reap": reap_cost(calls, call),
+    }
+
+
+def profile_of_runs(runs: Sequence[RunSpec], traces: Sequence[Trace], machine: str) -> Profile:
+    """The profile that the runs of plan() give. Raises Unmeasurable."""
+    by_run = dict(zip(((run.label, run.policy, run.cpus > 1) for run in runs), traces, strict=True))
+    header = by_run["calls", REFERENCE, False].header
+    by_cycles = machine_named(machine).repeatable
+
+    def seen(label: str, policy: PolicyChoice) -> Observed:
+        return observe(by_run[label, policy, False], by_cycles)
+
+    calls, creation, cut = (seen(label, REFERENCE) for label in ("calls", "creation", "cut"))
+    costs = reference_costs(calls, creation, cut, by_run["calls", REFERENCE, True])
+    for policy in dict.fromkeys(run.policy for run in runs if run.policy != REFERENCE):
+        own = policy_costs(seen("calls", policy), seen("creation", policy), costs["switch"])
+        costs.update({f"{name}.{policy}": cost for name, cost in own.items()})
+    return Profile(costs, "none", f"Our kernel on {machine}.", machine, header.tick_ns)
+
+
+# --- the runs
+
+
+def plan(
+    folder: Path, machine: str, policies: Sequence[PolicyChoice], cpus: int, tick_ns: int
+) -> Plan:
+    """The runs: for each policy, `calibrate` and process creation on one CPU; for REFERENCE also on
+    several."""
+    base = RunSpec(CALLS, REFERENCE, (), 1, machine, 1, tick_ns, 60_000_000_000, 512, "calls")
+    creation = replace(base, workload=CREATION, label="creation", tick_ns=_CREATION_TICKS * tick_ns)
+    cut = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
+    several = replace(base, cpus=cpus)
+    all_policies = dict.fromkeys((REFERENCE, *policies))
+    runs = [replace(run, policy=each) for each in all_policies for run in (base, creation)]
+    return Plan(folder, (several, cut, *runs))
+
+
+# --- two profiles
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A cost that is not what it was."""
+
+    name: str
+    before: int
+    now: int
+
+
+_NEARNESS = 0.03
+_NEARNESS_NS = 20
+
+
+def drifts(before: Profile, now: Profile) -> list[Drift]:
+    """Costs that differ by more than both spreads, 3 % and 20 ns. A policy that has none of its own has that of
+    all."""
+    found = []
+    for name, cost in now.costs.items():
+        general = before.costs.get(name.partition(".")[0], Cost(0))
+        old = before.costs.get(name, general)
+        bound = max(cost.spread_ns, old.spread_ns, _NEARNESS_NS, _NEARNESS * old.ns)
+        if abs(cost.ns - old.ns) > bound:
+            found.append(Drift(name, old.ns, cost.ns))
+    return found

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Small scenarios with what is expected of a scheduler, held against what a machine does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
+from schedlab.machines.spec import RunSpec
+from schedlab.metrics import measured_window, state_intervals
+from schedlab.metrics.lives import lives
+from schedlab.metrics.people import people
+from schedlab.paths import ROOT
+from schedlab.runs.plan import Plan
+from schedlab.trace import Trace, read
+from schedlab.workload import workload_files
+
+if TYPE_CHECKING:
+    from schedlab.runs.carrying_out import Finished
+
+SUITES = ROOT / "workloads" / "conformance"
+BLINK_NS = 300_000
+"""Stays on a CPU that are shorter, as of a task that ends, are not looked at."""
+_KEYS = {"name", "rule", "workload", "order", "shares"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What tasks do, and what is expected then: an order, or shares."""
+
+    name: str
+    rule: str
+    workload: Mapping[str, Any]
+    order: Sequence[tuple[str, Any]] = ()
+    """Which group is to run for how many milliseconds, one after another: a number, the least and the
+    most, or None, which is any."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Percent of what all have run, of each group."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The scenarios of one scheduler."""
+
+    path: Path
+    policy: str
+    begin_ms: float
+    """What is before, in the window that is measured, is preparation."""
+    within_ms: float
+    within_points: float
+    scenarios: tuple[Scenario, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A scenario under a policy."""
+
+    suite: str
+    scenario: str
+    rule: str
+    policy: str
+    expected: str
+    found: str
+    kept: bool
+
+
+def read_suite(path: Path) -> Suite:
+    """Reads a file of scenarios. WrongUsage says what is wrong with it."""
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        scenarios = tuple(_scenario(each) for each in told["scenarios"])
+        return Suite(
+            path,
+            str(told["policy"]),
+            float(told["begin_ms"]),
+            float(told["within_ms"]),
+            float(told["within_points"]),
+            scenarios,
+        )
+    except OSError as error:
+        raise WrongUsage(f"{path}: it cannot be read: {error.strerror}") from None
+    except KeyError as error:
+        raise WrongUsage(
+            f"{path}: there is no {error}, which a suite or a scenario must have"
+        ) from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise WrongUsage(f"{path}: it is no suite of scenarios: {error}") from None
+
+
+def _scenario(told: dict[str, Any]) -> Scenario:
+    unknown = sorted(set(told) - _KEYS)
+    if unknown:
+        raise ValueError(f"a scenario has no key {unknown[0]!r}")
+    if ("order" in told) == ("shares" in told):
+        raise ValueError(f"scenario {told['name']!r} expects neither order nor shares, or both")
+    order = [(str(group), length) for group, length in told.get("order", [])]
+    for group, length in order:
+        span = isinstance(length, list) and len(length) == 2
+        if not (length is None or isinstance(length, (int, float)) or span):
+            raise ValueError(f"{group!r} is to run for {length!r}, which is no time")
+    shares = {str(group): float(share) for group, share in told.get("shares", {}).items()}
+    return Scenario(str(told["name"]), str(told["rule"]), told["workload"], order, shares)
+
+
+def plan(
+    folder: Path, texts: Path, suite: Suite, policies: Iterable[PolicyChoice], machine: str
+) -> Plan:
+    """A run for each scenario and policy, on one CPU; `texts`: a folder for the workloads' files."""
+    where = machine_named(machine)
+    runs = []
+    for scenario in suite.scenarios:
+        path = texts / f"{scenario.name}.json"
+        path.write_text(json.dumps(scenario.workload))
+        file = workload_files.read(path)
+        runs += [
+            RunSpec(
+                workload=str(path),
+                policy=policy,
+                settings=(),
+                cpus=1,
+                machine=machine,
+                seed=1,
+                tick_ns=where.tick_ns,
+                limit_ns=60 * 10**9,
+                memory_mib=where.memory_mib,
+                label=scenario.name,
+                file=file,
+            )
+            for policy in policies
+        ]
+    return Plan(folder, tuple(runs))
+
+
+def evaluate(suite: Suite, finished: Iterable[Finished]) -> list[Row]:
+    """What came of each scenario under each policy, in the order of the runs."""
+    known = {scenario.name: scenario for scenario in suite.scenarios}
+    rows = []
+    for each in finished:
+        scenario = known[each.run.label]
+        stays = stays_of(read(each.folder / "trace.bin"), suite.begin_ms)
+        judge = _judge_order if scenario.order else _judge_shares
+        rows.append(
+            Row(
+                suite.path.stem,
+                scenario.name,
+                scenario.rule,
+                str(each.run.policy),
+                *judge(suite, scenario, stays),
+            )
+        )
+    return rows
+
+
+def stays_of(trace: Trace, begin_ms: float) -> list[tuple[str, float]]:
+    """Which group of the workload ran for how many milliseconds, one after another.
+
+    Another program that runs in between, or an idle CPU, does not divide a stay.
+    """
+    who, window = lives(trace), measured_window(trace)
+    groups = people(trace, who, window).filter(pl.col("role") == "workload")
+    begin = window.begin_ns + int(begin_ms * 1e6)
+    runs = (
+        state_intervals(trace, who)
+        .filter((pl.col("state") == "running") & (pl.col("begin_ns") >= begin))
+        .filter(pl.col("begin_ns") < window.end_ns)
+        .join(groups.select("life", "group"), on="life")
+        .sort("begin_ns")
+        .with_columns(length=pl.col("end_ns") - pl.col("begin_ns"))
+        .with_columns(stay=pl.col("group").rle_id())
+        .group_by("stay", "group", maintain_order=True)
+        .agg(pl.col("length").sum())
+        .filter(pl.col("length") >= BLINK_NS)
+        .with_columns(stay=pl.col("group").rle_id())
+        .group_by("stay", "group", maintain_order=True)
+        .agg(pl.col("length").sum())
+    )
+    return [(group, length / 1e6) for group, length in runs.select("group", "length").iter_rows()]
+
+
+def _judge_order(
+    suite: Suite, scenario: Scenario, stays: Sequence[tuple[str, float]]
+) -> tuple[str, str, bool]:
+    expected = ", ".join(f"{group} {_length(length)}" for group, length in scenario.order)
+    seen = stays[: len(scenario.order)]
+    found = ", ".join(f"{group} {length:.3g}" for group, length in seen)
+    kept = len(seen) == len(scenario.order) and all(
+        group == other and _is_near(length, wanted, suite.within_ms)
+        for (group, length), (other, wanted) in zip(seen, scenario.order, strict=True)
+    )
+    return f"{expected} ms", f"{found} ms", kept
+
+
+def _length(wanted: Any) -> str:
+    if wanted is None:
+        return "…"
+    return f"{wanted[0]} to {wanted[1]}" if isinstance(wanted, list) else str(wanted)
+
+
+def _is_near(length: float, wanted: Any, within: float) -> bool:
+    if wanted is None:
+        return True
+    least, most = wanted if isinstance(wanted, list) else (wanted, wanted)
+    return bool(least - within <= length <= most + within)
+
+
+def _judge_shares(
+    suite: Suite, scenario: Scenario, stays: Sequence[tuple[str, float]]
+) -> tuple[str, str, bool]:
+    whole = sum(length for _, length in stays) or 1
+    shares = {
+        group: 100 * sum(length for other, length in stays if other == group) / whole
+        for group in scenario.shares
+    }
+    expected, found = (
+        ", ".join(f"{group} {share:.3g}" for group, share in each.items()) + " %"
+        for each in (scenario.shares, shares)
+    )
+    kept = all(
+        abs(shares[group] - share) <= suite.within_points
+        for group, share in scenario.shares.items()
+    )
+    return expected, found, kept

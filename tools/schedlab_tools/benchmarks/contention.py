@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""How long CPUs wait for the locks of run queues: the most that finer locks could gain (study 1, section 8.3).
+
+A program of the guest, `contention`, tells of each CPU how long it waited. On Spike the other CPUs stand
+still while one has its turn: a lock that is taken and given back within a turn keeps none waiting, and
+one that is held at the end of a turn keeps the others waiting for a whole one. So it is measured at turns
+of several lengths; the shortest ones are nearest to CPUs that run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import polars as pl
+
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.machines.spec import RunSpec
+from schedlab.machines.spike import TURN_VARIABLE, find_spike
+
+MACHINE = "spike"
+TURNS = ("100", "500", "5000")
+"""Instructions."""
+WORK = ("prioritytest switch", "prioritytest mixed", "lotterytest starve -t 50 -u 10 -y 2000")
+"""200 processes that end at once; those that compute beside those that sleep; those that yield all the
+time."""
+_TICK_NS = 1_000_000
+_LIMIT_NS = 60_000_000_000
+_MEMORY_MIB = 512
+
+
+@dataclass(frozen=True)
+class Contended:
+    """What one setup's CPUs did, over the whole run, boot included."""
+
+    work: str
+    policy: str
+    cpus: int
+    turn: int
+    """Instructions."""
+    waits: int
+    """Times that a CPU waited for the lock of a run queue."""
+    waited_us: float
+    """For how long, over all CPUs; a cycle is a nanosecond."""
+    scheduler_us: float
+    """The time of the scheduler over all CPUs, with what it waited."""
+    of_time: float
+    """The part of all CPUs' time for which they waited."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSpec, ...]:
+    """Each work under each policy on each number of CPUs."""
+    return tuple(
+        RunSpec(
+            workload=f"contention {work}",
+            policy=policy,
+            settings=(),
+            cpus=count,
+            machine=MACHINE,
+            seed=1,
+            tick_ns=_TICK_NS,
+            limit_ns=_LIMIT_NS,
+            memory_mib=_MEMORY_MIB,
+            label=work,
+        )
+        for work in WORK
+        for policy in policies
+        for count in cpus
+    )
+
+
+@contextmanager
+def turns_of(instructions: str) -> Iterator[None]:
+    """Spike's CPUs have turns of this length within the block."""
+    before = os.environ.get(TURN_VARIABLE)
+    os.environ[TURN_VARIABLE] = instructions
+    find_spike.cache_clear()
+    try:
+        yield
+    finally:
+        find_spike.cache_clear()
+        if before is None:
+            del os.environ[TURN_VARIABLE]
+        else:
+            os.environ[TURN_VARIABLE] = before
+
+
+def contended(run: RunSpec, turn: str, told: pl.DataFrame) -> Contended:
+    """From what the run's program told of each CPU at its end."""
+    total = {name: int(value) for name, value in told.group_by("name").agg(pl.sum("value")).rows()}
+    return Contended(
+        work=run.label or run.workload,
+        policy=str(run.policy),
+        cpus=run.cpus,
+        turn=int(turn),
+        waits=total["waits"],
+        waited_us=total["waited"] / 1000,
+        scheduler_us=total["schedule"] / 1000,
+        of_time=total["waited"] / (run.cpus * int(told["time_ns"].to_list()[-1])),
+    )

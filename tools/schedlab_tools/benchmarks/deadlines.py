@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Random tasks with deadlines, by theory, in our simulator, and in SimSo in an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab import metrics, trace
+from schedlab.analysis.schedulability.earliest_deadline import overload
+from schedlab.analysis.schedulability.task_set import Reserved, utilisation, uunifast
+from schedlab.base.toolchain.build import SIMULATOR
+from schedlab_tools.benchmarks.peers import FOLDER, answer_of
+from schedlab_tools.benchmarks.simulator_speed import printed
+
+_UNIT_NS = 1000
+"""All times are whole multiples."""
+_PERIODS_NS = (3_000_000, 60_000_000)
+_FIRST_NS = 100_000_000
+"""When all tasks release their first jobs, at once."""
+_NEAR_NS = 2 * _UNIT_NS
+_RUNNER = FOLDER / "run_deadlines.py"
+_LIMIT_SECONDS = 3600
+
+Ends = Mapping[tuple[str, int], int]
+"""When each job was done, by its task and its number from 0 on; ns after the first releases."""
+
+
+def random_set(seed: int, total: float, count: int = 5) -> tuple[Reserved, ...]:
+    """Returns tasks with this utilisation, and deadlines at any time between runtime and period."""
+    source = random.Random(seed)
+
+    def units(least: int, most: int) -> int:
+        return source.randint(least // _UNIT_NS, most // _UNIT_NS) * _UNIT_NS
+
+    tasks = []
+    for number, part in enumerate(uunifast(source, count, total)):
+        period = units(*_PERIODS_NS)
+        runtime = min(max(round(part * period / _UNIT_NS), 10) * _UNIT_NS, period)
+        deadline = units(runtime, period)
+        name = f"task{number}"
+        tasks.append(Reserved(name, runtime, deadline, period, group=name))
+    return tuple(tasks)
+
+
+def horizon(tasks: Sequence[Reserved]) -> int:
+    """Returns how long jobs are released: some dozen of each task's."""
+    return 12 * max(task.period for task in tasks)
+
+
+def text_of(tasks: Sequence[Reserved]) -> str:
+    """Returns the set as a workload of the simulator (docs/simulator.md)."""
+    lines = ["program root", "  mark begin", *(f"  fork {task.name}" for task in tasks)]
+    lines += ["  wait"] * len(tasks) + ["  mark end"]
+    for task in tasks:
+        jobs = -(-horizon(tasks) // task.period)
+        period = f"0 {task.period}ns absolute"
+        lines += [f"program {task.name}", f"  group {task.group}", f"  runtime {task.runtime}ns"]
+        lines += [f"  deadline {task.deadline}ns", f"  period {task.period}ns"]
+        lines += [f"  priority {task.priority}"]
+        lines += [f"  job 0 {_FIRST_NS}ns absolute", f"  timer 0 {_FIRST_NS}ns absolute"]
+        lines += [f"  loop {jobs}", f"    run {task.runtime}ns"]
+        lines += [f"    job {period}", f"    timer {period}", "  end", "  job none"]
+    return "\n".join(lines) + "\n"
+
+
+def simulated(tasks: Sequence[Reserved], options: Sequence[str]) -> trace.Trace:
+    """Returns the trace of the set in our simulator, where nothing but work takes time."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        workload, events = Path(folder) / "workload.txt", Path(folder) / "trace.bin"
+        workload.write_text(text_of(tasks))
+        printed([SIMULATOR, "--costs", "none", *options, "--trace", events, workload])
+        return trace.read(events)
+
+
+def our_ends(tasks: Sequence[Reserved], found: trace.Trace) -> Ends:
+    """Returns when jobs were done in our simulator."""
+    period = {task.group: task.period for task in tasks}
+    return {
+        (group, (release - _FIRST_NS) // period[group]): done - _FIRST_NS
+        for group, release, done in metrics.jobs(found)
+        .select("group", "release_ns", "done_ns")
+        .drop_nulls()
+        .iter_rows()
+    }
+
+
+def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
+    """Returns when jobs were done in SimSo, which is installed for it, if need be. MachineUnfit: that
+    or SimSo itself failed."""
+    asked = [
+        {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
+    ]
+    answers = answer_of("simso", _RUNNER, given=json.dumps(asked), limit_s=_LIMIT_SECONDS)
+    return [{(name, number): ns for name, number, ns in answer} for answer in answers]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A set of tasks, and what came of it."""
+
+    seed: int
+    utilisation: float
+    admitted: bool
+    """By the demand of jobs: no deadline can be missed."""
+    jobs: int
+    misses: int
+    behind: bool
+    """A job was done two periods after its release, or later: our servers begin anew then, from that
+    time, and SimSo has none. Nothing is compared."""
+    compared: int
+    """Jobs that were done in both simulators."""
+    apart_ns: int
+    """The largest difference between the times at which a job was done."""
+
+    @property
+    def agrees(self) -> bool:
+        """True if nothing was missed that was admitted, and both simulators say the same."""
+        return not (self.admitted and self.misses) and self.apart_ns <= _NEAR_NS
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "agrees": self.agrees}
+
+
+def compare(seeds: Sequence[int], options: Sequence[str]) -> list[Compared]:
+    """Draws a set for each seed, of 0.5 to 1 of a CPU. `options`: the policy, for our simulator."""
+    sets = [random_set(seed, random.Random(-seed - 1).uniform(0.5, 1)) for seed in seeds]
+    return [
+        _compared(seed, tasks, simulated(tasks, options), theirs)
+        for seed, tasks, theirs in zip(seeds, sets, their_ends(sets), strict=True)
+    ]
+
+
+def _compared(seed: int, tasks: Sequence[Reserved], found: trace.Trace, theirs: Ends) -> Compared:
+    ours, jobs = our_ends(tasks, found), metrics.jobs(found)
+    period = {task.group: task.period for task in tasks}
+    behind = any(
+        response >= 2 * period[group]
+        for group, response in jobs.select("group", "response_ns").drop_nulls().iter_rows()
+    )
+    both = set() if behind else ours.keys() & theirs.keys()
+    apart = max((abs(ours[job] - theirs[job]) for job in both), default=0)
+    share = utilisation(tasks)
+    return Compared(
+        seed,
+        float(share),
+        share <= 1 and overload(tasks) is None,
+        len(jobs),
+        int((jobs["lateness_ns"] > 0).sum()),
+        behind,
+        len(both),
+        apart,
+    )

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""What things cost: exact instruction counts on Spike, and how fast traces are read here."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.base.host.interpreter import PYTHON
+from schedlab.base.host.supervision import supervise
+from schedlab.base.toolchain.policies import known_policies
+from schedlab.errors import SchedlabError
+from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab.machines.outcome import hung, outcome_of, read_console
+from schedlab.paths import ROOT
+
+BASELINES = ROOT / "bench" / "baselines.json"
+DECODER = ROOT / "bench" / "trace_decode.py"
+_OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
+_POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
+_LIMIT_NS = 120_000_000_000
+GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
+"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64, by
+what the policy says of its cost."""
+
+
+_DECODING_AIM = 5_000_000
+"""Events a second that are decoded and validated."""
+
+_TRACING_AIM = 0.03
+"""The most that tracing may add to the instructions of CPU-bound work."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operation of the kernel. All counts are instructions for one of it; None: there is none."""
+
+    name: str
+    instructions: int
+    meaning: str = ""
+    baseline: int | None = None
+    aim: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.baseline is not None and self.instructions > self.baseline:
+            return "worse than the baseline"
+        if self.aim is None:
+            return ""
+        return "met" if self.instructions <= self.aim else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """What one enqueue and one pick of a policy take, by number of tasks: mean and worst."""
+
+    policy: str
+    mean: dict[int, int]
+    worst: dict[int, int]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the policies as shipped that promise what they cost; presets have none."""
+        known = known_policies().get(self.policy)
+        allowed = GROWTH_ALLOWED.get(known.cost) if known else None
+        if allowed is None or not {64, 4096} <= set(self.mean):
+            return ""
+        return "met" if self.mean[4096] <= allowed * self.mean[64] else "grows"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """Instructions of the same CPU-bound work, ticks and switches included."""
+
+    without: int
+    with_trace: int
+
+    @property
+    def cost(self) -> float:
+        """What tracing adds, as a part of the instructions without it."""
+        return self.with_trace / self.without - 1
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.cost <= _TRACING_AIM else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "cost": self.cost, "aim": _TRACING_AIM, "verdict": self.verdict}
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Events of a trace that one core of this host handles in a second of its CPU time."""
+
+    decode_and_validate: int
+    metrics: int
+    perfetto: int
+    runs: int
+    """Whole runs of 5,000 events that it measures in a second."""
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.decode_and_validate >= _DECODING_AIM else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "aim": _DECODING_AIM, "verdict": self.verdict}
+
+
+def measure_decoding() -> Decoding:
+    """The program bench/trace_decode.py: this depends on the host, unlike all the rest."""
+    done = subprocess.run(
+        [*PYTHON, str(DECODER), "--rounds", "2"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SchedlabError(f"{DECODER} failed:\n{done.stderr.strip()}")
+    speeds = json.loads(done.stdout)
+    return Decoding(
+        speeds["decode_and_validate_per_second"],
+        speeds["metrics_per_second"],
+        speeds["perfetto_per_second"],
+        speeds["runs_per_second"],
+    )
+
+
+def measure_kernel(machine: KernelMachine, kernel: Path, disk: Path) -> list[Row]:
+    """The program microbench, on one CPU."""
+    boot = Boot(kernel, disk, 1, 512, 'tick=10ms seed=1 limit=120s run="microbench"')
+    rows = kernel_rows(console_of(machine, boot), read_baselines())
+    if not rows:
+        raise SchedlabError("microbench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
+    return rows
+
+
+def measure_policies(machine: KernelMachine, program: Path) -> list[PolicyRow]:
+    """A program that holds all policies and no kernel."""
+    rows = policy_rows(console_of(machine, Boot(program, None, 1, 512, "")))
+    if not rows:
+        raise SchedlabError(f"{program} printed no line `bench enqueue+pick …`")
+    return rows
+
+
+def console_of(machine: KernelMachine, boot: Boot) -> str:
+    """What a machine prints until it ends, with success."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        seconds = machine.host_limit(1, _LIMIT_NS)
+        console = Path(folder) / CONSOLE
+        status = supervise(machine.command(boot), Path(folder), console, seconds)
+        text = read_console(console)
+    outcome = hung(seconds, text) if status is None else outcome_of(status, text)
+    if not outcome.succeeded:
+        raise SchedlabError(f"the benchmark did not end well: {outcome.message}")
+    return text
+
+
+def read_baselines() -> dict[str, dict[str, Any]]:
+    """Meaning, baseline and aim by operation."""
+    rows: dict[str, dict[str, Any]] = json.loads(BASELINES.read_text())["rows"]
+    return rows
+
+
+def kernel_rows(console: str, baselines: dict[str, dict[str, Any]]) -> list[Row]:
+    """Reads lines "bench NAME ITERATIONS INSTRUCTIONS"; the instructions are those of one
+    iteration."""
+    counts = {name: int(count) for name, _, count in _OPERATION.findall(console)}
+    if "yield-in-turn" in counts and "getpid" in counts:
+        counts["switch"] = counts["yield-in-turn"] // 2 - counts["getpid"]
+    if "ping-pong" in counts and "pipe-write-read" in counts:
+        # A round trip is two switches, and twice what one process does alone on one pipe.
+        counts["switch-by-pipe"] = (counts["ping-pong"] - 2 * counts["pipe-write-read"]) // 2
+    return [Row(name, count, **baselines.get(name, {})) for name, count in counts.items()]
+
+
+def measure_tracing(machine: KernelMachine, kernel: Path, disk: Path) -> Tracing:
+    """The program busybench twice, at the shortest usual tick: without a trace, and with one."""
+    counts = []
+    for traced in (False, True):
+        trace = f"trace={TRACE_FILE} " if traced else ""
+        arguments = f"tick=1ms seed=1 limit=120s {trace}run=busybench"
+        console = console_of(machine, Boot(kernel, disk, 1, 512, arguments, traced=traced))
+        counts += [int(count) for _, _, count in _OPERATION.findall(console)]
+    if len(counts) != 2:
+        raise SchedlabError("busybench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
+    return Tracing(*counts)
+
+
+def policy_rows(console: str) -> list[PolicyRow]:
+    """Reads lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
+    rows: dict[str, PolicyRow] = {}
+    for worst, policy, tasks, count in _POLICY.findall(console):
+        row = rows.setdefault(policy, PolicyRow(policy, {}, {}))
+        (row.worst if worst else row.mean)[int(tasks)] = int(count)
+    return list(rows.values())
+
+
+def all_met(rows: Iterable[Row | PolicyRow | Tracing | Decoding]) -> bool:
+    """No row misses its aim or is worse than its baseline."""
+    return all(row.verdict in ("", "met") for row in rows)

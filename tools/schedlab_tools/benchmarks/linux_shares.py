@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""CPU shares on Linux: weights or tickets from 1 to 10 under our policies, against the ideal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedlab.base.toolchain.policies import PolicyChoice, known_policies
+from schedlab.machines import machine_named
+from schedlab.machines.spec import RunSpec
+from schedlab.runs.plan import Plan
+
+if TYPE_CHECKING:
+    from schedlab.runs.carrying_out import Finished
+
+BOUND_POINTS = 3.0
+"""Percentage points of all CPU time that a process's share may be off its ideal."""
+PROCESSES = 10
+"""The first has 1, the last 10."""
+SECONDS = 20
+_WARM_UP_TICKS = 250
+"""More than a round of WRR on one CPU: 55 turns of 10 ms, a tick being 4."""
+_TICKETS, _WEIGHT = 2, 3
+"""What the option -a of `shares` sets."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How it is measured."""
+
+    policies: tuple[PolicyChoice, ...]
+    machine: str
+    cpus: tuple[int, ...] = (2,)
+    seeds: int = 1
+    seconds: int = SECONDS
+
+    def command(self, policy: PolicyChoice) -> str:
+        """What runs in the guest."""
+        ticks = self.seconds * 10**9 // machine_named(self.machine).tick_ns
+        known = known_policies().get(policy.name)
+        by_tickets = known is not None and known.shares_under(policy.preset) == "tickets"
+        attribute = _TICKETS if by_tickets else _WEIGHT
+        return f"shares -n {PROCESSES} -a {attribute} -u {_WARM_UP_TICKS} -t {ticks}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A process under a policy. Shares are parts of all CPU time that the processes used."""
+
+    policy: str
+    cpus: int
+    seed: int
+    weight: int
+    """Its weight, or its tickets."""
+    share: float
+    ideal: float
+
+    @property
+    def error_points(self) -> float:
+        return 100 * (self.share - self.ideal)
+
+    @property
+    def verdict(self) -> str:
+        return "met" if abs(self.error_points) <= BOUND_POINTS else "off"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row for JSON."""
+        return {**asdict(self), "error_points": self.error_points, "verdict": self.verdict}
+
+
+def plan(folder: Path, setting: Setting) -> Plan:
+    """A run for each policy, number of CPUs and seed."""
+    machine = machine_named(setting.machine)
+    runs = tuple(
+        RunSpec(
+            workload=setting.command(policy),
+            policy=policy,
+            settings=(),
+            cpus=cpus,
+            machine=setting.machine,
+            seed=seed,
+            tick_ns=machine.tick_ns,
+            limit_ns=(setting.seconds + 60) * 10**9,
+            memory_mib=machine.memory_mib,
+            label="shares",
+        )
+        for policy in setting.policies
+        for cpus in setting.cpus
+        for seed in range(1, setting.seeds + 1)
+    )
+    return Plan(folder, runs)
+
+
+def evaluate(finished: Iterable[Finished]) -> list[Row]:
+    """A row for each process of the runs that succeeded, by its weight."""
+    rows = [
+        Row(
+            str(each.run.policy),
+            each.run.cpus,
+            each.run.seed,
+            int(group["group"]),
+            group["share"],
+            group["ideal_share"],
+        )
+        for each in finished
+        if each.outcome.succeeded and each.metrics
+        for group in each.metrics.groups.to_dicts()
+        if str(group["group"]).isdecimal()
+    ]
+    return sorted(rows, key=lambda row: (row.policy, row.cpus, row.seed, row.weight))
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """One line for each policy: which process is farthest off."""
+    lines = []
+    for policy in dict.fromkeys(row.policy for row in rows):
+        own = [row for row in rows if row.policy == policy]
+        worst = max(own, key=lambda row: abs(row.error_points))
+        met = sum(row.verdict == "met" for row in own)
+        lines.append(
+            f"{policy}: {met} of {len(own)} shares within {BOUND_POINTS:g} percentage points of the"
+            f" ideal; farthest: weight {worst.weight} on {worst.cpus} CPUs, seed {worst.seed},"
+            f" {worst.error_points:+.2f} points"
+        )
+    return lines

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Races planted in copies of the kernel (bench/races), and how soon they are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.toolchain.build import build
+from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
+from schedlab.paths import BUILD, ROOT
+from schedlab_tools.interleavings.search import made_small, search
+from schedlab_tools.interleavings.trial import Setup
+
+FOLDER = ROOT / "bench" / "races"
+_WITHIN = re.compile(r"^Found within (\d+) seeds\.$", re.MULTILINE)
+_CPUS, _LIMIT_NS = 3, 10_000_000_000
+
+
+@dataclass(frozen=True)
+class Race:
+    """A patch of the kernel; its first line says what is wrong then."""
+
+    name: str
+    says: str
+    seeds: int
+    """Within so many it is found."""
+
+    def kernel(self) -> Path:
+        """Builds the kernel that has it."""
+        place = BUILD / "races" / f"{self.name}.elf"
+        build(str(place.relative_to(ROOT)))
+        return place
+
+
+@dataclass(frozen=True)
+class Hunted:
+    """How it was found. `seed` 0: it was not."""
+
+    race: str
+    says: str
+    within: int
+    seed: int = 0
+    workload: str = ""
+    kind: str = ""
+    """What broke, as a word."""
+    drawn: int = 0
+    needed: int = 0
+    """Turns of other than normal length: of the seed, and those that are enough."""
+
+
+def races() -> tuple[Race, ...]:
+    """All of them."""
+    return tuple(_read(file) for file in sorted(FOLDER.glob("*.patch")))
+
+
+def _read(file: Path) -> Race:
+    text = file.read_text()
+    within = _WITHIN.search(text)
+    assert within, f"{file} does not say within how many seeds it is found"
+    return Race(file.stem, text.partition("\n")[0], int(within[1]))
+
+
+def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> Hunted:
+    """Searches for it, and makes what was found small."""
+    build("image", "build/fsck")
+    kernel = race.kernel()
+    setups = [
+        Setup(workload, PolicyChoice(STANDARD), _CPUS, _LIMIT_NS, kernel) for workload in workloads
+    ]
+    one = search(setups, range(1, race.seeds + 1), jobs, lambda seed: None)
+    if one is None:
+        return Hunted(race.name, race.says, race.seeds)
+    found = made_small(*one, tries, lambda count: None)
+    return Hunted(
+        race.name,
+        race.says,
+        race.seeds,
+        found.seed,
+        found.setup.workload,
+        found.failure.kind,
+        found.drawn,
+        len(found.holds),
+    )

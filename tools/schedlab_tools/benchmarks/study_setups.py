@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The setups of `./schedlab run` without arguments, as bench/study.csv has them, and what they cost.
+
+The list stays as it is when the studies' own plan changes: what is measured before and after a change
+is the same work.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import resource
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, cast
+
+from schedlab.base.files.reading import read_text
+from schedlab.base.toolchain.policies import parse_choices, parse_setting
+from schedlab.errors import FileRefused, WrongUsage
+from schedlab.machines.spec import RunSpec
+from schedlab.paths import ROOT
+
+MACHINE = "spike"
+FILE = ROOT / "bench" / "study.csv"
+COUNTS = ("cpus", "seed", "tick_ns", "limit_ns", "memory_mib")
+"""Columns that have a whole number above 0."""
+COLUMNS = ("experiment", "workload", "policy", "settings", *COUNTS)
+_DIGITS = 18
+"""A number of no more fits into 64 bits."""
+
+
+def read(path: Path = FILE) -> tuple[RunSpec, ...]:
+    """Returns all setups, in the order of the list. Raises FileRefused, which names the line."""
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""), restkey="too many", strict=True)
+    try:
+        if tuple(rows.fieldnames or ()) != COLUMNS:
+            raise ValueError(f"the columns must be {','.join(COLUMNS)}")
+        return tuple(_setup(row) for row in rows)
+    except (ValueError, csv.Error) as error:
+        raise FileRefused(f"{path}: line {max(rows.line_num, 1)}: {error}") from None
+
+
+def _setup(row: Mapping[str, str | None]) -> RunSpec:
+    if tuple(row) != COLUMNS or None in row.values():
+        raise ValueError(f"{len(COLUMNS)} columns are wanted")
+    cells = cast("Mapping[str, str]", row)
+    cpus, seed, tick_ns, limit_ns, memory_mib = (_count(name, cells[name]) for name in COUNTS)
+    return RunSpec(
+        workload=cells["workload"],
+        policy=parse_choices(cells["policy"])[0],
+        settings=tuple(parse_setting(each) for each in cells["settings"].split()),
+        cpus=cpus,
+        machine=MACHINE,
+        seed=seed,
+        tick_ns=tick_ns,
+        limit_ns=limit_ns,
+        memory_mib=memory_mib,
+        label=cells["experiment"],
+    )
+
+
+def _count(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text)):
+        raise ValueError(f"{name} is '{text}'; a whole number above 0 is wanted")
+    return int(text)
+
+
+def chosen(setups: Sequence[RunSpec], patterns: Iterable[str]) -> tuple[RunSpec, ...]:
+    """Returns the setups of the experiments that the patterns name, or all if there is no pattern.
+    Raises WrongUsage for a pattern that names none."""
+    wanted = tuple(patterns)
+    for pattern in wanted:
+        if not any(fnmatchcase(run.label, pattern) for run in setups):
+            raise WrongUsage(
+                f"--experiment {pattern}: the list has no experiment of that name; a pattern such as"
+                " s4-* names several"
+            )
+    return tuple(
+        run
+        for run in setups
+        if not wanted or any(fnmatchcase(run.label, pattern) for pattern in wanted)
+    )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the setups took on this host, in seconds."""
+
+    setups: int
+    machines_s: float
+    """CPU time of the machines."""
+    python_s: float
+    """CPU time of Python, which starts the machines and measures their traces."""
+    report_s: float
+    """CPU time of the report."""
+    wall_s: float
+    """Time from the first machine's start to the report's end."""
+
+    @property
+    def cpu_s(self) -> float:
+        return self.machines_s + self.python_s + self.report_s
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "cpu_s": self.cpu_s}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The clocks at one moment, in seconds."""
+
+    own_s: float
+    """CPU time of this process, with all of its threads."""
+    children_s: float
+    """CPU time of the processes that it started and that have ended."""
+    wall_s: float
+
+
+def reading() -> Reading:
+    """Returns what the clocks show now."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Reading(time.process_time(), children.ru_utime + children.ru_stime, time.monotonic())
+
+
+def cost(setups: int, began: Reading, ran: Reading, ended: Reading) -> Cost:
+    """From the clocks before the runs, after them, and after the report."""
+    return Cost(
+        setups,
+        machines_s=ran.children_s - began.children_s,
+        python_s=ran.own_s - began.own_s,
+        report_s=ended.own_s - ran.own_s + ended.children_s - ran.children_s,
+        wall_s=ended.wall_s - began.wall_s,
+    )

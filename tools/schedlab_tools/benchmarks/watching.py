@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What it costs our kernel to be watched: instructions, counted on Spike with one CPU.
+
+The program watchbench does a fixed amount of work three times: with a trace, as every run has; with
+what a monitor asks of the trace besides that; and with steer, which is asked for sched_status ten
+times a second. The differences are exact, and the same every time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from schedlab.errors import SchedlabError
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab_tools.benchmarks.instructions import console_of
+
+PROCESSES = (2, 500)
+PERIOD_MS = 100
+"""The time from one question to the next. A monitor asks less often; each question counts alone."""
+MOST = 0.05
+"""The part of a CPU's time that watching may take, at one question a second."""
+_INSTRUCTIONS_PER_SECOND = 1_000_000_000
+_LINE = re.compile(r"^bench (watched|status-reads) (\d+) (\d+)\s*$", re.MULTILINE)
+_READY = re.compile(r"^@@ 0 ready \d+ (\d+)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Instructions of the same work of some processes."""
+
+    processes: int
+    plain: int
+    """Instructions of a run with a trace."""
+    told: int
+    """Instructions with QUEUED in the trace, and with blocks that leave in time."""
+    watched: int
+    """Instructions with steer, too."""
+    reads: int
+    """Questions that it answered meanwhile."""
+    record_instructions: float
+    """Instructions for one record, as steer itself measures them."""
+
+    @property
+    def tracing(self) -> float:
+        """What the trace takes beyond a usual one, as a part of the work."""
+        return self.told / self.plain - 1
+
+    @property
+    def read_instructions(self) -> float:
+        """What a question takes, with its answer."""
+        return (self.watched - self.told) / self.reads
+
+    @property
+    def share(self) -> float:
+        """The part of a CPU's time that watching takes, at one question a second."""
+        return self.tracing + self.read_instructions / _INSTRUCTIONS_PER_SECOND
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.share <= MOST else "not met"
+
+    def to_dict(self) -> dict[str, Any]:
+        derived = {"tracing": self.tracing, "read_instructions": self.read_instructions}
+        return {**asdict(self), **derived, "share": self.share, "verdict": self.verdict}
+
+
+def measure(
+    machine: KernelMachine, kernel: Path, disk: Path, processes: Sequence[int] = PROCESSES
+) -> list[Watching]:
+    """Measures each number of processes, which takes some nine seconds of the host."""
+
+    def console(count: int, arguments: str, period_ms: int) -> str:
+        run = f'run="watchbench {count} {period_ms}"'
+        words = f"tick=10ms seed=1 limit=120s trace={TRACE_FILE} {arguments} {run}"
+        return console_of(machine, Boot(kernel, disk, 1, 512, words))
+
+    asked = "trace-queues=1 trace-delay=50ms"
+    return [
+        watching(
+            count, console(count, "", 0), console(count, asked, 0), console(count, asked, PERIOD_MS)
+        )
+        for count in processes
+    ]
+
+
+def watching(processes: int, plain: str, told: str, watched: str) -> Watching:
+    """Reads the output of the three runs."""
+    ready = _READY.search(watched)
+    reads = printed("status-reads", watched)
+    if not ready or reads == 0:
+        raise SchedlabError("watchbench ran without steer, or never asked it anything")
+    return Watching(
+        processes,
+        printed("watched", plain),
+        printed("watched", told),
+        printed("watched", watched),
+        reads,
+        int(ready[1]) / 1000,
+    )
+
+
+def printed(name: str, text: str) -> int:
+    """Returns the figure of a line "bench NAME PROCESSES FIGURE"."""
+    for found, _, figure in _LINE.findall(text):
+        if found == name:
+            return int(figure)
+    raise SchedlabError(f"watchbench printed no line `bench {name} PROCESSES FIGURE`")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What the policies that are shipped are worth by the latest set, and how far its objectives tell them apart: two
+tables of docs/score.md."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from schedlab.analysis.comparison.statistics import Estimate
+from schedlab.base.toolchain.policies import PolicyChoice, known_policies
+from schedlab.courses.scoring.card import Card, card, read_values
+from schedlab.courses.scoring.sets import SHOWN, Level, WorkloadSet, read_set
+from schedlab.paths import ROOT
+from schedlab.runs import perform
+from schedlab.runs.collection import Collection, read
+from schedlab.runs.plan import Plan
+from schedlab_tools.documents.marked import with_marked
+
+DOCUMENT = ROOT / "docs" / "score.md"
+PART, SPREAD = "cards", "spread"
+"""The names of the marked parts."""
+LEVEL = "quick"
+Cards = Mapping[str, Card]
+"""By policy."""
+
+
+def tables() -> tuple[str, str]:
+    """Returns both parts: all policies, the best first; and of each objective the worst and the best, by CPUs.
+
+    They run, which takes some two CPU minutes.
+    """
+    workload_set = read_set()
+    level = workload_set.levels[LEVEL]
+    choices = [PolicyChoice(name) for name in known_policies()]
+    runs = tuple(run for each in choices for run in workload_set.runs(SHOWN, level, each))
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+        plan = Plan(Path(scratch) / "runs", runs)
+        plan.check()
+        perform.perform(plan, level.machine, with_metrics=True)
+        found = read([plan.folder])
+        by_cpus = {
+            cpus: _cards(
+                workload_set,
+                replace(level, cpus=(cpus,)),
+                Collection(run for run in found if run.setup.cpus == cpus),
+            )
+            for cpus in level.cpus
+        }
+        return _worth(workload_set, level, _cards(workload_set, level, found)), _spread(
+            workload_set, level, by_cpus
+        )
+
+
+def _cards(workload_set: WorkloadSet, level: Level, runs: Collection) -> Cards:
+    measured = read_values(workload_set, level, runs)
+    return {name: card(workload_set, level, measured, name) for name in known_policies()}
+
+
+def _worth(workload_set: WorkloadSet, level: Level, cards: Cards) -> str:
+    names = [each.name for each in workload_set.objectives_of(level)]
+    rows = [
+        [f"`{name}`", *(_factor(figure.better) for figure in own.figures), f"{own.score or 0:.2f}"]
+        for name, own in sorted(cards.items(), key=lambda each: -(each[1].score or 0))
+    ]
+    return _table(["", *names, "score"], rows)
+
+
+def _spread(workload_set: WorkloadSet, level: Level, by_cpus: Mapping[int, Cards]) -> str:
+    rows = [
+        [objective.name, *(_range(cards, place) for cards in by_cpus.values())]
+        for place, objective in enumerate(workload_set.objectives_of(level))
+    ]
+    return _table(["", *(f"{cpus} CPU{'s' if cpus > 1 else ''}" for cpus in level.cpus)], rows)
+
+
+def _range(cards: Cards, place: int) -> str:
+    """The worst and the best of all policies, and how many are told from the reference."""
+    found = {name: better for name, own in cards.items() if (better := own.figures[place].better)}
+    worst, best = (end(found, key=lambda name: found[name].mean) for end in (min, max))
+    differ = sum(not _is_alike(each) for each in found.values())
+    return (
+        f"`{worst}` {math.exp(found[worst].mean):.2f} – `{best}` {math.exp(found[best].mean):.2f}"
+        f" ({differ})"
+    )
+
+
+def _is_alike(better: Estimate) -> bool:
+    """Is it no more than chance that it is not the reference?"""
+    return better.low <= 0 <= better.high
+
+
+def _factor(better: Estimate | None) -> str:
+    if better is None:
+        return "–"
+    return f"{'≈ ' if _is_alike(better) else ''}{math.exp(better.mean):.2f}"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n\n"
+
+
+def text() -> str:
+    """Returns the document with both parts anew."""
+    worth, spread = tables()
+    old = DOCUMENT.read_text("utf-8")
+    return with_marked(with_marked(old, PART, worth), SPREAD, spread)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""A contest as a picture: all policies by the measure, and below it what two of them did with the processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from schedlab.base.display.numbers import fitting
+from schedlab.report.charts.parts import Looks, chart_of
+from schedlab.report.charts.processes import Span, drawable, people_of
+from schedlab.report.charts.theme import PALETTE, SLATE, policy_look
+from schedlab.report.charts.time_axis import TimeAxis
+from schedlab.report.model import Chart
+from schedlab.sweep.objectives import parse
+from schedlab.trace import Trace
+from schedlab_tools.documents.gallery.extremes import Contest
+
+WIDTH = 560
+"""Pixels of each plot."""
+_RANK_HEIGHT, _LANE_HEIGHT = 14, 13
+_LANES_MOST = 8
+_RUNS_MOST = 120
+"""Runs on all CPUs of a time line, in the mean of both policies: more could not be told apart."""
+_LOGARITHMIC = 20
+"""From how many times the least value on the axis is logarithmic."""
+_CAUSES = {"wakeup-99th": "woken", "response": "forked"}
+"""What begins the waits that a measure is of; any wait, if it is not here."""
+_IN_THE_LONG_RUN = ("share-error",)
+"""Measures that no single wait shows."""
+_PALE = 0.28
+"""The opacity of a wait."""
+
+
+def picture(name: str, contest: Contest, policy: str, own: Trace, rival: Trace) -> Chart:
+    """Draws the contest for a policy. `own`, `rival`: traces of the policy, and of the typical one.
+
+    The time lines show the same time of both: that around the longest wait of the two which the measure is of; for
+    shares, what comes after half of the time.
+    """
+    activities = [_activity(own), _activity(rival)]
+    wanted = (
+        _second_half(activities)
+        if contest.measure in _IN_THE_LONG_RUN
+        else _around_longest_wait(activities, _CAUSES.get(contest.measure))
+    )
+    span = _readable(activities, wanted, own.header.cpus)
+    lanes = _lanes(activities, span)
+    groups = sorted({group for each in activities for group in each["group"]})
+    titles = (policy, contest.typical)
+    lines = [
+        _time_line(title, activity, span, lanes, groups, own.header.tick_ns)
+        for title, activity in zip(titles, activities, strict=True)
+    ]
+    return Chart(
+        name,
+        "",
+        alt.vconcat(_ranking(contest, policy), *lines, spacing=18).resolve_scale(
+            color="independent"
+        ),
+        pl.DataFrame(),
+        "",
+        "",
+    )
+
+
+def _ranking(contest: Contest, policy: str) -> Any:
+    objective = parse(contest.measure)
+    shown = fitting(objective.quantity, max(map(max, contest.values.values())))
+    least = contest.alike * shown.factor or 1e-9
+    rows = pl.DataFrame(
+        [
+            {
+                "policy": name,
+                "mean": max(contest.mean(name) * shown.factor, least),
+                "low": max(min(values) * shown.factor, least),
+                "high": max(max(values) * shown.factor, least),
+                "own": name == policy,
+            }
+            for name, values in contest.values.items()
+        ]
+    ).sort("mean", "policy")
+    from_least = rows["high"].max() / rows["low"].min() > _LOGARITHMIC  # type: ignore[operator]
+    title = f"{objective.title} ({shown.unit})" if shown.unit else objective.title
+    scale = alt.Scale(type="log") if from_least else alt.Scale(zero=True)
+    x = alt.X("mean:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
+    y = alt.Y("policy:N", title=None, sort=rows["policy"].to_list(),
+              axis=alt.Axis(ticks=False, domain=False, grid=True, labelOverlap=False))  # fmt: skip
+    colour = alt.Color("own:N", legend=None,
+                       scale=alt.Scale(domain=[True, False], range=[policy_look(policy).colour, SLATE]))  # fmt: skip
+    base = chart_of(rows)
+    low = x.copy()
+    low["shorthand"] = "low:Q"
+    return alt.layer(
+        base.mark_rule(strokeWidth=1.5, aria=False).encode(low, alt.X2("high:Q"), y, colour),
+        base.mark_point(filled=True, size=55, opacity=1, aria=False).encode(x, y, colour),
+    ).properties(width=WIDTH, height=_RANK_HEIGHT * len(rows))
+
+
+def _activity(trace: Trace) -> pl.DataFrame:
+    """What the workload's processes did in the window: label, group, state, begin_ns, end_ns since its begin."""
+    people = people_of(trace)
+    window = Span(people.window.begin_ns, people.window.end_ns)
+    begin = people.window.begin_ns
+    return (
+        window.clip(people.intervals())
+        .filter(pl.col("role") == "workload", pl.col("state").is_in(["running", "runnable"]))
+        .select(
+            "label",
+            "pid",
+            "group",
+            "state",
+            pl.col("cause").cast(pl.String),
+            pl.col("begin_ns", "end_ns") - begin,
+        )
+    )
+
+
+def _second_half(activities: Sequence[pl.DataFrame]) -> Span:
+    """Returns the second half of the time in which there are processes under both policies."""
+    end = min(int(each.select(pl.col("end_ns").max()).item()) for each in activities)
+    return Span(end // 2, end)
+
+
+def _around_longest_wait(activities: Sequence[pl.DataFrame], cause: str | None) -> Span:
+    """Returns the longest wait of all that began by that cause, with a quarter of it before and after."""
+    both = pl.concat(activities)
+    length = pl.col("end_ns") - pl.col("begin_ns")
+    of_measure = pl.lit(True) if cause is None else pl.col("cause") == cause
+    waits = both.filter(pl.col("state") == "runnable", of_measure)
+    wait = waits.sort(length, "begin_ns", descending=[True, False]).row(0, named=True)
+    quarter = max((wait["end_ns"] - wait["begin_ns"]) // 4, 5_000_000)
+    return Span(max(wait["begin_ns"] - quarter, 0), wait["end_ns"] + quarter)
+
+
+def _readable(activities: Sequence[pl.DataFrame], wanted: Span, cpus: int) -> Span:
+    """Returns the beginning of that time, if in all of it there are too many runs to be told apart."""
+    runs = wanted.clip(pl.concat(activities).filter(pl.col("state") == "running")).sort("begin_ns")
+    most = 2 * _RUNS_MOST * cpus
+    return wanted if len(runs) <= most else Span(wanted.begin_ns, int(runs["begin_ns"][most]))
+
+
+def _lanes(activities: Sequence[pl.DataFrame], span: Span) -> list[str]:
+    """Returns those processes that waited longest at once, in the order of their groups and PIDs, each group in
+    turn."""
+    shown = span.clip(pl.concat(activities))
+    length = pl.col("end_ns") - pl.col("begin_ns")
+    rows = (
+        shown.group_by("label")
+        .agg(
+            pl.col("group", "pid").first(),
+            waited=length.filter(pl.col("state") == "runnable").max().fill_null(0),
+        )
+        .sort("waited", "pid", descending=[True, False])
+        .with_columns(turn=pl.int_range(pl.len()).over("group"))
+        .sort("turn", "waited", "pid", descending=[False, True, False])
+    )
+    return rows.head(_LANES_MOST).sort("group", "pid")["label"].to_list()
+
+
+def _time_line(
+    title: str,
+    activity: pl.DataFrame,
+    span: Span,
+    lanes: list[str],
+    groups: list[str],
+    tick_ns: int,
+) -> Any:
+    axis = TimeAxis(span, 0, "ms", tick_ns)
+    drawn, _ = drawable(
+        span.clip(activity).filter(pl.col("label").is_in(lanes)), ["label", "state", "group"], span
+    )
+    loud = groups[: len(PALETTE) - 1]
+    series = pl.when(pl.col("group").is_in(loud)).then("group").otherwise(pl.lit("others"))
+    drawn = drawn.with_columns(series=series)
+    looks = Looks(
+        [*loud, *(["others"] if len(groups) > len(loud) else [])], policies=False, muted=["others"]
+    )
+    colour = looks.colour()
+    colour["legend"] = None  # the rows are named after their groups
+    y = alt.Y("label:N", title=None, sort=lanes, scale=alt.Scale(domain=lanes, paddingInner=0.15),
+              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    layers = [
+        axis.intervals(
+            chart_of(
+                drawn.filter(pl.col("state") == state).select(
+                    "label", "series", *axis.embed("begin_ns", "end_ns")
+                )
+            )
+        )
+        .mark_bar(clip=True, opacity=opacity, aria=False)
+        .encode(axis.x("from_"), alt.X2("to:Q"), y, colour)
+        for state, opacity in (("runnable", _PALE), ("running", 1.0))
+    ]
+    return alt.layer(*layers).properties(
+        width=WIDTH, height=_LANE_HEIGHT * len(lanes), title=alt.TitleParams(title, anchor="start")
+    )

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""The sweep behind the gallery: all policies, as they are shipped, under the workloads of sweeps/gallery.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from schedlab.base.display.numbers import POINTS, SHARE, TIME
+from schedlab.base.toolchain.policies import known_policies
+from schedlab.paths import ROOT
+from schedlab.sweep import command, dataset, ranking
+from schedlab.sweep.expanding import Point
+from schedlab.sweep.objectives import Objective, parse
+from schedlab.sweep.options import nodes
+from schedlab.sweep.plan import SweepPlan
+from schedlab_tools.documents.gallery.extremes import Contest
+
+SWEEP = ROOT / "sweeps" / "gallery.yaml"
+MEASURES = ("turnaround", "response", "slowdown", "wakeup-99th", "share-error", "misses")
+"""In each of them less is better."""
+_ALIKE = {TIME: 1e6, POINTS: 1.0, SHARE: 0.01}
+"""By quantity: values below count as this: a tick of 1 ms, a percentage point, one deadline of a hundred."""
+
+
+def policies() -> list[str]:
+    """Returns the policies that are shipped, in the order of their numbers."""
+    return list(known_policies())
+
+
+def run(folder: Path) -> list[Contest]:
+    """Does the sweep, as far as its folder does not have it, and returns all contests in which every policy has a
+    value.
+
+    Raises SchedlabError as a sweep does.
+    """
+    command.carry_out(_plan(), command.Doing(folder))
+    return [contest for text in MEASURES for contest in _contests(folder, parse(text))]
+
+
+def traces(folder: Path, wanted: Iterable[tuple[Contest, str]]) -> dict[tuple[str, int, str], Path]:
+    """Runs contests' policies once more, with the first seed, and keeps their traces in that folder.
+
+    Returns the files of the traces by workload, CPUs and policy.
+    """
+    setups = {(contest.workload, contest.cpus, policy) for contest, policy in wanted}
+    plan = _plan()
+    first = min(point.run.seed for point in plan.points)
+    chosen = {
+        _setup(point): point
+        for point in plan.points
+        if point.run.seed == first and _setup(point) in setups
+    }
+    few = replace(plan, points=tuple(chosen.values()))
+    command.carry_out(few, command.Doing(folder, keep_traces=True))
+    keys = few.by_key(command.built(plan.machines))
+    return {
+        _setup(point): next((folder / dataset.TRACES).glob(f"*-{key[:8]}*")) / "trace.bin"
+        for key, point in keys.items()
+    }
+
+
+def _plan() -> SweepPlan:
+    return command.plan(SWEEP, nodes([], [], policies(), [], [], None, {}))
+
+
+def _setup(point: Point) -> tuple[str, int, str]:
+    return (str(point.run.workload), point.run.cpus, str(point.run.policy))
+
+
+def _contests(folder: Path, objective: Objective) -> Iterator[Contest]:
+    for scene in ranking.read_values(folder, [objective]):
+        place = dict(zip(ranking.SCENE, scene.scene, strict=True))
+        values = {
+            policy: tuple(float(value) for value in row)
+            for (policy, _), row in zip(scene.choices, scene.values[0], strict=True)
+        }
+        if len(values) == len(policies()):
+            alike = _ALIKE.get(objective.quantity, 0.0)
+            yield Contest(place["workload"], place["cpus"], objective.text, alike, values)

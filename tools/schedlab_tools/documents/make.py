@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""The list of what is made for the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.toolchain.kept import CATALOGUE, catalogue_text
+from schedlab.base.toolchain.policies import built_listing
+from schedlab.paths import ROOT
+from schedlab.studies import document
+from schedlab_tools.documents import (
+    api_list,
+    cards,
+    first_run,
+    screens,
+    stairs,
+    table_list,
+    trace_definitions,
+)
+from schedlab_tools.documents.gallery import pages as gallery
+from schedlab_tools.documents.gallery import trials
+from schedlab_tools.documents.marked import with_marked, write
+from schedlab_tools.documents.running import told_by
+
+DOCS = ROOT / "docs"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that are made together. `make` writes them."""
+
+    about: str
+    files: tuple[Path, ...]
+    make: Callable[[], None]
+
+
+def parts() -> dict[str, Part]:
+    """Returns all parts, by name."""
+    stairs_file = DOCS / "stairs.svg"
+    readme = ROOT / "README.md"
+    tables = DOCS / "tables.md"
+    return {
+        "studies": Part(
+            "what is compared with the studies, from their folders",
+            (document.DOCUMENT,),
+            lambda: write(document.DOCUMENT, document.text()),
+        ),
+        "api": Part(
+            "the reference of the Python API, from its docstrings",
+            (api_list.DOCUMENT,),
+            lambda: write(api_list.DOCUMENT, api_list.text()),
+        ),
+        "policies": Part(
+            "what the policies say of themselves, for hosts without a compiler",
+            (CATALOGUE,),
+            lambda: write(CATALOGUE, catalogue_text(built_listing())),
+        ),
+        "trace-format": Part(
+            "the definitions of the trace in Python and JavaScript, from abi/",
+            tuple(trace_definitions.FILES),
+            trace_definitions.make,
+        ),
+        "stairs": Part(
+            "the moving picture of the README",
+            (stairs_file,),
+            lambda: write(stairs_file, stairs.picture()),
+        ),
+        "run": Part(
+            "what the README's first run prints",
+            (readme,),
+            lambda: write(
+                readme, with_marked(readme.read_text("utf-8"), first_run.PART, first_run.block())
+            ),
+        ),
+        "costs": Part(
+            "what decisions cost, measured on Spike",
+            (DOCS / "policies.md", DOCS / "policies-cost.svg"),
+            lambda: _written_by_test("tests/policies/test_cost.py"),
+        ),
+        "tables": Part(
+            "the tables of traces, and their columns",
+            (tables,),
+            lambda: write(
+                tables, with_marked(tables.read_text("utf-8"), table_list.PART, table_list.block())
+            ),
+        ),
+        "tuning": Part(
+            "the sweeps of the tutorial",
+            (DOCS / "tuning.md", DOCS / "tuning-frontier.svg"),
+            lambda: _written_by_test("tests/docs/test_tuning.py"),
+        ),
+        "cards": Part(
+            "what each policy is worth by the latest set of workloads",
+            (cards.DOCUMENT,),
+            lambda: write(cards.DOCUMENT, cards.text()),
+        ),
+        "gallery": Part(
+            "a page for each policy, with its best and its worst side, from a sweep",
+            gallery.files(),
+            gallery.make,
+        ),
+        "gallery-code": Part(
+            "the policies' code on those pages alone",
+            tuple(map(gallery.page_of, trials.policies())),
+            gallery.make_code,
+        ),
+        "screens": Part(
+            "the monitor and a report in a browser",
+            (*screens.SCREENS, *screens.REPORTS, *screens.FIGURES),
+            screens.make,
+        ),
+    }
+
+
+def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Makes parts, and gives for each of their files its name and whether it has changed.
+
+    Raises SchedlabError if one cannot be made.
+    """
+    known = parts()
+    for name in names:
+        before = {file: _content(file) for file in known[name].files}
+        known[name].make()
+        for file, content in before.items():
+            yield str(file.relative_to(ROOT)), _content(file) != content
+
+
+def _content(file: Path) -> bytes:
+    return file.read_bytes() if file.exists() else b""
+
+
+def _written_by_test(test: str) -> None:
+    """The test holds the page to what it measures; it is told to write that instead."""
+    told_by("pytest", "-q", test, SCHEDLAB_GOLDEN="write")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Parts of a document that a command writes: they stand between two comments."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from schedlab.base.files.whole import written
+from schedlab.errors import SchedlabError
+
+END = "<!-- end -->"
+
+
+def marked(document: str, name: str) -> str:
+    """Returns what stands between `<!-- name -->` and the next `<!-- end -->`.
+
+    Raises SchedlabError if the document has no such part.
+    """
+    begin, end = _place(document, name)
+    return document[begin:end]
+
+
+def with_marked(document: str, name: str, text: str) -> str:
+    """Returns the document with another text there. Raises SchedlabError as marked() does."""
+    begin, end = _place(document, name)
+    return document[:begin] + text + document[end:]
+
+
+def write(file: Path, text: str) -> None:
+    """Writes a document, or a picture of one, in whole or not at all."""
+    with written(file) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def _place(document: str, name: str) -> tuple[int, int]:
+    found = re.search(rf"<!-- {re.escape(name)} -->(.*?){END}", document, re.DOTALL)
+    if not found:
+        raise SchedlabError(f"the document has no part between <!-- {name} --> and {END}")
+    return found.span(1)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What a browser shows, for pages that speak of it. A picture differs a little each time, since the page is alive."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Page, sync_playwright
+
+from schedlab.base.toolchain.kept import PAGE as FILE
+from schedlab.base.toolchain.tools import find_browser
+from schedlab.errors import SchedlabError
+from schedlab.paths import ROOT
+from schedlab_tools.documents.running import told_by
+from schedlab_tools.documents.shown import shown
+
+PICTURES = ROOT / "docs"
+_SIZE = (1440, 900)
+_REPORT_HEIGHT = 2500
+"""Findings, goals, pictures and studies: what a first page begins with."""
+_LOADING_MS, _WATCHED_MS = 1000, 6000
+SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
+"""Files, and what the page that stands alone is opened with."""
+REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
+"""Files, and what is run for the report in them."""
+FIGURES = tuple(PICTURES / name for name in shown()["figures"])
+"""Files that a report has, too."""
+
+
+def make() -> None:
+    """Writes all of them. SchedlabError: there is no browser, or a run fails."""
+    browser = find_browser()
+    if not browser:
+        raise SchedlabError("there is no Chromium: `./schedlab doctor` says how to install it")
+    with sync_playwright() as playwright, TemporaryDirectory(prefix="schedlab-") as folder:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        page = chromium.new_page(viewport={"width": _SIZE[0], "height": _SIZE[1]})
+        for file, setup in SCREENS.items():
+            page.goto("about:blank")
+            page.goto(FILE.as_uri() + setup)
+            _go_on(page)
+            page.wait_for_timeout(_WATCHED_MS)
+            page.screenshot(path=file)
+        for file, words in REPORTS.items():
+            report = _report(words, Path(folder) / file.stem)
+            page.set_viewport_size({"width": _SIZE[0], "height": _REPORT_HEIGHT})
+            page.goto((report / "index.html").as_uri())
+            page.wait_for_selector("html[data-charts=drawn]")
+            page.screenshot(path=file)
+            for figure in FIGURES:
+                shutil.copyfile(report / "files" / figure.name, figure)
+        chromium.close()
+
+
+def _report(words: list[str], out: Path) -> Path:
+    """Runs studies, and returns their report's folder."""
+    told_by("schedlab", "run", *words, "--out", str(out))
+    return out / "report"
+
+
+def _go_on(page: Page) -> None:
+    """A lesson goes on to its second step, which is the first where something has happened."""
+    button = page.get_by_role("button", name="To the next step")
+    page.wait_for_timeout(_LOADING_MS)
+    if button.is_visible():
+        button.click()

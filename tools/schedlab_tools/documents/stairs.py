@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""The README's moving picture: three processes under round-robin, and under MLFQ, whose levels they go down like
+stairs until a boost lifts all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import jinja2
+import polars as pl
+
+from schedlab import trace
+from schedlab.base.display.numbers import duration
+from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
+from schedlab.metrics import compute
+from schedlab.paths import ROOT
+from schedlab.report.charts.levels import boosts, span_marks, stays_of
+from schedlab.report.charts.processes import Span, people_of
+from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
+from schedlab.workload import workload_files
+from schedlab.workload.text import text_of
+from schedlab_tools.documents.shown import shown
+
+WORKLOAD = ROOT / "docs" / "typist.json"
+PERSON = "typist"
+TICK_NS = 10_000_000
+SHOWN_NS = 1_600_000_000
+_LIMIT_NS = 60_000_000_000
+_COLOURS = (BLUE, SALMON, OLIVE)
+_WIDTH, _HEIGHT = 420, 150
+_THINNEST = 0.8
+"""Pixels."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A stay on the CPU, in pixels; its colour is that of its process."""
+
+    x: float
+    width: float
+    row: int
+    process: int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One policy's half of the picture."""
+
+    title: str
+    rows: tuple[str, ...]
+    has_levels: bool
+    """If not, each process has a row."""
+    waits: tuple[Box, ...]
+    """At the level at which it runs next."""
+    runs: tuple[Box, ...]
+    boosts: tuple[float, ...]
+    processes: tuple[str, ...]
+    latency: str
+    """What the person waits for the CPU, at the median and at most."""
+
+
+def picture() -> str:
+    """Returns the SVG: two panels, and a cover that uncovers them from left to right.
+
+    A reader who wants no motion (`prefers-reduced-motion`) sees the whole at once.
+    """
+    build(SIMULATOR_LIBRARY)
+    panels = [_panel(**each) for each in shown()["stairs"]]
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return templates.get_template("stairs.svg").render(
+        panels=panels,
+        colours=_COLOURS,
+        person=PERSON,
+        width=_WIDTH,
+        height=_HEIGHT,
+        seconds=SHOWN_NS / 1e9,
+    )
+
+
+def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
+    from schedlab_simulator import Simulator
+
+    text = text_of(workload_files.read(WORKLOAD), 1, TICK_NS)
+    with TemporaryDirectory(prefix="schedlab-") as folder:
+        path = Path(folder) / "trace.bin"
+        with Simulator(
+            text, policy=policy, tunables=tunables, tick_ns=TICK_NS, trace=path
+        ) as machine:
+            machine.run(_LIMIT_NS)
+        recorded = trace.read(path)
+    return _drawn(recorded, title)
+
+
+def _drawn(recorded: trace.Trace, title: str) -> Panel:
+    people = people_of(recorded)
+    stays = stays_of(people)
+    span = Span(people.window.begin_ns, people.window.begin_ns + SHOWN_NS)
+    ran = span.clip(stays.filter(pl.col("role") == "workload"))
+    labels = sorted(ran["label"].unique(), key=lambda label: int(label.split()[0]))
+    levels = sorted(ran["level"].drop_nulls().unique(), reverse=True)
+
+    def x(time_ns: int) -> float:
+        return round(_WIDTH * (time_ns - span.begin_ns) / SHOWN_NS, 1)
+
+    def place(begin_ns: int, end_ns: int) -> tuple[float, float]:
+        """Where it begins, and how wide it is: within the panel, which its cover hides at first."""
+        width = max(round(x(end_ns) - x(begin_ns), 1), _THINNEST)
+        return min(x(begin_ns), _WIDTH - width), width
+
+    def boxes(frame: pl.DataFrame) -> tuple[Box, ...]:
+        return tuple(
+            Box(
+                *place(begin, end),
+                labels.index(label) if level is None else levels.index(level),
+                labels.index(label),
+            )
+            for label, level, begin, end in frame.select(
+                "label", "level", "begin_ns", "end_ns"
+            ).iter_rows()
+        )
+
+    waits = people.intervals().filter(pl.col("state") == "runnable", pl.col("role") == "workload")
+    at_level = waits.sort("begin_ns").join_asof(
+        stays.select("label", "level", "begin_ns").sort("begin_ns"),
+        on="begin_ns",
+        by="label",
+        strategy="forward",
+        check_sortedness=False,
+    )
+    person = compute(recorded).groups.filter(pl.col("group") == PERSON)
+    median, most = (person[f"wakeup_latency_{each}_ns"][0] for each in ("median", "max"))
+    return Panel(
+        title,
+        tuple(f"level {each}" for each in levels) or tuple(map(_name, labels)),
+        bool(levels),
+        boxes(span.clip(at_level)),
+        boxes(ran),
+        tuple(x(time) for time in span_marks(boosts(stays), span)["time_ns"]),
+        tuple(map(_name, labels)),
+        f"{duration(median)} at the median, {duration(most)} at most",
+    )
+
+
+def _name(label: str) -> str:
+    return label.partition(" ")[2]

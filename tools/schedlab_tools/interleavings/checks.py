@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""What must hold of a run's trace, besides what every trace must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from schedlab.base.display.numbers import milliseconds
+from schedlab.metrics.intervals import cpu_intervals, state_intervals
+from schedlab.trace import Kind, Trace
+
+Span = tuple[int, int]
+
+
+def idle_beside_work(trace: Trace, most_ns: int, still: Sequence[Span] = ()) -> str:
+    """Returns in words where a CPU idles for longer than that while a process waits in its own queue, or "". The trace
+    has to say who is queued where. `still`: from when to when some CPU stood still, which does not count: it may be the
+    one that idles, or the one that is about to call it."""
+    waits = _waits(trace)
+    found = [_on_cpu(trace, waits, cpu, most_ns, still) for cpu in range(trace.header.cpus)]
+    first = min((each for each in found if each), default=None)
+    if first is None:
+        return ""
+    at_ns, length_ns, cpu, pid = first
+    return (
+        f"from {milliseconds(at_ns, 4)} on, CPU {cpu} idles for {length_ns / 1000:.1f} µs while process {pid}"
+        " waits in its queue"
+    )
+
+
+def _waits(trace: Trace) -> pl.DataFrame:
+    """Each time that a process waits in one queue: pid, cpu (whose queue it is), begin_ns, end_ns."""
+    rows = trace.rows(Kind.QUEUED)
+    queued = pl.DataFrame(
+        {
+            "pid": trace.at("process", rows).astype(np.int64),
+            "cpu": trace.at("first", rows).astype(np.int64),
+            "row": rows.astype(np.int64),
+            "begin_ns": trace.at("time_ns", rows).astype(np.int64),
+        }
+    ).sort("row")
+    picked = (
+        state_intervals(trace)
+        .filter((pl.col("state") == "runnable") & pl.col("end_row").is_not_null())
+        .select(
+            pl.col("pid").cast(pl.Int64),
+            pl.col("end_row").cast(pl.Int64).alias("picked"),
+            pl.col("begin_ns").cast(pl.Int64).alias("runnable_ns"),
+            pl.col("end_ns").cast(pl.Int64),
+        )
+        .sort("picked")
+    )
+    again = pl.col("begin_ns").shift(-1).over("pid")
+    return (
+        queued.with_columns(again=again)
+        .join_asof(
+            picked,
+            left_on="row",
+            right_on="picked",
+            by="pid",
+            strategy="forward",
+            check_sortedness=False,
+        )
+        .drop_nulls("end_ns")
+        .with_columns(
+            begin_ns=pl.max_horizontal("begin_ns", "runnable_ns"),  # it may have run on first
+            end_ns=pl.min_horizontal("again", "end_ns"),
+        )
+    )
+
+
+def _on_cpu(
+    trace: Trace, waits: pl.DataFrame, cpu: int, most_ns: int, still: Sequence[Span]
+) -> tuple[int, int, int, int] | None:
+    """The first time on a CPU: when, how long, the CPU, who waits."""
+    idle = cpu_intervals(trace).filter((pl.col("cpu") == cpu) & (pl.col("pid") == 0))
+    own = waits.filter(pl.col("cpu") == cpu)
+    if not len(idle) or not len(own):
+        return None
+    begins, ends = idle["begin_ns"].to_numpy(), idle["end_ns"].to_numpy()
+    first, last, pids = (own[name].to_numpy() for name in ("begin_ns", "end_ns", "pid"))
+    before = np.searchsorted(begins, first, "right") - 1
+    found = []
+    for at in (
+        before.clip(0),
+        (before + 1).clip(0, len(begins) - 1),
+    ):  # it waits in one or the next
+        since = np.maximum(begins[at], first)
+        for place in np.flatnonzero(np.minimum(ends[at], last) - since > most_ns).tolist():
+            begin, end = int(since[place]), int(min(ends[at][place], last[place]))
+            length = end - begin - sum(max(0, min(end, b) - max(begin, a)) for a, b in still)
+            if length > most_ns:
+                found.append((begin, length, cpu, int(pids[place])))
+    return min(found, default=None)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""How a run breaks, in words: where CPUs stood still, what others did meanwhile, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from schedlab import trace
+from schedlab.base.display.numbers import milliseconds
+from schedlab.base.toolchain.places import Place, places_of
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.metrics.intervals import cpu_intervals, state_intervals
+from schedlab.trace import Kind, Trace
+from schedlab_tools.interleavings.holds import Hold
+from schedlab_tools.interleavings.search import Found
+
+_TOLD_MOST = 6
+"""Of what others do meanwhile."""
+_SHOWN_MOST = 12
+"""Of turns: a run with more of them is told by its last ones."""
+_AROUND = ("kernel/sync/spinlock.", "kernel/lib/")
+"""Code that says less than what called it."""
+
+
+def story(found: Found, holds: tuple[Hold, ...], folder: Path) -> Iterator[str]:
+    """Yields lines about a run, which lies in a folder with its trace."""
+    setup = found.setup
+    yield f"{setup.workload} under {setup.policy} on {setup.cpus} CPUs, seed {found.seed}:"
+    if not holds:
+        yield "  it breaks even if all turns have their normal length"
+    else:
+        yield f"  {len(holds)} of {found.drawn:,} turns of other than normal length are enough:"
+    addresses = {place for each in holds for place in (each.address, each.caller - 1)}
+    places = places_of(setup.kernel, addresses)
+    seen = _read(folder / TRACE_FILE)
+    if len(holds) > _SHOWN_MOST:
+        yield f"  …, and then the last {_SHOWN_MOST}:"
+    for number, hold in enumerate(sorted(holds, key=lambda each: each.at_ns)[-_SHOWN_MOST:], 1):
+        own = [*places.get(hold.address, []), *places.get(hold.caller - 1, [])]
+        yield from _told(number, hold, own, seen)
+    yield f"  Then {found.failure.words}"
+    if seen is not None and found.failure.kind in ("limit", "hung"):
+        yield from _blocked(seen)
+
+
+def _read(path: Path) -> Trace | None:
+    try:
+        return trace.read(path)
+    except (OSError, trace.TraceError):
+        return None
+
+
+def _told(number: int, hold: Hold, places: list[Place], seen: Trace | None) -> Iterator[str]:
+    where = next((each for each in places if not any(part in each.file for part in _AROUND)), None)
+    after = " (called, and not yet awake)" if hold.called else ""
+    yield (
+        f"  {number}. at {milliseconds(hold.at_ns, 4)} CPU {hold.cpu}{_running(hold, seen)} stands still for"
+        f" {hold.length_ns / 1000:.1f} µs{after}, in {_place(where)}"
+    )
+    if seen is not None:
+        yield from (f"       {line}" for line in _meanwhile(hold, seen))
+
+
+def _place(where: Place | None) -> str:
+    if where is None:
+        return "a program"
+    is_named = not where.function.startswith(".")  # the assembler's own
+    return str(where) if is_named else f"{where.file}:{where.line}"
+
+
+def _running(hold: Hold, seen: Trace | None) -> str:
+    if seen is None:
+        return ""
+    spans = cpu_intervals(seen).filter(
+        (pl.col("cpu") == hold.cpu)
+        & (pl.col("begin_ns") <= hold.at_ns)
+        & (pl.col("end_ns") >= hold.at_ns)
+    )
+    pid = int(spans["pid"][-1]) if len(spans) else 0
+    return f", which runs process {pid}," if pid else ""
+
+
+_WORDS: dict[Kind, str] = {
+    Kind.FORK: "process {process} forks {first}",
+    Kind.EXIT: "process {process} ends",
+    Kind.BLOCK: "process {process} begins to wait",
+    Kind.WAKEUP: "process {process} is woken",
+    Kind.SWITCH: "it turns to {process}",
+    Kind.QUEUED: "process {process} is queued for CPU {first}",
+}
+
+
+def _meanwhile(hold: Hold, seen: Trace) -> list[str]:
+    """What other CPUs recorded as long as it stood still."""
+    rows = seen.events.filter(
+        (pl.col("cpu") != hold.cpu)
+        & pl.col("time_ns").is_between(hold.at_ns, hold.at_ns + hold.length_ns)
+        & pl.col("kind").is_in([int(kind) for kind in _WORDS])
+    )
+    told = [_event(row) for row in rows.head(_TOLD_MOST).iter_rows(named=True)]
+    more = len(rows) - len(told)
+    return [*told, *([f"and {more} more"] if more else [])]
+
+
+def _event(row: dict[str, Any]) -> str:
+    kind = Kind(int(row["kind"]))
+    if kind is Kind.SWITCH and not row["process"]:
+        words = "it idles"
+    else:
+        words = _WORDS[kind].format(process=row["process"], first=row["first"])
+    return f"{milliseconds(row['time_ns'], 4)}, CPU {row['cpu']}: {words}"
+
+
+def _blocked(seen: Trace) -> Iterator[str]:
+    """Processes that wait at the end, and for what."""
+    rows = state_intervals(seen).filter(
+        (pl.col("state") == "blocked") & pl.col("end_row").is_null()
+    )
+    for row in rows.tail(_TOLD_MOST).iter_rows(named=True):
+        reason = row["cause"].removeprefix("blocked: ")
+        yield f"  Process {row['pid']} waits since {milliseconds(row['begin_ns'], 4)}: {reason}"

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""One run of the kernel with turns of other than normal length, and what broke in it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab import trace
+from schedlab.base.host.tied import tied
+from schedlab.base.toolchain.build import IMAGE, KERNEL
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.errors import MachineUnfit
+from schedlab.machines.folder import TRACE_FILE
+from schedlab.machines.kernel import Boot
+from schedlab.machines.outcome import hung, outcome_of, tail_of
+from schedlab.machines.spec import RunSpec
+from schedlab.machines.spike import STANDARD_TURN, Spike, driven
+from schedlab.paths import BUILD
+from schedlab.trace.errors import TraceError
+from schedlab_tools.interleavings.checks import idle_beside_work
+from schedlab_tools.interleavings.holds import Hold, read_holds, write_holds
+
+CHECKER = BUILD / "fsck"
+TICK_NS = 1_000_000
+IDLE_NS = 250_000
+"""For so long, at most, a CPU may idle beside a process in its queue, besides moments at which CPUs stand still."""
+_MEMORY_MIB = 128
+_HOST_SECONDS = 600
+HOLDS, _DISK = "holds", "disk.img"
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What is run; turns apart, it is the same each time."""
+
+    workload: str
+    policy: PolicyChoice
+    cpus: int
+    limit_ns: int
+    kernel: Path = KERNEL
+
+    @property
+    def run(self) -> RunSpec:
+        return RunSpec(
+            self.workload,
+            self.policy,
+            (),
+            self.cpus,
+            Spike.name,
+            1,
+            TICK_NS,
+            self.limit_ns,
+            _MEMORY_MIB,
+        )
+
+    @property
+    def arguments(self) -> str:
+        return f"trace-queues=1 {Spike().arguments(self.run)}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What broke."""
+
+    kind: str
+    """A word: the run's status, or `disk`, `trace`, `idle`."""
+    words: str
+
+
+def need_driver() -> None:
+    """Raises MachineUnfit where there is no driver of ours."""
+    if not Spike().release().turn:
+        raise MachineUnfit(
+            "explore kernel needs schedlab's own driver of Spike: leave SCHEDLAB_SPIKE unset (docs/spike.md)"
+        )
+
+
+def carry_out(setup: Setup, turns: int | tuple[Hold, ...], folder: Path) -> Failure | None:
+    """Runs it in an empty folder, and returns what broke, if anything did. `turns`: a seed, or the turns themselves.
+    The trace is in the folder then, and as HOLDS the turns of other than normal length that there were. Raises
+    MachineUnfit if the machine cannot be started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(turns, int):
+        how = [f"--hold-by={turns}"]
+    else:
+        write_holds(folder / "given", turns)
+        how = ["--holds=given"]
+    path = Spike().release().path
+    boot = Boot(setup.kernel, IMAGE, setup.cpus, _MEMORY_MIB, setup.arguments)
+    command = driven(path, boot, STANDARD_TURN)
+    command[1:1] = [*how, f"--keep-holds={HOLDS}", f"--keep-disk={_DISK}"]
+    try:
+        done = subprocess.run(
+            [*tied(), *command],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_HOST_SECONDS,
+            check=False,
+        )
+        console = done.stdout.decode(errors="replace")
+        outcome = outcome_of(done.returncode, console, program=setup.kernel)
+    except subprocess.TimeoutExpired as error:
+        outcome = hung(_HOST_SECONDS, (error.stdout or b"").decode(errors="replace"))
+    if not (folder / HOLDS).exists():
+        raise MachineUnfit("the machine did not begin" + tail_of(outcome.message, "it said"))
+    if not outcome.succeeded:
+        return Failure(outcome.status, outcome.message)
+    return _broken_in(folder)
+
+
+def _broken_in(folder: Path) -> Failure | None:
+    checked = subprocess.run([CHECKER, folder / _DISK], capture_output=True, text=True, check=False)
+    if checked.returncode:
+        return Failure("disk", f"the file system is broken afterwards: {checked.stdout.strip()}")
+    try:
+        found = trace.read(folder / TRACE_FILE)
+        trace.validate(found)
+    except TraceError as error:
+        return Failure("trace", f"its trace cannot be: {error}")
+    still = [(each.at_ns, each.at_ns + each.length_ns) for each in holds_of(folder)]
+    words = idle_beside_work(found, IDLE_NS, still)
+    return Failure("idle", words) if words else None
+
+
+def holds_of(folder: Path) -> tuple[Hold, ...]:
+    """The turns of other than normal length of a run."""
+    return read_holds(folder / HOLDS)

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""Plants small mistakes in our own sources and records which tests find them.
+
+    python -m schedlab_tools.planted_mistakes draw REACH --seed 38    prints a list of drawn mistakes
+    python -m schedlab_tools.planted_mistakes try [NUMBER...]         runs the tests, records verdicts
+
+`tests/mistakes/planted.yaml` is the list. A mistake is a line of a file, as a text that survives moves: when the file
+no longer has the line, the one other file that has it is taken.
+
+REACH is a JSON file, path: line: tests. It was made once and is not kept. Python: coverage.py with one context for
+each test, also in the commands that tests fork. C: each program of tests/host and tests/sim, and the scenario of ties
+under every policy, compiled with clang's source coverage; and the lines of the blocks that QEMU translated
+(`-d in_asm`) while the kernel ran programs of tests/guest. `draw` takes lines within functions only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import click
+import yaml
+
+from schedlab.base.toolchain.tools import compiler
+from schedlab.courses.grading.mutants import mutants_of
+from schedlab.paths import BUILD, ROOT
+from schedlab_tools.python_mutants import python_mutants
+
+LIST = ROOT / "tests" / "mistakes" / "planted.yaml"
+AREAS = {
+    "metrics": ("python/schedlab/metrics/", 17),
+    "runs": ("python/schedlab/runs/", 17),
+    "commands": ("python/schedlab/commands/", 16),
+    "policies": ("policies/", 17),
+    "simulator": ("sim/", 17),
+    "kernel": ("kernel/", 16),
+}
+"""Where lines are drawn, and how many."""
+NOT_RUN = "not run"
+STAGE_TIMEOUT_S = 420
+CHECK_C = "-fsyntax-only -std=c17 -O1 -Wall -Wextra -Werror -I. -Ikernel"
+HOST_C = f"{CHECK_C} -D_GNU_SOURCE"
+KERNEL_C = f"{CHECK_C} -ffreestanding --target=riscv64-unknown-elf -mabi=lp64 -mcmodel=medany"
+
+
+@dataclass
+class Mistake:
+    """A line, and what stands in its place, both without indentation.
+
+    `occurrence`: of the equal lines of the file, from 1. `tests`: arguments of pytest, one start each.
+    """
+
+    number: str
+    path: str
+    text: str
+    occurrence: int
+    replacement: str
+    tests: list[str] = field(default_factory=list)
+    verdict: str = NOT_RUN
+    why: str = ""
+
+
+def read_list() -> list[Mistake]:
+    return [Mistake(**entry) for entry in yaml.safe_load(LIST.read_text())]
+
+
+def as_yaml(mistakes: Iterable[Mistake]) -> str:
+    entries = [{k: v for k, v in asdict(mistake).items() if v != ""} for mistake in mistakes]
+    return str(yaml.safe_dump(entries, sort_keys=False, width=1000, allow_unicode=True))
+
+
+def lines_equal_to(text: str, source: str) -> list[int]:
+    """Returns the indices of the lines that are this text, apart from indentation."""
+    return [n for n, line in enumerate(source.splitlines()) if line.strip() == text]
+
+
+def find_line(mistake: Mistake) -> tuple[Path, int]:
+    """Returns the file and the index of the line. LookupError: no file, or several, have the line."""
+    path = ROOT / mistake.path
+    places = lines_equal_to(mistake.text, path.read_text()) if path.exists() else []
+    if len(places) >= mistake.occurrence:
+        return path, places[mistake.occurrence - 1]
+    command = ["git", "grep", "-lF", "-e", mistake.text, "--", f"*{path.suffix}"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    files = [ROOT / name for name in listed.stdout.splitlines()]
+    lines = {file: lines_equal_to(mistake.text, file.read_text()) for file in files}
+    others = {file: places for file, places in lines.items() if places}
+    same_name = {other: lines for other, lines in others.items() if other.name == path.name}
+    candidates = list((same_name if len(same_name) == 1 else others).items())
+    if len(candidates) != 1:
+        raise LookupError(f"{len(candidates)} files have the line")
+    other, places = candidates[0]
+    return other, places[min(mistake.occurrence, len(places)) - 1]
+
+
+@contextlib.contextmanager
+def planted(mistake: Mistake) -> Iterator[Path]:
+    """The mistake is in the file meanwhile. Both writes are newer than what make built."""
+    path, index = find_line(mistake)
+    source = path.read_text()
+    lines = source.splitlines(keepends=True)
+    indentation = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
+    lines[index] = f"{indentation}{mistake.replacement}\n"
+    path.write_text("".join(lines))
+    try:
+        yield path
+    finally:
+        path.write_text(source)
+
+
+def compiles(path: Path) -> bool:
+    """Whether a file compiles; a header, as a part of one file that includes it."""
+    if path.suffix == ".py":
+        command = [sys.executable, "-c", f"compile(open({str(path)!r}).read(), '', 'exec')"]
+    else:
+        command = compile_command(str(path.relative_to(ROOT)))
+    return subprocess.run(command, cwd=ROOT, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def compile_command(path: str) -> list[str]:
+    """Returns the command for a file that the last build compiled, or for one that includes it."""
+    clang = compiler().clang
+    for folder in ("sim", "kernel", "host-tests"):
+        for dependencies in sorted((BUILD / folder).rglob("*.d")):
+            words = dependencies.read_text().replace("\\\n", " ").split()
+            if path not in words:
+                continue
+            if dependencies.parent.match("sim/engines*"):
+                name = dependencies.stem.replace("-", "_")
+                macros = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
+                policy = next(w for w in words if re.fullmatch(r"policies/.*\.c", w))
+                return [clang, *HOST_C.split(), *macros, "-include", policy, "sim/engine.c"]
+            source = next(word for word in words if word.endswith(".c"))
+            return [clang, *(KERNEL_C if folder == "kernel" else HOST_C).split(), source]
+    raise LookupError(f"{path}: nothing that is built includes it")
+
+
+def changes_of(path: str, reached: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
+    """Returns, by the index of each line that tests execute, what could stand in its place."""
+    source = (ROOT / path).read_text()
+    lines = source.splitlines()
+    changed: dict[int, list[str]] = {}
+    for index, line in python_mutants(source) if path.endswith(".py") else c_mutants(source):
+        if str(index + 1) in reached and line.strip() not in (lines[index].strip(), ""):
+            changed.setdefault(index, []).append(line.strip())
+    return changed
+
+
+def c_mutants(source: str) -> Iterator[tuple[int, str]]:
+    """Returns the index and the changed text of each line, for mutants that change one line."""
+    old = source.splitlines()
+    for mutant in mutants_of(source):
+        new, index = mutant.source.splitlines(), mutant.line - 1
+        if len(new) == len(old) and new[index + 1 :] == old[index + 1 :]:
+            yield index, new[index]
+
+
+def draw(reach: Mapping[str, Mapping[str, Sequence[str]]], seed: int) -> Iterator[Mistake]:
+    """Draws lines, each as likely as any other of its area, and a change of each."""
+    for area, (folder, count) in AREAS.items():
+        rng = random.Random(f"{seed} {area}")
+        changes = {
+            (path, index): lines
+            for path in sorted(reach)
+            if path.startswith(folder)
+            for index, lines in changes_of(path, reach[path]).items()
+        }
+        places = sorted(changes)
+        rng.shuffle(places)
+        drawn = 0
+        for path, index in places:
+            source = (ROOT / path).read_text()
+            text = source.splitlines()[index].strip()
+            occurrence = lines_equal_to(text, source).index(index) + 1
+            mistake = Mistake("", path, text, occurrence, rng.choice(changes[path, index]))
+            with planted(mistake) as file:
+                sound = compiles(file)
+            if sound:
+                drawn += 1
+                mistake.number = f"{area}-{drawn}"
+                mistake.tests = list(reach[path][str(index + 1)])
+                yield mistake
+            if drawn == count:
+                break
+
+
+def run_tests(arguments: str) -> str:
+    """Runs tests until one fails. Returns the first that fails, or an empty text."""
+    command = ["./schedlab", "test", "-q", "-x", "-n", "0", "--tb=line", *shlex.split(arguments)]
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=STAGE_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"timeout of {arguments}"
+    if done.returncode == 0:
+        return ""
+    output = done.stdout + done.stderr
+    if re.search(r"^\S+\.[ch]:\d+:\d+: error: ", output, re.MULTILINE):
+        return "does not compile"
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+    return failed[1] if failed else f"status {done.returncode} of {arguments}"
+
+
+def verdict_on(mistake: Mistake) -> str:
+    """Returns "found by TEST", "survived", or why it could not be planted."""
+    try:
+        with planted(mistake):
+            failed = (run_tests(arguments) for arguments in mistake.tests)
+            return next((f"found by {test}" for test in failed if test), "survived")
+    except LookupError as error:
+        return f"not planted: {error}"
+
+
+@click.group()
+def main() -> None:
+    """Plant mistakes, and see which tests find them."""
+
+
+@main.command("draw")
+@click.argument("reach", type=click.Path(exists=True, path_type=Path))
+@click.option("--seed", type=int, default=38)
+def draw_command(reach: Path, seed: int) -> None:
+    """Print a list of drawn mistakes."""
+    drawn = draw(json.loads(reach.read_text()), seed)
+    click.echo(as_yaml(drawn), nl=False)
+
+
+@main.command("try")
+@click.argument("numbers", nargs=-1)
+def try_command(numbers: tuple[str, ...]) -> None:
+    """Run the tests of mistakes that have no verdict, or of those named."""
+    mistakes = read_list()
+    header = LIST.read_text().partition("\n- ")[0]
+    for mistake in mistakes:
+        if mistake.number in numbers or (not numbers and mistake.verdict == NOT_RUN):
+            mistake.verdict = verdict_on(mistake)
+            click.echo(f"{mistake.number}: {mistake.verdict}")
+            LIST.write_text(f"{header}\n{as_yaml(mistakes)}")
+
+
+if __name__ == "__main__":
+    main()

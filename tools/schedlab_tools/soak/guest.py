@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""A Linux guest in which the policies are served for a number of seconds: start.py schedlab_tools.soak.guest
+SECONDS. Its figures are on its console (linux/guest/soak.sh)."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from schedlab.base.toolchain.policies import read_catalogue
+from schedlab.machines.linux import parts
+from schedlab.machines.linux.guest import GuestJob, boot
+from schedlab.paths import ROOT
+
+SCRIPT = ROOT / "linux" / "guest" / "soak.sh"
+
+
+def main(seconds: int) -> int:
+    """Exit status: the script's."""
+    job = GuestJob(
+        files={"programs.tar": parts.programs(), SCRIPT.name: SCRIPT},
+        script=f"exec sh {SCRIPT.name} {seconds} {shlex.join(read_catalogue())}\n",
+        cpus=2,
+        repeatable=False,
+        limit_s=seconds + 600,
+        programs=(),
+    )
+    outcome = boot(job, Path("guest"))
+    if outcome.message:
+        print(outcome.message, file=sys.stderr)
+    return outcome.status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(int(sys.argv[1])))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""What is run for hours: each load is one or more commands, as a user would start them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.host.interpreter import module_command
+from schedlab.errors import WrongUsage
+from schedlab.paths import BUILD, ROOT
+
+PART_LOG = "{}.log"
+_CPUS = 2
+_SWEPT = ROOT / "sweeps" / "mlfq-mixed.yaml"
+_SWEPT_SETUPS, _SWEPT_A_SECOND = 258, 60
+"""So that a worker of the sweep has work until the end."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command of a load, and how it ends."""
+
+    name: str
+    command: Sequence[str]
+    ends_by: signal.Signals | None = None
+    """None: by itself, when the time is over."""
+    statuses: tuple[int, ...] = (0,)
+    """The statuses with which it may end then."""
+    told_in: str = ""
+    """The file in which it tells figures of its own; "": its log."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Something to be run for hours."""
+
+    name: str
+    summary: str
+    make: Callable[[float, Path], list[Part]]
+    """Makes the parts, given its seconds and its folder, and builds what they need."""
+    steady: tuple[str, ...] = ()
+    """Those figures of its parts that should stay as they are. The others count."""
+
+
+def page(seconds: float, folder: Path) -> list[Part]:
+    """The monitor with two simulators side by side, and a browser that steers them."""
+    from schedlab.base.toolchain.policies import read_catalogue
+    from schedlab.base.toolchain.tools import BROWSERS, find_browser
+    from schedlab.runs.parts import supply
+
+    browser = find_browser()
+    if not browser:
+        raise WrongUsage(
+            f"soak page: no browser is here, one of {', '.join(BROWSERS)}. Install one, or name other loads"
+        )
+    supply(["simulator"])
+    policies = ",".join(list(read_catalogue())[:2])
+    monitor = ("monitor", "--machine", "sim", "--policy", policies, "--no-browser")
+    visitor = module_command("schedlab_tools.soak.visitor", browser, PART_LOG.format("server"))
+    return [
+        Part("server", module_command("schedlab", *monitor), signal.SIGINT),
+        Part("browser", visitor, signal.SIGTERM),
+    ]
+
+
+def sweep(seconds: float, folder: Path) -> list[Part]:
+    """One sweep of a simulator, with one worker."""
+    seeds = max(1, int(seconds * _SWEPT_A_SECOND / _SWEPT_SETUPS))
+    words = ("sweep", str(_SWEPT), "--seeds", f"1..{seeds}", "--jobs", "1", "--out", "dataset")
+    interrupted = 128 + signal.SIGINT
+    return [Part("sweep", module_command("schedlab", *words), signal.SIGINT, (0, interrupted))]
+
+
+def serve(seconds: float, folder: Path) -> list[Part]:
+    """`linux serve` in a guest, which goes through all policies while processes come and go."""
+    from schedlab.machines.linux import parts
+
+    parts.programs()
+    command = module_command("schedlab_tools.soak.guest", str(int(seconds)))
+    return [Part("guest", command, told_in="guest/console.log")]
+
+
+def storm(seconds: float, folder: Path) -> list[Part]:
+    """Our kernel on QEMU under workers that fork, kill, switch policies and fill the disk."""
+    from schedlab.base.toolchain.build import KERNEL, build
+    from schedlab.base.toolchain.policies import read_catalogue
+    from schedlab.machines import Boot, kernel_machine
+
+    build("kernel", "soak-image")
+    policies = " ".join(read_catalogue())
+    command = f"storm 1 {int(seconds)} 6 60 {policies}"
+    boot = Boot(KERNEL, BUILD / "soak.img", _CPUS, 128, f'tick=1ms run="{command}"', traced=False)
+    return [Part("machine", kernel_machine("qemu").command(boot))]
+
+
+LOADS = {
+    load.name: load
+    for load in (
+        Load("page", "the monitor's page with two systems", page, ("js_heap_bytes", "dom_nodes")),
+        Load("sweep", "a sweep", sweep),
+        Load(
+            "serve",
+            "`linux serve` in a guest",
+            serve,
+            ("server_memory_kib", "server_files", "kernel_memory_kib", "guest_processes"),
+        ),
+        Load("storm", "our kernel under a storm", storm, ("free_pages", "guest_processes")),
+    )
+}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""A browser that has the monitor's page open and steers it: start.py schedlab_tools.soak.visitor BROWSER
+SERVER_LOG. The page's address is in the server's log; figures of the page are printed.
+
+It ends by SIGTERM; with status 1 at the first message on the page's console.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playwright.sync_api import sync_playwright
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+PATIENCE_S = 300
+SIZE = (1500, 2000)
+"""All panels are to be seen, and so drawn."""
+PANEL = "#policy-a"
+"""The panel of the first system's policy."""
+TELL_S, STEER_S = 5.0, 60.0
+_ADDRESS = re.compile(r"^https?://\S+$", re.MULTILINE)
+
+
+def address_in(log: Path) -> str:
+    """The page's, once the server tells it. Raises TimeoutError."""
+    limit = time.monotonic() + PATIENCE_S
+    while time.monotonic() < limit:
+        found = _ADDRESS.search(log.read_text(errors="replace"))
+        if found:
+            return found[0]
+        time.sleep(0.1)
+    raise TimeoutError(f"the monitor told no address within {PATIENCE_S} s")
+
+
+def tell(session: Any, frames: int) -> None:
+    """What the page holds when its garbage is gone."""
+    session.send("HeapProfiler.collectGarbage")
+    heap = session.send("Runtime.getHeapUsage")
+    document = session.send("Memory.getDOMCounters")
+    print(
+        f"soak steered={frames} js_heap_bytes={int(heap['usedSize'])}"
+        f" dom_nodes={document['nodes']} dom_listeners={document['jsEventListeners']}",
+        flush=True,
+    )
+
+
+def steer(choice: Locator, turn: int) -> None:
+    """Chooses the next policy of those that the page offers."""
+    offered = choice.locator("option").evaluate_all("options => options.map(each => each.value)")
+    choice.select_option(offered[turn % len(offered)])
+
+
+def main(browser: str, log: Path) -> int:
+    """Exit status; goes on until a signal comes."""
+    ended: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
+    trouble: list[str] = []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser,
+            args=["--no-sandbox"],
+            handle_sigterm=False,
+            handle_sigint=False,
+        )
+        page = chromium.new_page(viewport={"width": SIZE[0], "height": SIZE[1]})
+        page.set_default_timeout(PATIENCE_S * 1000)
+        page.on("console", lambda message: trouble.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        page.goto(address_in(log))
+        choice = page.locator(PANEL).get_by_label("Policy", exact=True)
+        choice.wait_for()
+        session = page.context.new_cdp_session(page)
+        steered, next_steer = 0, time.monotonic() + STEER_S
+        while not ended and not trouble:
+            tell(session, steered)
+            if time.monotonic() >= next_steer:
+                steer(choice, steered)
+                steered, next_steer = steered + 1, next_steer + STEER_S
+            page.wait_for_timeout(TELL_S * 1000)
+        if not trouble:
+            chromium.close()
+    for line in trouble:
+        print(line, file=sys.stderr)
+    return 1 if trouble else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1], Path(sys.argv[2])))
