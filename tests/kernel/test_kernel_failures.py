@@ -55,24 +55,17 @@ def test_the_limit_ends_a_run_with_its_trace_whole(tmp_path: Path) -> None:
 
 @pytest.mark.spike
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        "tick=1ms policy=unknown",
-        "tick=1ms set=slice=0",
-        "tick=7s",
-        "tick=1ms fork-delay=2s",
-        "tick=1ms shape=core/0",
-    ],
+    "argument", ["policy=unknown", "set=slice=0", "fork-delay=2s", "shape=core/0", "disk_depth=0"]
 )
-def test_a_wrong_boot_argument_is_named(tmp_path: Path, arguments: str) -> None:
+def test_a_wrong_boot_argument_is_named(tmp_path: Path, argument: str) -> None:
     """Rather than to run with something else than was asked for."""
-    guest = run_guest(tmp_path, "true", arguments=arguments)
+    guest = run_guest(tmp_path, "true", arguments=f"tick=1ms {argument}")
     assert guest.status == PANIC
-    assert f"boot argument {arguments.split()[-1].split('=')[0]}=" in guest.console
+    assert f"boot argument {argument.split('=')[0]}=" in guest.console
 
 
 @pytest.mark.spike
-@pytest.mark.parametrize("cpus", [1, 3, 64, 256])
+@pytest.mark.parametrize("cpus", [1, 256])
 def test_power_off_reaches_the_host(tmp_path: Path, cpus: int) -> None:
     """The status that a program gives is the machine's."""
     assert run_guest(tmp_path, "poweroff 42", cpus=cpus).status == 42

@@ -18,58 +18,9 @@ from schedlab.base.toolchain.policies import read_catalogue
 pytestmark = pytest.mark.spike
 
 
-def least(times: pl.Series) -> int:
-    """The smallest of some times, ns."""
-    return int(times.to_numpy().min())
-
-
 def greatest(times: pl.Series) -> int:
     """The largest of some times, ns; 0 if there are none."""
     return int(times.to_numpy().max(initial=0))
-
-
-def inside(table: pl.DataFrame, window: metrics.Window) -> pl.DataFrame:
-    """The intervals that lie in the measured window."""
-    return table.filter(
-        (pl.col("begin_ns") >= window.begin_ns) & (pl.col("end_ns") <= window.end_ns)
-    )
-
-
-@pytest.mark.parametrize("slice_ticks", [1, 3])
-def test_round_robin_takes_turns(tmp_path: Path, slice_ticks: int) -> None:
-    """Among CPU-bound processes on one CPU, each runs its slice, and the order never changes."""
-    events = traced(tmp_path, "cpu-bound -n 5", 1, f"policy=rr set=slice={slice_ticks}")
-    window = metrics.measured_window(events)
-    states = inside(metrics.state_intervals(events), window)
-    turns = states.filter(pl.col("state") == "running").sort("begin_ns")
-    exits = events.events.filter(pl.col("kind") == trace.Kind.EXIT)["time_ns"]
-    forks = events.events.filter(pl.col("kind") == trace.Kind.FORK)["time_ns"]
-    steady = turns.filter(
-        (pl.col("begin_ns") > greatest(forks) + 10 * TICK_NS) & (pl.col("end_ns") < least(exits))
-    )
-    order = steady["pid"].to_list()
-    assert len(order) > 20
-    assert sorted(set(order)) == sorted(order[:5])
-    assert order == [order[i % 5] for i in range(len(order))]
-    lengths = steady["end_ns"] - steady["begin_ns"]
-    assert greatest((lengths - slice_ticks * TICK_NS).abs()) <= 2 * ROUND_NS
-
-
-def test_table_scan_follows_the_slots(tmp_path: Path) -> None:
-    """As the loop over a process table does: each turn goes to the next slot, around."""
-    events = traced(tmp_path, "cpu-bound -n 6", 1, "policy=rr:table-scan")
-    exits = events.events.filter(pl.col("kind") == trace.Kind.EXIT)["time_ns"]
-    turns = metrics.state_intervals(events).filter(
-        (pl.col("state") == "running")
-        & (pl.col("cause") == "picked")
-        & (pl.col("end_ns") < least(exits))
-        & (pl.col("pid") > 2)
-    )
-    order = turns.sort("begin_ns")["pid"].to_list()[6:]
-    assert len(order) > 20
-    cycle = sorted(set(order))
-    start = cycle.index(order[0])
-    assert order == [cycle[(start + i) % len(cycle)] for i in range(len(order))]
 
 
 MIXED = "mixed -n 8 -g 40"

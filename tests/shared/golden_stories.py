@@ -43,10 +43,6 @@ TOGETHER = ("wrr:arrays",)
 told alike everywhere."""
 
 
-LATE = ("bsd",)
-"""Those whose turns are as long as the scenario of ties: there a process acts on one that has ended."""
-
-
 def policies_and_presets() -> list[str]:
     """All "policy" and "policy:preset" that are built in."""
     return [
