@@ -4,8 +4,7 @@
  * where.
  */
 
-#include "policy_harness.h"
-#include "random.h"
+#include "fair_policies.h"
 
 #include "../../policies/cfs.c"
 #include "../../policies/support/registry.c"
@@ -34,13 +33,6 @@ static struct model *model_of(uint32_t cpus)
     return model;
 }
 
-static struct model_task *fork_with(struct model *model, uint32_t weight)
-{
-    struct model_task *task = model_fork(model, NULL);
-    model_set_attribute(model, task, MODEL_WEIGHT, weight);
-    return task;
-}
-
 static struct cfs_task *state_of(const struct model_task *task)
 {
     return task->task.state;
@@ -55,6 +47,43 @@ static double ticks_of(const struct model_task *task)
 {
     return (double)task->task.run_time / MODEL_TICK_NS;
 }
+
+/* The clocks never go back. */
+static void check_totals(struct model *model)
+{
+    static uint64_t clocks[3];
+    for (uint32_t cpu = 0; cpu < model->scheduler.queues; cpu++) {
+        const struct cfs_queue *queue = queue_of(model, cpu);
+        uint64_t load = 0;
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            const struct model_task *task = model->tasks[i];
+            bool here =
+                task->place == MODEL_QUEUED ? task->queue == cpu : model->cpus[cpu].current == task;
+            load += here ? state_of(task)->load : 0;
+            check(!here || state_of(task)->load == (uint64_t)task->task.weight << 16);
+            check(!here || state_of(task)->clock_cpu == cpu);
+        }
+        const struct model_task *current = model->cpus[cpu].current;
+        check(queue->sum.load == load && queue->running == (current ? &current->task : NULL));
+        check(!cfs_is_before(queue->clock, clocks[cpu]));
+        clocks[cpu] = queue->clock;
+    }
+}
+
+static uint64_t *clock_of(struct model *model, uint32_t cpu)
+{
+    return &queue_of(model, cpu)->clock;
+}
+
+static const struct fair fair = {
+    .model_of = model_of,
+    .attribute = MODEL_WEIGHT,
+    .highest = 10,
+    .ticks_off = 10,
+    .per_ns = 1,
+    .clock = clock_of,
+    .check_totals = check_totals,
+};
 
 /* Three tasks have 20 ms each of a target of 60; a tick later is the first at which it is past. */
 static void turns_share_the_latency_target(void)
@@ -239,30 +268,6 @@ static void a_new_task_begins_a_turn_later(void)
     model_free(model);
 }
 
-/* A parent whose children live for a moment takes nothing from others by forking them. */
-static void forking_is_no_way_to_more(void)
-{
-    struct model *model = model_of(1);
-    struct model_task *victim = fork_with(model, 5);
-    fork_with(model, 5);
-    for (int round = 0; round < 3000; round++) {
-        model_tick(model);
-        struct model_task *task = model->cpus[0].current;
-        if (task == victim || random_below(3) == 0)
-            continue;
-        model_fork(model, task); /* the child takes over */
-        if (task != model->tasks[1])
-            model_end(model, task);
-        for (uint32_t i = 2; i < model->task_count - 1; i++) {
-            if (model->tasks[i]->place != MODEL_ENDED)
-                model_end(model, model->tasks[i]);
-        }
-    }
-    /* Three compete at any time: the victim, the parent and a child. */
-    check(victim->task.run_time >= 999 * MODEL_TICK_NS);
-    model_free(model);
-}
-
 static void one_that_yields_lets_the_next_go(void)
 {
     struct model *model = model_of(1);
@@ -279,77 +284,6 @@ static void one_that_yields_lets_the_next_go(void)
     *time = state_of(other)->virtual_time - MODEL_TICK_NS - 1;
     model_yield(model, 0);
     check(model->cpus[0].current == one);
-    model_free(model);
-}
-
-static void weights_may_change_at_any_time(void)
-{
-    for (int place = 0; place < 3; place++) { /* while it runs, is queued, is blocked */
-        struct model *model = model_of(1);
-        struct model_task *one = fork_with(model, 2);
-        struct model_task *other = fork_with(model, 2);
-        while (model->cpus[0].current != (place == 1 ? other : one))
-            model_tick(model);
-        if (place == 2)
-            model_block(model, 0);
-        model_set_attribute(model, one, MODEL_WEIGHT, 6);
-        if (place == 2)
-            model_wake(model, one);
-        double own = ticks_of(one), others = ticks_of(other);
-        model_ticks(model, 4000);
-        own = ticks_of(one) - own;
-        others = ticks_of(other) - others;
-        check(own > 2990 && own < 3010 && own + others == 4000);
-        model_free(model);
-    }
-}
-
-static void check_totals(struct model *model, uint64_t *clocks)
-{
-    for (uint32_t cpu = 0; cpu < model->scheduler.queues; cpu++) {
-        const struct cfs_queue *queue = queue_of(model, cpu);
-        uint64_t load = 0;
-        for (uint32_t i = 0; i < model->task_count; i++) {
-            const struct model_task *task = model->tasks[i];
-            bool here =
-                task->place == MODEL_QUEUED ? task->queue == cpu : model->cpus[cpu].current == task;
-            load += here ? state_of(task)->load : 0;
-            check(!here || state_of(task)->load == (uint64_t)task->task.weight << 16);
-            check(!here || state_of(task)->clock_cpu == cpu);
-        }
-        const struct model_task *current = model->cpus[cpu].current;
-        check(queue->sum.load == load && queue->running == (current ? &current->task : NULL));
-        check(!cfs_is_before(queue->clock, clocks[cpu]));
-        clocks[cpu] = queue->clock;
-    }
-}
-
-/* Tasks come, go, sleep and move: a queue counts the loads of those that are there, and its clock
- * never goes back. */
-static void totals_are_right(void)
-{
-    struct model *model = model_of(3);
-    uint64_t clocks[3] = {0};
-    for (int i = 0; i < 6; i++)
-        fork_with(model, 1 + (uint32_t)random_below(10));
-    for (int step = 0; step < 5000; step++) {
-        uint32_t cpu = (uint32_t)random_below(3);
-        struct model_task *task = model->tasks[random_below(model->task_count)];
-        uint64_t act = random_below(10);
-        if (act < 4)
-            model_tick(model);
-        else if (act < 6 && model->cpus[cpu].current)
-            model_sleep(model, cpu, random_below(9));
-        else if (act == 6 && model->cpus[cpu].current)
-            model_yield(model, cpu);
-        else if (act == 7 && model->task_count < TASKS_MAX)
-            model_fork(model, model->cpus[cpu].current);
-        else if (act == 8 && task->place != MODEL_ENDED)
-            model_set_attribute(model, task, MODEL_WEIGHT, 1 + (uint32_t)random_below(10));
-        else if (act == 9 && task->place != MODEL_ENDED && model->task_count > 20)
-            model_end(model, task);
-        check_totals(model, clocks);
-    }
     model_free(model);
 }
 
@@ -388,27 +322,6 @@ static void loads_are_evened_over_cpus(void)
     model_free(model);
 }
 
-/* From a time just below its largest value on, everything is as from 0 on. */
-static void a_clock_wraps_around(void)
-{
-    uint64_t hash = 0;
-    for (int from_end = 0; from_end < 2; from_end++) {
-        struct model *model = model_of(1);
-        if (from_end)
-            queue_of(model, 0)->clock = UINT64_MAX - 20 * MODEL_TICK_NS;
-        for (uint32_t i = 1; i <= 5; i++)
-            fork_with(model, i);
-        for (int round = 0; round < 1000; round++) {
-            model_tick(model);
-            if (round % 3 == 0)
-                model_sleep(model, 0, (uint32_t)(1 + round % 7));
-        }
-        check(!from_end || model->pick_hash == hash);
-        hash = model->pick_hash;
-        model_free(model);
-    }
-}
-
 int main(void)
 {
     run_test(turns_share_the_latency_target);
@@ -423,7 +336,7 @@ int main(void)
     run_test(a_new_task_begins_a_turn_later);
     run_test(forking_is_no_way_to_more);
     run_test(one_that_yields_lets_the_next_go);
-    run_test(weights_may_change_at_any_time);
+    run_test(shares_may_change_at_any_time);
     run_test(totals_are_right);
     run_test(what_it_is_ahead_moves_with_the_task);
     run_test(loads_are_evened_over_cpus);

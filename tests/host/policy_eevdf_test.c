@@ -3,8 +3,7 @@
 /* Earliest eligible virtual deadline first: in which order, for how long, what is owed to tasks
  * that come and go, and that no task is ever owed more, or owes more, than the theorem says. */
 
-#include "policy_harness.h"
-#include "random.h"
+#include "fair_policies.h"
 
 #include "../../policies/eevdf.c"
 #include "../../policies/support/registry.c"
@@ -17,11 +16,6 @@ const uint32_t policy_sources_count = 1;
 #define US        1000ll
 #define SLICE     (700 * US)
 #define TASKS_MAX 8
-
-static void run_for(struct model *model, int64_t ns)
-{
-    model_run_for(model, (uint64_t)ns);
-}
 
 static struct model_task *fork_nice(struct model *model, int64_t nice, int64_t slice_us)
 {
@@ -74,18 +68,6 @@ static void check_clocks(struct model *model)
         check(load == fair->sum.load && rest == fair->rest);
         check(rest >= 0 && (load == 0 ? rest == 0 : rest < (int64_t)load));
     }
-}
-
-static int64_t ran(struct model *model, const struct model_task *task)
-{
-    const run_queue_t *queue = model_queue(model, task->task.cpu);
-    bool runs = task->place == MODEL_RUNNING;
-    return (int64_t)(runs ? run_time_now(queue, &task->task) : task->task.run_time);
-}
-
-static int64_t size(int64_t number)
-{
-    return number < 0 ? -number : number;
 }
 
 /* ---- who runs, and for how long ---- */
@@ -383,20 +365,14 @@ static void lags_are_bounded(void)
 static void act(struct model *model, struct model_task **tasks)
 {
     struct model_task *task = tasks[random_below(TASKS_MAX)];
-    uint32_t cpu = (uint32_t)random_below(model->scheduler.cpus);
-    bool runs = model->cpus[cpu].current != NULL;
     switch (random_below(6)) {
     case 0:
-        if (runs)
-            model_block(model, cpu);
-        break;
     case 1:
-        if (task->place == MODEL_BLOCKED)
-            model_wake(model, task);
+        block_or_wake(model, task);
         break;
     case 2:
-        if (runs)
-            model_yield(model, cpu);
+        if (model->cpus[0].current)
+            model_yield(model, 0);
         break;
     case 3:
         model_set_attribute(model, task, MODEL_NICE, random_below(40) - 20);

@@ -3,8 +3,7 @@
 /* Hierarchical start-time fair queueing: shares of groups within groups, the bound that the source
  * proves, quotas to the nanosecond, and what becomes of all that when tasks come, go and change. */
 
-#include "policy_harness.h"
-#include "random.h"
+#include "fair_policies.h"
 
 #include "../../policies/hsfq.c"
 #include "../../policies/support/groups.h"
@@ -20,11 +19,6 @@ const uint32_t policy_sources_count = 1;
 #define TASKS_MAX 12
 #define GROUPS    8
 
-static void run_for(struct model *model, int64_t ns)
-{
-    model_run_for(model, (uint64_t)ns);
-}
-
 static void set_group(struct model *model, uint32_t group, enum group_field field, int64_t value)
 {
     check(group_value_allowed(group, field, value));
@@ -36,13 +30,6 @@ static struct model_task *fork_into(struct model *model, uint32_t group)
     struct model_task *task = model_fork(model, NULL);
     model_set_attribute(model, task, (enum model_attribute)ATTRIBUTE_TASKGROUP, group);
     return task;
-}
-
-static int64_t ran(struct model *model, const struct model_task *task)
-{
-    const run_queue_t *queue = model_queue(model, task->task.cpu);
-    bool runs = task->place == MODEL_RUNNING;
-    return (int64_t)(runs ? run_time_now(queue, &task->task) : task->task.run_time);
 }
 
 static bool is_within(const struct model *model, uint32_t group, uint32_t above)
@@ -62,11 +49,6 @@ static int64_t group_ran(struct model *model, uint32_t group)
             sum += ran(model, task);
     }
     return sum;
-}
-
-static int64_t size(int64_t number)
-{
-    return number < 0 ? -number : number;
 }
 
 static bool is_near(int64_t number, int64_t due, int64_t by)
@@ -396,17 +378,11 @@ static void change_a_group(struct model *model)
 static void act(struct model *model, struct model_task **tasks)
 {
     struct model_task *task = tasks[random_below(TASKS_MAX)];
-    uint32_t cpu = (uint32_t)random_below(model->scheduler.cpus);
-    bool runs = model->cpus[cpu].current != NULL;
     switch (random_below(7)) {
     case 0:
-        if (runs)
-            model_block(model, cpu);
-        break;
     case 1:
     case 2:
-        if (task->place == MODEL_BLOCKED)
-            model_wake(model, task);
+        block_or_wake(model, task);
         break;
     case 3:
         model_set_attribute(model, task, MODEL_NICE, random_below(10) - 5);

@@ -2,8 +2,7 @@
 
 /* Stride scheduling: the order of turns, how exact the shares are, and tasks that come and go. */
 
-#include "policy_harness.h"
-#include "random.h"
+#include "fair_policies.h"
 
 #include "../../policies/stride.c"
 #include "../../policies/support/registry.c"
@@ -14,13 +13,6 @@ const uint32_t policy_sources_count = 1;
 
 #define TASKS_MAX 40
 
-static struct model_task *fork_with(struct model *model, uint32_t tickets)
-{
-    struct model_task *task = model_fork(model, NULL);
-    model_set_attribute(model, task, MODEL_TICKETS, tickets);
-    return task;
-}
-
 static struct stride_task *state_of(const struct model_task *task)
 {
     return task->task.state;
@@ -30,6 +22,41 @@ static struct stride_queue *queue_of(struct model *model, uint32_t cpu)
 {
     return model->queues[cpu].state;
 }
+
+static void check_totals(struct model *model)
+{
+    for (uint32_t cpu = 0; cpu < model->scheduler.queues; cpu++) {
+        uint64_t tickets = 0;
+        for (uint32_t i = 0; i < model->task_count; i++) {
+            const struct model_task *task = model->tasks[i];
+            bool here =
+                task->place == MODEL_QUEUED ? task->queue == cpu : model->cpus[cpu].current == task;
+            tickets += here ? state_of(task)->tickets : 0;
+            check(!here || state_of(task)->tickets == task->task.tickets);
+        }
+        check(queue_of(model, cpu)->tickets == tickets);
+    }
+}
+
+static struct model *model_of(uint32_t cpus)
+{
+    return model_new("stride", cpus, 1);
+}
+
+static uint64_t *clock_of(struct model *model, uint32_t cpu)
+{
+    return &queue_of(model, cpu)->pass;
+}
+
+static const struct fair fair = {
+    .model_of = model_of,
+    .attribute = MODEL_TICKETS,
+    .highest = 50,
+    .ticks_off = 1,
+    .per_ns = (uint64_t)PASS_PER_NS,
+    .clock = clock_of,
+    .check_totals = check_totals,
+};
 
 /* By how many slices of its own a task has had more than its share against another's. */
 static double pair_error(const struct model_task *one, const struct model_task *other)
@@ -243,57 +270,6 @@ static void a_newcomer_waits_for_its_stride_and_no_longer(void)
     model_free(model);
 }
 
-/* A parent whose children live for a moment takes nothing from others by forking them. */
-static void forking_is_no_way_to_more(void)
-{
-    struct model *model = model_new("stride", 1, 1);
-    struct model_task *victim = fork_with(model, 1);
-    fork_with(model, 1);
-    for (int round = 0; round < 3000; round++) {
-        model_tick(model);
-        struct model_task *task = model->cpus[0].current;
-        if (task == victim || random_below(3) == 0)
-            continue;
-        model_fork(model, task); /* the child takes over */
-        if (task != model->tasks[1])
-            model_end(model, task);
-        for (uint32_t i = 2; i < model->task_count - 1; i++) {
-            if (model->tasks[i]->place != MODEL_ENDED)
-                model_end(model, model->tasks[i]);
-        }
-    }
-    /* Three compete at any time: the victim, the parent and a child. */
-    check(victim->task.run_time >= 999 * MODEL_TICK_NS);
-    model_free(model);
-}
-
-static void tickets_may_change_at_any_time(void)
-{
-    for (int place = 0; place < 3; place++) { /* while it runs, is queued, is blocked */
-        struct model *model = model_new("stride", 1, 1);
-        struct model_task *one = fork_with(model, 1);
-        struct model_task *other = fork_with(model, 1);
-        model_ticks(model, 100 + (place == 1));
-        if (place == 2)
-            model_block(model, 0);
-        struct model_task *changed = place == 2 && other->place == MODEL_BLOCKED ? other : one;
-        struct model_task *kept = changed == one ? other : one;
-        check(changed->place == (place == 0   ? MODEL_RUNNING
-                                 : place == 1 ? MODEL_QUEUED
-                                              : MODEL_BLOCKED));
-        model_set_attribute(model, changed, MODEL_TICKETS, 3);
-        if (place == 2)
-            model_wake(model, changed);
-        uint64_t own = changed->task.run_time, others = kept->task.run_time;
-        model_ticks(model, 400);
-        own = changed->task.run_time - own;
-        others = kept->task.run_time - others;
-        check(own >= 299 * MODEL_TICK_NS && own <= 301 * MODEL_TICK_NS);
-        check(own + others == 400 * MODEL_TICK_NS);
-        model_free(model);
-    }
-}
-
 /* The queue's pass is where the mean of its tasks is, so its pace is theirs. */
 static void the_pass_of_the_queue_keeps_pace(void)
 {
@@ -305,67 +281,6 @@ static void the_pass_of_the_queue_keeps_pace(void)
         int64_t ahead = (int64_t)(state_of(model->tasks[i])->pass - queue_of(model, 0)->pass);
         double slices = (double)ahead * (i + 1) / PASS_PER_NS / MODEL_TICK_NS;
         check(slices > -10 && slices < 10);
-    }
-    model_free(model);
-}
-
-/* From a pass just below its largest value on, everything is as from 0 on. */
-static void a_pass_wraps_around(void)
-{
-    uint64_t hash = 0;
-    for (int from_end = 0; from_end < 2; from_end++) {
-        struct model *model = model_new("stride", 1, 1);
-        if (from_end)
-            queue_of(model, 0)->pass = UINT64_MAX - 20 * MODEL_TICK_NS * (uint64_t)PASS_PER_NS;
-        for (uint32_t i = 1; i <= 5; i++)
-            fork_with(model, i);
-        for (int round = 0; round < 1000; round++) {
-            model_tick(model);
-            if (round % 3 == 0)
-                model_sleep(model, 0, (uint32_t)(1 + round % 7));
-        }
-        check(!from_end || model->pick_hash == hash);
-        hash = model->pick_hash;
-        model_free(model);
-    }
-}
-
-static void check_totals(struct model *model)
-{
-    for (uint32_t cpu = 0; cpu < model->scheduler.queues; cpu++) {
-        uint64_t tickets = 0;
-        for (uint32_t i = 0; i < model->task_count; i++) {
-            const struct model_task *task = model->tasks[i];
-            bool here =
-                task->place == MODEL_QUEUED ? task->queue == cpu : model->cpus[cpu].current == task;
-            tickets += here ? state_of(task)->tickets : 0;
-            check(!here || state_of(task)->tickets == task->task.tickets);
-        }
-        check(queue_of(model, cpu)->tickets == tickets);
-    }
-}
-
-/* Tasks come, go, sleep and move: a queue counts the tickets of those that are there. */
-static void totals_are_right(void)
-{
-    struct model *model = model_new("stride", 3, 1);
-    for (int i = 0; i < 6; i++)
-        fork_with(model, 1 + (uint32_t)random_below(50));
-    for (int step = 0; step < 3000; step++) {
-        uint32_t cpu = (uint32_t)random_below(3);
-        struct model_task *task = model->tasks[random_below(model->task_count)];
-        uint64_t act = random_below(10);
-        if (act < 4)
-            model_tick(model);
-        else if (act < 7 && model->cpus[cpu].current)
-            model_sleep(model, cpu, random_below(9));
-        else if (act == 7 && model->task_count < TASKS_MAX)
-            fork_with(model, 1 + (uint32_t)random_below(50));
-        else if (act == 8 && task->place != MODEL_ENDED)
-            model_set_attribute(model, task, MODEL_TICKETS, 1 + (uint32_t)random_below(50));
-        else if (act == 9 && task->place != MODEL_ENDED && model->task_count > 20)
-            model_end(model, task);
-        check_totals(model);
     }
     model_free(model);
 }
@@ -462,9 +377,9 @@ int main(void)
     run_test(sleep_does_not_wipe_out_a_lead);
     run_test(a_newcomer_waits_for_its_stride_and_no_longer);
     run_test(forking_is_no_way_to_more);
-    run_test(tickets_may_change_at_any_time);
+    run_test(shares_may_change_at_any_time);
     run_test(the_pass_of_the_queue_keeps_pace);
-    run_test(a_pass_wraps_around);
+    run_test(a_clock_wraps_around);
     run_test(totals_are_right);
     run_test(what_remains_moves_with_the_task);
     run_test(equal_tasks_share_several_cpus);
