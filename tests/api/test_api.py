@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import schedlab as lab
 from conftest import ROOT, Command
 from schedlab import api
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError
 
 FORMATS = ROOT / "tests" / "formats" / "0.1.0"
 WORKLOAD = str(FORMATS / "workload.json")
@@ -157,15 +156,3 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{tmp_path / 'report' / 'index.html'}\n"
-
-
-def test_the_tour_is_of_this_api() -> None:
-    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text())["cells"]
-    text = "".join("".join(cell["source"]) for cell in cells)
-    for name in ("policies", "run", "compare", "query", "explain", "replay"):
-        assert f"schedlab.{name}(" in text
-
-
-def test_wrong_usage_says_what_to_mend() -> None:
-    with pytest.raises(WrongUsage, match="no-such-policy"):
-        lab.run(WORKLOAD, "no-such-policy")

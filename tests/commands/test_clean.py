@@ -71,14 +71,13 @@ def test_without_a_part_it_lists_and_removes_nothing(schedlab: Command, cache: P
     assert sizes.keys() == OURS.keys() and all(size >= 5000 for size in sizes.values())
 
 
-@pytest.mark.parametrize("part", OURS)
-def test_a_part_goes_and_nothing_else(schedlab: Command, cache: Path, part: str) -> None:
+def test_a_part_goes_and_nothing_else(schedlab: Command, cache: Path) -> None:
     before = files(cache)
-    done = cleaned(schedlab, cache, part)
-    assert done.returncode == 0, done.stderr
-    gone = before - files(cache)
-    links = {f"python/{KEY}/bin/python"}
-    assert gone - links == set(OURS[part])
+    for part in OURS:
+        assert cleaned(schedlab, cache, part).returncode == 0
+        after = files(cache)
+        assert before - after - {f"python/{KEY}/bin/python"} == set(OURS[part])
+        before = after
 
 
 def test_all_parts_go_and_what_is_not_ours_stays(schedlab: Command, cache: Path) -> None:
@@ -99,14 +98,3 @@ def test_an_environment_in_use_stays(schedlab: Command, cache: Path) -> None:
             running.kill()
     cleaned(schedlab, cache, "--all")
     assert not os.path.lexists(program)
-
-
-def test_wrong_usage(schedlab: Command, cache: Path, tmp_path: Path) -> None:
-    before = files(cache)
-    for words, told in ((("lunix",), "did you mean 'linux'"), (("spike", "--all"), "leave one")):
-        done = cleaned(schedlab, cache, *words)
-        assert done.returncode == 2
-        assert told in done.stderr
-    assert files(cache) == before
-    done = cleaned(schedlab, tmp_path / "none" / "schedlab", "--all")
-    assert (done.returncode, "0 kB freed" in done.stdout) == (0, True)

@@ -8,16 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.best import level_of, ranking
 from schedlab.analysis.comparison.measures import BY_NAME
 from schedlab.analysis.comparison.statistics import estimate, probability_apart
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.cli import cli
 from schedlab.commands.deciding import Budget, Contest, decide, parse_budget, tell_decided
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused
 from schedlab.machines.spec import RunSpec
 from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
@@ -76,15 +74,6 @@ def noise(seed: int, policy: str) -> float:
     return float(np.random.default_rng([seed, *policy.encode()]).normal())
 
 
-def test_what_is_clear_needs_no_further_seed(tmp_path: Path) -> None:
-    laboratory = Laboratory(
-        tmp_path, lambda policy, seed: {"rr": 900, "mlfq": 1}[policy] + seed / 9
-    )
-    (contest,) = laboratory.decide(Budget(24), "rr", "mlfq")
-    assert contest.decided and contest.left == ["mlfq"]
-    assert len(laboratory.rounds) == 1
-
-
 def test_a_small_lead_is_decided_once_rare_losses_would_have_been_seen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,15 +104,6 @@ def test_seeds_are_doubled_until_it_is_told(tmp_path: Path) -> None:
     assert looks_at(tmp_path) == 4, "3, 6, 12, 24: however many were needed"
 
 
-def test_the_same_command_adds_the_same_seeds(tmp_path: Path) -> None:
-    rounds = []
-    for name in ("one", "other"):
-        laboratory = Laboratory(tmp_path / name, lambda policy, seed: 10 + noise(seed, policy))
-        laboratory.decide(Budget(12), "rr", "mlfq")
-        rounds.append(laboratory.rounds)
-    assert rounds[0] == rounds[1]
-
-
 def test_what_is_surely_as_good_is_decided(tmp_path: Path) -> None:
     """Half a per cent apart, scattered by a tenth: more seeds would tell which is better, but it does not matter."""
     laboratory = Laboratory(
@@ -144,19 +124,6 @@ def test_a_budget_ends_it_and_what_is_open_is_named(
     told = capsys.readouterr().out.splitlines()
     assert told[0].endswith("1 is not decided.")
     assert told[1].startswith("- turnaround, mean, tiny, 1 CPU: ") and told[1].endswith("(7 seeds)")
-
-
-def test_no_round_begins_after_the_time(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path, lambda policy, seed: 10 + noise(seed, policy))
-    laboratory.decide(Budget(seconds=0.0), "rr", "mlfq")
-    assert len(laboratory.rounds) == 1
-
-
-@pytest.mark.parametrize(
-    ("first", "most", "looks"), [(3, 24, 4), (5, 24, 4), (1, 30, 5), (30, 24, 1)]
-)
-def test_how_often_it_is_looked(first: int, most: int, looks: int) -> None:
-    assert Budget(most).looks(max(first, 3)) == looks
 
 
 def test_a_report_counts_by_the_level_of_all_looks(tmp_path: Path) -> None:
@@ -249,24 +216,6 @@ def test_what_is_one_margin_apart_is_called_as_good_in_one_of_twenty() -> None:
             for seeds in (3, 6, 12)
         )
     assert wrong / 1500 <= 0.05
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("run --decide study", "'study': write how many seeds at most"),
-        ("run --decide 2", "only 3 to 1000 seeds are possible"),
-        ("reproduce --decide 0.5.1s", "write how many seeds at most"),
-        (
-            "run --machine sim --workload mixed --policy rr --decide",
-            "--decide: with one policy there is nothing to decide",
-        ),
-    ],
-)
-def test_what_cannot_be_decided_is_refused(words: str, said: str) -> None:
-    done = CliRunner().invoke(cli, words.split())
-    assert done.exit_code == 2 or isinstance(done.exception, WrongUsage)
-    assert said in " ".join(f"{done.output} {done.exception}".split())
 
 
 def test_a_budget_is_seeds_or_a_time() -> None:

@@ -36,15 +36,6 @@ def help_of(*words: str) -> str:
     return done.output
 
 
-def test_each_command_stands_in_one_section_and_has_two_examples() -> None:
-    sections = guide()["sections"]
-    assert sorted(name for names in sections.values() for name in names) == sorted(cli.commands)
-    assert set(guide()["hidden"]) < set(sections)
-    assert {name: len(set(pair)) for name, pair in guide()["examples"].items()} == dict.fromkeys(
-        ALL, 2
-    )
-
-
 def test_the_first_page_is_for_those_who_begin() -> None:
     first, whole = help_of("--help"), help_of("--help", "all")
     sections = guide()["sections"]
@@ -99,20 +90,3 @@ def test_each_example_is_taken(
         elif not {"--help"} & set(words):
             context = command.make_context(found, words, parent=context)
             words = []
-
-
-def parameters(command: click.Command) -> Iterator[click.Parameter]:
-    yield from command.params
-    below = command.commands.values() if isinstance(command, click.Group) else ()
-    for each in below:
-        yield from parameters(each)
-
-
-@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e400"])
-def test_numbers_are_finite(number: str) -> None:
-    kinds = (click.types.FloatParamType, click.FloatRange)
-    floats = [each for each in parameters(cli) if isinstance(each.type, kinds)]
-    assert len(floats) >= 5
-    for each in floats:
-        with pytest.raises(click.BadParameter):
-            each.type.convert(number, each, None)

@@ -9,14 +9,11 @@ import re
 import tempfile
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from schedlab import __version__
 from schedlab.commands import cli
-from schedlab.errors import WrongUsage, refusal
-from schedlab.report.build import write_report
-from schedlab.runs.collection import Collection
+from schedlab.errors import refusal
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
@@ -68,15 +65,6 @@ def test_an_error_that_is_not_foreseen_is_one_line_and_a_log(
         assert part in text
 
 
-def test_a_panic_of_a_library_is_one_too(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    panic = pl.exceptions.PanicException("index out of bounds")
-    assert not isinstance(panic, Exception)
-    monkeypatch.setattr(cli, "cli", fails(panic))
-    assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
-
-
 @pytest.mark.parametrize("home", ["a file", "unknown"])
 def test_without_a_cache_the_log_goes_where_temporary_files_do(
     cache: Path,
@@ -97,18 +85,6 @@ def test_without_a_cache_the_log_goes_where_temporary_files_do(
     log = log_of(line)
     assert log.parent == tmp_path
     assert "x" * 10_000 in log.read_text()
-
-
-def test_where_no_log_can_be_written_the_line_says_so(
-    cache: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cache.write_text("")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(cli, "cli", fails(ZeroDivisionError()))
-    assert "ZeroDivisionError; no log could be written" in ended(capsys)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
@@ -160,12 +136,3 @@ def test_a_working_directory_that_is_gone_is_named(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert "working directory" in refused(capsys)
-
-
-def test_charts_are_not_begun_where_the_library_would_abort(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
-    with pytest.raises(WrongUsage, match="ulimit -v"):
-        write_report(Collection([]), tmp_path / "report")
-    assert not (tmp_path / "report").exists()

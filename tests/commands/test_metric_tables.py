@@ -54,13 +54,6 @@ def printed(measured: Metrics, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     return on
 
 
-def test_a_file_has_one_table_of_all(printed: Printed) -> None:
-    text = printed(None)
-    assert "…" not in text
-    (heading,) = (line for line in text.splitlines() if "metric" in line)
-    assert [heading.count(each) for each in HEADINGS] == [1] * len(HEADINGS)
-
-
 @pytest.mark.parametrize(("width", "tables"), [(80, 3), (120, 2), (300, 1)])
 def test_a_terminal_has_as_many_tables_as_it_takes(
     printed: Printed, width: int, tables: int

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import shutil
 import subprocess
@@ -13,11 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from conftest import ROOT, Command
+from conftest import ROOT
 from policy_laws import keep_the_laws
 from schedlab import trace
 from schedlab.base.toolchain.build import MODEL, SIMULATOR_LIBRARY, build
-from schedlab.commands.new_policy import NAME_MAX, SOURCE_MAX, create, rendered
+from schedlab.commands.new_policy import NAME_MAX, SOURCE_MAX, create
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 
@@ -108,52 +107,6 @@ def test_new_policies_pass_every_test_of_policies_and_their_own(checkout: Path) 
     assert passed >= expected, done.stdout
 
 
-IN_PROGRESS = """\
-import sys
-sys.path.insert(0, "tests/shared")
-from committed_policies import policies_in_progress
-print(*policies_in_progress())
-"""
-
-
-def test_new_policies_are_in_progress_until_they_are_committed(checkout: Path) -> None:
-    """Documents and the page are asked for built-in policies alone: those that Git's index has, or else the page."""
-
-    def in_progress() -> set[str]:
-        done = command(checkout, "-c", IN_PROGRESS)
-        assert done.returncode == 0, done.stderr
-        return set(done.stdout.split())
-
-    new = {*NAMES, "pusher", "mover", "surveyor"}
-    assert in_progress() == new
-    shipped = [str(file) for file in checkout.glob("policies/*.c") if file.stem not in new]
-    try:
-        for command_line in (["init", "-q"], ["add", *shipped], ["add", "policies/x.c"]):
-            subprocess.run(["git", *command_line], cwd=checkout, check=True)
-        assert in_progress() == new - {"x"}
-    finally:
-        shutil.rmtree(checkout / ".git")
-
-
-@pytest.mark.long
-def test_the_tests_of_policies_pass_for_a_new_one(checkout: Path) -> None:
-    """As the guide has it: ./schedlab new-policy NAME, then ./schedlab test tests/policies."""
-    for file in ("policies.md", "policies-cost.svg"):
-        (checkout / "docs").mkdir(exist_ok=True)
-        shutil.copy2(ROOT / "docs" / file, checkout / "docs")
-    done = command(checkout, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/policies")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_new_policies_are_listed(checkout: Path) -> None:
-    done = command(checkout, "-m", "schedlab", "policies", "--json")
-    assert done.returncode == 0, done.stderr
-    listed = {policy["name"]: policy for policy in json.loads(done.stdout)["policies"]}
-    assert set(NAMES) < set(listed)
-    assert listed["x"]["source"] == "Knuth 1968"
-    assert list(listed["x"]["tunables"]) == ["slice"]
-
-
 FOUND = """
 import json, sys
 import numpy as np
@@ -206,27 +159,6 @@ def test_a_new_policy_is_found_wherever_a_shipped_one_is(checkout: Path) -> None
     assert own["compared"] and own["in order"] and own["a preset looks otherwise"]
     assert own["verdicts"] == ["met", "grows"]
     assert own["decision"] == "next in turn"
-
-
-def test_a_new_policy_runs_in_the_simulator_at_once(checkout: Path, tmp_path: Path) -> None:
-    done = command(
-        checkout, "-c", "from schedlab.base.toolchain.build import build; build('simulator')"
-    )
-    assert done.returncode == 0, done.stderr
-    workload = tmp_path / "workload.txt"
-    workload.write_text("program root\n fork a\n fork a\n wait\n wait\nprogram a\n run 40ms\n")
-    counted = [
-        subprocess.run(
-            [checkout / "build/sim/schedlab-sim", "--policy", policy, "--no-trace", workload],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        ).stdout
-        for policy in ("my-own-2", "int", "rr")
-    ]
-    # Their tasks are of one size, too.
-    assert counted[0] == counted[1] == counted[2]
 
 
 @pytest.mark.spike
@@ -368,39 +300,6 @@ def expected_of_none() -> set[tuple[int, str, int, int]]:
     }
 
 
-def test_whole_cores_are_why_a_near_cpu_is_better(checkout: Path, tmp_path: Path) -> None:
-    """The policy that surveys the machine places by place_near(), the new one as all that say nothing of it. Where
-    siblings do not slow each other, that makes no difference."""
-    done = command(
-        checkout, "-c", "from schedlab.base.toolchain.build import build; build('simulator')"
-    )
-    assert done.returncode == 0, done.stderr
-    lines = ["program root", *["  fork worker"] * 16, *["  wait"] * 16, "program worker"]
-    lines += ["  loop 20", "    run 3ms", "    sleep 3100us", "  end"]
-    workload = tmp_path / "workload.txt"
-    workload.write_text("\n".join(lines))
-    shape = "core/2,cache/16,node/16,distance10.21:21.10,threads{},cold0.5000.50000"
-    took = {
-        (policy, left): ended(checkout, workload, "--policy", policy, "--cpus", "32", "--shape", shape.format(left))
-        for policy in ("surveyor", "x")
-        for left in (600, 1000)
-    }  # fmt: skip
-    assert took["surveyor", 600] < 0.95 * took["x", 600]
-    assert took["surveyor", 1000] == pytest.approx(took["x", 1000], rel=0.01)
-
-
-def ended(checkout: Path, workload: Path, *options: str) -> int:
-    """When the simulated run ends, in nanoseconds."""
-    said = subprocess.run(
-        [checkout / "build/sim/schedlab-sim", "--no-trace", *options, workload],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    ).stdout
-    return int(dict(line.split() for line in said.splitlines())["time_ns"])
-
-
 def test_the_build_forgets_a_policy_that_was_removed(checkout: Path, tmp_path: Path) -> None:
     place = copy_checkout(tmp_path / "checkout")
     for name in ("gone", "kept"):
@@ -471,29 +370,6 @@ def test_sources_that_are_refused(tmp_path: Path, source: str) -> None:
     assert files(place) == before
 
 
-def test_a_source_may_hold_any_printable_character() -> None:
-    text = rendered("policy.c", "fair", 'Corbató "and" a \\ %d @name@')
-    assert '.source = "Corbató \\"and\\" a \\\\ %d @name@",' in text
-
-
-def test_a_folder_that_cannot_be_written_keeps_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = empty_checkout(tmp_path)
-    before = files(place)
-    genuine = Path.open
-
-    def refuse(path: Path, mode: str = "r", **others: str) -> object:
-        if mode == "x" and path.parent.name == "host":
-            raise PermissionError(errno.EACCES, "Permission denied", str(path))
-        return genuine(path, mode, **others)  # type: ignore[call-overload]
-
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(WrongUsage, match=r"cannot write .*policy_fair_test\.c: Permission denied"):
-        create(place, "fair", "nobody")
-    assert files(place) == before
-
-
 def test_a_disk_that_is_full_keeps_nothing(tmp_path: Path) -> None:
     place = empty_checkout(tmp_path)
     before = files(place)
@@ -505,18 +381,3 @@ def test_a_disk_that_is_full_keeps_nothing(tmp_path: Path) -> None:
     done = command(ROOT, "-B", "-c", full)
     assert "File too large" in done.stderr
     assert files(place) == before
-
-
-def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"cannot write .*fair\.c: No such file or directory"):
-        create(tmp_path, "fair", "nobody")
-
-
-@pytest.mark.parametrize("name", ["rr", "Fair", "model"])
-def test_wrong_names_end_with_status_2(schedlab: Command, name: str) -> None:
-    before = files(ROOT / "policies")
-    done = schedlab("new-policy", name)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert f"'{name}'" in done.stderr
-    assert files(ROOT / "policies") == before

@@ -66,14 +66,6 @@ def test_runs_come_out_the_same(schedlab: Command, kept: Path, tmp_path: Path) -
         assert (manifest["workload"], manifest["with"]) == (before["workload"], before["with"])
 
 
-def test_one_run_is_named_by_its_own_folder(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    run = sorted(kept.iterdir())[0]
-    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"), "--json")
-    (told,) = json.loads(done.stdout)["runs"]
-    assert told["same"] and told["repeatable"] and told["differences"] == {}
-    assert told["folder"] == str(run)
-
-
 def test_no_run_is_written_over(schedlab: Command, kept: Path, tmp_path: Path) -> None:
     run, out = sorted(kept.iterdir())[0], tmp_path / "again"
     (out / run.name).mkdir(parents=True)
@@ -142,14 +134,6 @@ def test_what_a_manifest_says_is_checked_as_the_command_line_is(
     assert not out.exists()
 
 
-def test_it_stands_alone(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    for words in (("--seed", "2"), ("--policy", "rr"), ("study-1",)):
-        done = schedlab("verify", *words, str(kept), "--out", str(tmp_path / "again"))
-        assert done.returncode == 2
-    done = schedlab("verify", str(tmp_path))
-    assert (done.returncode, "holds no run" in done.stderr) == (2, True)
-
-
 @pytest.mark.parametrize(
     "label",
     ["/absolute", "../../../EVIL", "..", ".unfinished-x", "two\nlines", "\u00fc" * 300],
@@ -185,17 +169,6 @@ def test_a_manifest_does_not_choose_which_files_are_read(
     assert done.returncode == 2
     assert f"{key}: there is no copy of '{other}'" in done.stderr
     assert not (tmp_path / "again").exists()
-
-
-def test_costs_are_those_that_the_simulator_had_whatever_their_name(
-    schedlab: Command, copy: Path, tmp_path: Path
-) -> None:
-    run = sorted(copy.iterdir())[0]
-    other = tmp_path / "private.json"
-    other.write_text('{"format": 1, "costs": {"fork": {"ns": 5000000}}}')
-    change(run, costs=str(other))
-    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("consent", [(), ("--trust",), ("--yes",)])
@@ -237,13 +210,6 @@ def test_consent_is_an_option_and_an_answer(
         need_consent("x", on.values(), consent)
     del on[HOST]
     need_consent("x", on.values(), Consent())
-
-
-def test_consent_is_given_to_kept_runs_alone(schedlab: Command) -> None:
-    for command in (("run",), ("compare", ".", ".")):
-        for option in ("--trust", "--yes"):
-            done = schedlab(*command, option)
-            assert (done.returncode, option in done.stderr) == (2, True)
 
 
 def test_one_of_two_runs_that_fails_decides_the_status(schedlab: Command, tmp_path: Path) -> None:

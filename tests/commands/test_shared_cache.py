@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from conftest import Command
-from schedlab.base.host.processor import is_complete
 from schedlab.commands import examination
-from schedlab.machines import spike_driver
-from schedlab.machines.spike_install import HEADERS, LIBRARY, installed_spike, spike_folder
+from schedlab.machines.spike_install import installed_spike, spike_folder
 from schedlab.paths import in_caches
 from schedlab.report import html
-
-REAL = spike_folder()
-"""The Spike of this host."""
 
 
 @pytest.fixture
@@ -49,26 +43,6 @@ def test_spike_and_scripts_of_it_are_used(shared: Path, tmp_path: Path) -> None:
     (shared / script.name).write_text(key[:100])
     assert html.bundle("charts", "x") == key[:100]
     assert list((tmp_path / "own/schedlab").iterdir()) == []
-
-
-@pytest.mark.skipif(not is_complete(), reason="Spike is for x86-64")
-def test_another_driver_of_spike_goes_into_the_own_cache(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = shared / "spike" / spike_folder().name
-    folder.mkdir(parents=True)
-    for name in (LIBRARY, HEADERS):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).symlink_to(REAL / name)
-    monkeypatch.setattr(spike_driver, "SOURCES", tmp_path / "sources")
-    spike_driver.SOURCES.mkdir()
-    (spike_driver.SOURCES / "x.cc").write_text("int main() { return 0; }\n")
-    spike_driver.source_hash.cache_clear()
-    made = spike_driver.driver()
-    spike_driver.source_hash.cache_clear()
-    assert made.parent == tmp_path / "own/schedlab/spike"
-    assert sorted(each.name for each in folder.iterdir()) == ["include", "lib"]
-    assert subprocess.run([made], check=False).returncode == 0
 
 
 def test_doctor_and_clean_tell_of_it(

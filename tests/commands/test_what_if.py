@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from conftest import Command
 from perf_recordings import unpacked
 from schedlab.runs import results
@@ -112,30 +110,3 @@ def test_what_a_recording_does_not_tell_is_not_compared(schedlab: Command, tmp_p
     assert told["own_policy"]["error"] == {"turnaround": None, "waiting": None}
     assert not any(each["is_told"] for each in told["policies"])
     assert any("counts as sleep" in note for note in told["notes"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--workload", "mixed"], "No such option '--workload'"),
-        (["--seed", "2"], "--what-if and --seed"),
-        (["--policy", "no-such-policy"], "no-such-policy"),
-    ],
-)
-def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str], message: str) -> None:
-    path = tmp_path / "recording"
-    path.write_text("")
-    done = schedlab("replay", "--what-if", str(path), *arguments, "--out", str(tmp_path / "out"))
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
-    assert not (tmp_path / "out").exists()
-
-
-def test_what_is_no_recording_leaves_nothing(schedlab: Command, tmp_path: Path) -> None:
-    path = tmp_path / "recording"
-    for content, message in ((b"SCHEDLAB" + bytes(64), "a trace alone"), (b"", "is empty")):
-        path.write_bytes(content)
-        done = schedlab("replay", "--what-if", str(path), "--out", str(tmp_path / "out"))
-        assert done.returncode == 2
-        assert message in done.stderr
-        assert not (tmp_path / "out").exists()

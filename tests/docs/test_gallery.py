@@ -10,26 +10,10 @@ import pytest
 from committed_policies import policies_in_progress
 from schedlab.errors import SchedlabError
 from schedlab_tools.documents.gallery import pages, trials
-from schedlab_tools.documents.gallery.code import MARK, with_marks
 from schedlab_tools.documents.gallery.extremes import Contest, extremes
 from schedlab_tools.documents.marked import marked
 
 SENTENCES = 3
-POLICY = """\
-static const int slice = 1;
-
-/* Why. */
-POLICY_FUNCTION task_t *own_pick(run_queue_t *queue,
-                                 uint32_t cpu)
-{
-    return take_first(queue);
-}
-
-POLICY_FUNCTION void own_dequeue(run_queue_t *queue)
-{
-    leave(queue);
-}
-"""
 
 BUILT_IN = [policy for policy in trials.policies() if policy not in policies_in_progress()]
 
@@ -55,24 +39,6 @@ def test_each_policy_has_a_page(policy: str) -> None:
 def test_the_list_has_all_policies() -> None:
     rows = marked(pages.INDEX.read_text(), "policies").strip().splitlines()[2:]
     assert [row.split("`")[1] for row in rows] == BUILT_IN
-
-
-def test_lines_are_marked_within_their_functions() -> None:
-    told = with_marks(POLICY, ["take_first(queue)"])
-    assert told.splitlines() == [
-        "  POLICY_FUNCTION task_t *own_pick(run_queue_t *queue,",
-        "                                   uint32_t cpu)",
-        "  {",
-        f"{MARK}     return take_first(queue);",
-        "  }",
-    ]
-    assert with_marks(POLICY, ["leave(", "take_first("]).count(MARK) == 2
-
-
-@pytest.mark.parametrize("piece", ["queue", "nowhere", "slice = 1"])
-def test_a_line_that_cannot_be_marked_is_named(piece: str) -> None:
-    with pytest.raises(SchedlabError, match="policy"):
-        with_marks(POLICY, [piece])
 
 
 def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> None:

@@ -188,7 +188,9 @@ def run_laws(folder: Path) -> subprocess.CompletedProcess[str]:
     return run(folder, str(folder / "laws"), "1")
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [*(pytest.param(n, marks=pytest.mark.long) for n in STEPS[:-1]), STEPS[-1]]
+)
 def test_each_step_works(tmp_path: Path, step: int) -> None:
     folder = lay_out(tmp_path / "checkout", policy_after(step))
     tests = [test for each in range(1, step + 1) for test in of_step(each, "c test")]

@@ -14,16 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from conftest import ROOT
-from schedlab import trace
 from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.base.display.numbers import duration
-from schedlab.metrics import state_intervals
-from schedlab.metrics.lives import lives
-from schedlab.runs.results import read_manifest
 from schedlab.sweep import best, command, dataset, options, ranking
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.objectives import parse
@@ -37,7 +32,6 @@ OBJECTIVES = [parse("turnaround"), parse("response")]
 PRESET = ("mlfq:allotment-boost", "")
 BASELINES = [PRESET, ("rr:table-scan", "")]
 WRITE = os.environ.get("SCHEDLAB_GOLDEN") == "write"
-MS = 1_000_000
 pytestmark = pytest.mark.xdist_group("sweeps")
 
 
@@ -183,58 +177,10 @@ def test_the_picture_is_of_it() -> None:
         assert words in text or words.replace("(ms)", "(s)") in text
 
 
-def test_why(tmp_path: Path) -> None:
-    """From the traces of the preset and of the first of the front, with seed 1."""
-    first = setups_of("found", 1)[0]
-    wanted = command.plan(SWEEP, {})
-    points = [p for p in wanted.points if choice_of(p) in (first, PRESET) and p.run.seed == 1]
-    plan = replace(wanted, points=tuple(points))
-    command.carry_out(plan, command.Doing(tmp_path / "out", keep_traces=True))
-    traces = {}
-    for folder in (tmp_path / "out" / "traces").iterdir():
-        traces[len(read_manifest(folder)["tunables"]) > 0] = trace.read(folder / "trace.bin")
-    preset, tuned = traces[False], traces[True]
-    ends = exits(preset)
-    agrees("preset-ends", f"{ends[0]:,.0f} and {ends[-1]:,.0f}")
-    boost = int(first[1].rpartition("boost=")[2])
-    nearly = sum(ran > 55 for ran in ticks_run(tuned, boost))
-    agrees("nearly-done", f"{nearly}")
-    assert block("nearly-done") == f"{nearly}"
-    agrees("early-end", f"{exits(tuned)[nearly - 1]:,.0f}")
-    assert exits(tuned)[nearly] > exits(tuned)[nearly - 1] + 100
-    assert max(ticks_run(preset, 480)) <= 24.5
-
-
-def computing(found: trace.Trace) -> pl.DataFrame:
-    from schedlab import metrics
-
-    return metrics.compute(found).processes.filter(pl.col("group") == "cpu")
-
-
-def exits(found: trace.Trace) -> list[float]:
-    """When each that computes ends: milliseconds, rounded up."""
-    return sorted(-(-value // MS) for value in computing(found)["exit_ns"].to_list())
-
-
-def ticks_run(found: trace.Trace, until: int) -> list[float]:
-    """Of each that computes, up to a tick."""
-    who = lives(found)
-    pids = set(computing(found)["pid"].to_list())
-    wanted = [life for life, pid in enumerate(who.pid.tolist()) if pid in pids]
-    ran = state_intervals(found, who).filter(
-        (pl.col("state") == "running")
-        & pl.col("life").is_in(wanted)
-        & (pl.col("begin_ns") < until * MS)
-    )
-    length = pl.min_horizontal("end_ns", pl.lit(until * MS)) - pl.col("begin_ns")
-    totals = ran.group_by("life").agg(ran=length.sum())["ran"].to_list()
-    assert len(totals) == 20
-    return [total / MS for total in totals]
-
-
 SIZES_TESTED = ("10", "20")
 
 
+@pytest.mark.long
 def test_other_seeds_and_sizes(tmp_path: Path) -> None:
     folder = run(
         command.plan(CHECK, {}),

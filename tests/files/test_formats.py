@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
 from kept_runs import MANIFEST
 from schedlab import __version__
 from schedlab.analysis.gate import baseline
 from schedlab.errors import FileRefused
 from schedlab.report import artifact
 from schedlab.runs import collection, results
-from schedlab.sweep import columns, dataset
+from schedlab.sweep import columns
 from schedlab.trace.format import VERSION
 from schedlab.workload import costs
 from schedlab.workload.shapes import reading as shapes
@@ -57,20 +56,6 @@ def test_of_another_format_the_message_names_the_release_that_reads_it(
         with pytest.raises(FileRefused, match=words) as caught:
             read()
         assert "\n" not in str(caught.value)
-
-
-def test_a_sweep_of_another_format_is_refused_likewise(tmp_path: Path) -> None:
-    sweep = manifest(tmp_path / "sweep", dimensions=[], format=2, schedlab="3.0.0")
-    with pytest.raises(FileRefused, match=r"of format 2; .* use schedlab 3\.0\.0"):
-        dataset.read_manifest(sweep)
-
-
-def test_a_command_ends_with_status_2_and_one_line(schedlab: Command, tmp_path: Path) -> None:
-    run = manifest(tmp_path / "run", format=2, schedlab="3.0.0")
-    (run / "trace.bin").write_bytes(b"")
-    done = schedlab("report", str(run))
-    assert done.returncode == 2
-    assert "use schedlab 3.0.0, which made it, to read it" in " ".join(done.stderr.split())
 
 
 def test_the_release_is_the_same_wherever_it_is_named() -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import monitor_readers
 from readers import READERS, Reader
 from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD, ROOT
@@ -69,12 +68,6 @@ def test_a_changed_file_is_read_or_refused(
             kept = FOUND / f"{reader.name}-{seed}-{number}{Path(reader.file).suffix}"
             kept.write_bytes(changed)
             raise AssertionError(f"{kept}: neither a result nor a refusal") from flaw
-
-
-def test_messages_are_obeyed_as_they_are_written(tmp_path: Path) -> None:
-    """So those that are changed reach what obeys them."""
-    monitor_readers.lines(tmp_path)
-    assert monitor_readers.ask(tmp_path, tmp_path / "messages") == []
 
 
 CASES = sorted(path for path in HOSTILE.glob("*/*"))

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from committed_policies import policies_in_progress
 from conftest import ROOT
 from schedlab.base.toolchain.policies import STANDARD, read_catalogue
@@ -104,29 +102,3 @@ def test_no_policy_is_known_by_name() -> None:
     files = sources()
     assert len(files) > 200
     assert [each for path in files for each in named_in(path)] == []
-
-
-@pytest.mark.parametrize(
-    ("ending", "text", "named"),
-    [
-        (".py", 'LEVELS = {"mlfq"}', True),
-        (".py", 'X = "rr:table-scan"', True),
-        (".py", 'f(policy.name == "hybrid")', True),
-        (".py", 'X = "lottery,wrr"', True),
-        (".py", 'X = "set `priority` to"', True),
-        (".py", 'X = "priority"', False),
-        (".py", 'X = "the six lottery tests"', False),
-        (".py", 'X = "s1-lottery-basic"', False),
-        (".py", "rr = 1  # rr", False),
-        (".js", 'const ORDERS = {\n    rr: "the first",\n};', True),
-        (".js", 'if (name === "lottery") f();', True),
-        (".js", 'const KEYS = { p: "priority" }; // rr', False),
-    ],
-)
-def test_a_name_is_found_where_it_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, text: str, named: bool
-) -> None:
-    monkeypatch.setattr("test_policy_names.PACKAGE", tmp_path)
-    path = tmp_path / f"file{ending}"
-    path.write_text(text)
-    assert bool(named_in(path)) == named

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import shutil
 import subprocess
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FAST_LEAVES_OUT, ROOT, SLOW, Programs
-from started_machines import MACHINES, OF_COMMANDS, Unmarked, check_command
+from conftest import FAST_LEAVES_OUT, ROOT, SLOW
+from started_machines import MACHINES, OF_COMMANDS, Unmarked
 
 WORDS = ("-bios", "none", "-kernel", "k")
 
@@ -26,39 +25,6 @@ def stand_in(folder: Path, name: str) -> str:
 def test_a_machine_without_its_marker_is_not_started(tmp_path: Path, name: str) -> None:
     with pytest.raises(Unmarked, match="mark it"):
         subprocess.run([stand_in(tmp_path, name), *WORDS], check=True)
-
-
-def test_nor_is_one_by_asyncio_or_a_browser(tmp_path: Path) -> None:
-    async def start() -> None:
-        await asyncio.create_subprocess_exec(stand_in(tmp_path, "qemu-system-riscv64"), *WORDS)
-
-    with pytest.raises(Unmarked):
-        asyncio.run(start())
-    driver = tmp_path / "playwright" / "driver"
-    driver.mkdir(parents=True)
-    with pytest.raises(Unmarked, match="`browser`"):
-        subprocess.run([stand_in(driver, "node"), "cli.js"], check=True)
-
-
-@pytest.mark.qemu
-def test_with_its_marker_it_is(tmp_path: Path) -> None:
-    subprocess.run([stand_in(tmp_path, "qemu-system-riscv64"), *WORDS], check=True)
-    with pytest.raises(Unmarked, match="`linux`"):
-        subprocess.run([stand_in(tmp_path, "qemu-system-x86_64"), *WORDS], check=True)
-
-
-def test_a_question_or_a_script_of_that_name_is_no_machine(
-    tmp_path: Path, program: Programs
-) -> None:
-    subprocess.run([stand_in(tmp_path, "qemu-system-x86_64"), "--version"], check=True)
-    subprocess.run([program("qemu-system-riscv64", "exit 0"), *WORDS], check=True)
-
-
-def test_a_command_that_ran_a_machine_needs_its_marker() -> None:
-    check_command(("run", "--machine", "qemu"), 2)
-    check_command(("run", "--machine", "sim"), 0)
-    with pytest.raises(Unmarked, match="`linux`"):
-        check_command(("run", "--machine", "linux-free"), 1)
 
 
 def test_the_fast_tests_leave_all_of_them_out() -> None:

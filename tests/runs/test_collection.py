@@ -52,12 +52,6 @@ def test_tables_of_different_versions_are_put_together(tmp_path: Path) -> None:
     assert table["yields"].is_null().to_list() == [True, False]
 
 
-def test_a_place_without_runs_is_named(tmp_path: Path) -> None:
-    """Rather than to report on nothing."""
-    with pytest.raises(WrongUsage, match="holds no run"):
-        collection.read([tmp_path])
-
-
 def test_links_lead_to_runs(tmp_path: Path) -> None:
     """A run that several lead to is one; a circle has an end."""
     keep_simulated(tmp_path / "kept" / "one", 1)

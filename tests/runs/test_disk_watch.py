@@ -15,7 +15,6 @@ import pytest
 from conftest import Command
 from schedlab.base.host.disk import TRACE_LIMIT, DiskWatch
 from schedlab.base.host.supervision import supervise
-from schedlab.errors import WrongUsage
 
 ENDLESS = {
     "global": {"duration": 500_000_000},
@@ -67,12 +66,6 @@ def test_a_sweep_has_the_same_limit(schedlab: Command, endless: Path, tmp_path: 
     assert "--trace-limit" in done.stdout + done.stderr
 
 
-def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TRACE_LIMIT, "much")
-    with pytest.raises(WrongUsage, match=TRACE_LIMIT):
-        DiskWatch()
-
-
 def supervised(folder: Path, code: str, watch: DiskWatch) -> int | None:
     command = [sys.executable, "-c", code]
     return supervise(command, folder, folder / "console", 60, watch.has_problem)
@@ -93,13 +86,6 @@ def test_a_program_that_ends_by_itself_has_no_problem(tmp_path: Path) -> None:
     watch = DiskWatch(tmp_path)
     assert supervised(tmp_path, "raise SystemExit(3)", watch) == 3
     assert not watch.problem
-
-
-def test_a_small_disk_is_no_problem_by_itself(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, 20 * MIB))
-    assert not DiskWatch(tmp_path).has_problem()
 
 
 def test_what_was_there_before_does_not_count(

@@ -110,28 +110,6 @@ def test_results_are_whole_and_say_what_was_run(schedlab: Command, tmp_path: Pat
 
 
 @pytest.mark.spike
-def test_a_table_is_printed_for_people(schedlab: Command, tmp_path: Path) -> None:
-    done = schedlab("run", "--workload", SMALL, "--cpus", "2", "--out", str(tmp_path / "o"))
-    assert done.returncode == 0
-    for metric in ("turnaround", "response", "waiting", "wake-up latency", "throughput"):
-        assert metric in done.stdout
-    for metric in ("CPU share", "overhead", "context switches", "fairness", "2 CPUs"):
-        assert metric in done.stdout
-
-
-@pytest.mark.spike
-@pytest.mark.parametrize("file_format", ["parquet", "csv", "perfetto"])
-def test_a_trace_is_exported(schedlab: Command, tmp_path: Path, file_format: str) -> None:
-    run(schedlab, tmp_path / "o", "--workload", "true", "--cpus", "1")
-    done = schedlab("trace", str(tmp_path / "o"), "--format", file_format, "--json")
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
-    assert content["problem"] is None
-    assert Path(content["file"]).stat().st_size > 0
-    assert content["records"] > 10
-
-
-@pytest.mark.spike
 def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_path: Path) -> None:
     content = run(
         schedlab,
@@ -151,64 +129,6 @@ def test_a_program_that_is_not_there_fails_the_run(schedlab: Command, tmp_path: 
     content = run(schedlab, tmp_path / "o", *words, status=1)
     assert [each["manifest"]["status"] for each in content["runs"]] == ["failed", "failed"]
     assert "nonesuch" in content["messages"]
-
-
-@pytest.mark.spike
-def test_a_failing_workload_fails_the_run(schedlab: Command, tmp_path: Path) -> None:
-    content = run(schedlab, tmp_path / "o", "--workload", "false", "--cpus", "1", status=1)
-    assert content["runs"][0]["manifest"]["status"] == "failed"
-
-
-@pytest.mark.spike
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--policy", "r"), "did you mean 'rr'"),
-        (("--policy", "rr:table"), "did you mean 'table-scan'"),
-        (("--set", "slice=0"), "rr allows 1 to 1000"),
-    ],
-)
-def test_names_are_checked_before_a_machine_starts(
-    schedlab: Command, tmp_path: Path, arguments: tuple[str, str], message: str
-) -> None:
-    done = schedlab("run", "--out", str(tmp_path / "o"), *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not (tmp_path / "o").exists()
-
-
-@pytest.mark.spike
-def test_policies_are_listed(schedlab: Command) -> None:
-    listed = json.loads(schedlab("policies", "--json").stdout)["policies"]
-    *ours, fair, scx = listed
-    assert [policy["number"] for policy in ours] == list(range(len(ours)))
-    assert [each["number"] for each in (fair, scx)] == [None, None]
-    assert (fair["name"], scx["name"]) == ("fair", "scx")  # Linux's own class, and published ones
-    rr = listed[0]
-    assert (rr["name"], rr["shares_by"]) == ("rr", "equal")
-    assert rr["presets"]["table-scan"]["values"]["table_scan"] == 1
-    assert rr["tunables"]["slice"]["maximum"] == 1000
-    (stride,) = (policy for policy in listed if policy["name"] == "stride")
-    assert stride["shares_by"] == "tickets"
-    shown = schedlab("policies").stdout
-    for policy in ours:
-        assert f"{policy['number']}  {policy['name']}: " in shown
-    assert max(map(len, shown.splitlines())) <= 80
-
-
-@pytest.mark.spike
-def test_one_policy_is_shown(schedlab: Command) -> None:
-    shown = schedlab("policies", "rr").stdout
-    assert shown.startswith("0  rr: ")
-    assert "table_scan=1" in shown
-    assert "stride" not in shown
-    assert [
-        p["name"] for p in json.loads(schedlab("policies", "rr", "--json").stdout)["policies"]
-    ] == ["rr"]
-    wrong = schedlab("policies", "r")
-    assert wrong.returncode == 2
-    assert wrong.stdout == ""
-    assert "no policy is called 'r'; did you mean 'rr'?" in wrong.stderr
 
 
 @pytest.mark.qemu

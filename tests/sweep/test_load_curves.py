@@ -46,15 +46,6 @@ def test_the_warm_up_is_left_out_and_slowdown_is_by_the_work() -> None:
     )
 
 
-def test_few_jobs_or_none_give_no_more_than_they_can() -> None:
-    few = steady(processes([200] * 10, [100] * 10))
-    assert few["steady_jobs"] == 9
-    assert few["steady_turnaround_p99_ns"] is few["steady_turnaround_error_ns"] is None
-    none = steady(processes([], []))
-    assert none["steady_jobs"] == 0
-    assert none["steady_turnaround_mean_ns"] is none["steady_slowdown_median"] is None
-
-
 def test_loads_may_be_listed_or_reach_from_one_to_another() -> None:
     assert loads_of("0.5") == "0.5"
     assert loads_of("0.3,0.6") == "0.3,0.6"
@@ -176,30 +167,3 @@ def test_each_shape_has_its_own_curves(schedlab: Command, tmp_path: Path) -> Non
     for each, shape in zip(both, ("(even.json ", "(fast-and-slow)"), strict=True):
         assert each.title.partition("CPUs ")[2].startswith(shape)
     assert [(len(each.runs), each.theory.is_empty()) for each in both] == [(2, True)] * 2
-
-
-def test_a_file_of_a_sweep_is_run_at_loads(schedlab: Command, tmp_path: Path) -> None:
-    file = ROOT / "workloads" / "files" / "open" / "exponential.json"
-    sweep = tmp_path / "sweep.yaml"
-    sweep.write_text(f"workloads: {file}\npolicies: [rr, mlfq]\nseeds: 1..3\n")
-    dry = schedlab("sweep", str(sweep), "--load", "0.3,0.6", "--dry-run", "--json")
-    assert json.loads(dry.stdout)["runs"] == 12
-    assert "with_load" in json.loads(dry.stdout)["dimensions"]
-
-
-def test_curves_need_a_workload_with_arrivals(schedlab: Command) -> None:
-    done = schedlab("sweep", "--group", "job", "--workload", "workloads/files/study4-mixed.json")
-    assert done.returncode == 2
-    assert "Add --load 0.1-0.95" in done.stderr
-    words = ("--workload", "workloads/files/study4-mixed.json", "--load", "0.5", "--policy", "rr")
-    done = schedlab("sweep", *words)
-    assert done.returncode == 2
-    assert "expected no load, or a task with gaps between its arrivals" in done.stderr
-
-
-def test_a_ready_workload_goes_by_its_name(schedlab: Command) -> None:
-    """As in `run`: on the simulator, a program of that name is the file."""
-    dry = schedlab("sweep", "--workload", "mixed", "--policy", "rr", "--dry-run")
-    assert "workloads/files/mixed.json" in dry.stdout
-    wrong = schedlab("sweep", "--workload", "no-such", "--policy", "rr", "--dry-run")
-    assert (wrong.returncode, "`./schedlab workloads` lists them" in wrong.stderr) == (2, True)

@@ -120,12 +120,6 @@ def test_metrics_that_are_none(text: str, said: str) -> None:
     assert said in str(error.value)
 
 
-def test_two_names_of_one_metric_are_refused() -> None:
-    assert len(best.objectives_of(["turnaround", "turnaround"])) == 1
-    with pytest.raises(WrongUsage, match="named twice"):
-        best.objectives_of(["turnaround", "turnaround_mean_ns"])
-
-
 # --- rankings
 
 
@@ -194,12 +188,6 @@ def test_among_many_alike_the_best_is_seldom_ruled_out() -> None:
     assert out <= 0.05 * 200
 
 
-def test_one_seed_tells_nothing(tmp_path: Path) -> None:
-    places = ranked(swept(tmp_path, turnarounds({"a=1": [1.0], "a=2": [2.0]})))
-    assert [place.chance for place in places] == [None, None]
-    assert all(place.possible for place in places)
-
-
 def test_equal_differences_are_not_taken_for_certain_below_the_clock(tmp_path: Path) -> None:
     rows = turnarounds({"a=1": [10.0, 11.0], "a=2": [10.5, 11.5]})
     coarse = {
@@ -234,14 +222,6 @@ def test_setups_that_lack_a_value_are_left_out_and_named(tmp_path: Path) -> None
         "a=3": "a run has no such value",
         "a=4": "only 1 of 2 seeds are there",
     }
-
-
-def test_other_numbers_of_cpus_are_ranked_apart(tmp_path: Path) -> None:
-    swept(tmp_path, turnarounds({"a=1": [1.0], "a=2": [2.0]}))
-    swept(tmp_path, turnarounds({"a=1": [0.9], "a=2": [0.8]}), cpus=2)
-    objective = parse("turnaround")
-    found = ranking.read_values(tmp_path, [objective])
-    assert [ranking.ranked(each, objective)[0].choice[1] for each in found] == ["a=1", "a=2"]
 
 
 def test_groups_have_their_own_values(tmp_path: Path) -> None:
@@ -336,23 +316,6 @@ def test_the_command_ranks_what_is_there(schedlab: Command, tmp_path: Path) -> N
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ((), "by what? Add --best METRIC"),
-        (("--best", "turnaround", "--chart", "x.svg"), "a frontier is of two metrics"),
-        (("--best", "turnaround", "--best", "response", "--chart", "x.pdf"), "ends in .svg or .png"),
-        (("--best", "turnaround", "--policy", "rr"), "nothing is run then"),
-    ],
-)  # fmt: skip
-def test_what_does_not_go_together(
-    schedlab: Command, tmp_path: Path, arguments: tuple[str, ...], said: str
-) -> None:
-    folder = example(tmp_path / "sweep")
-    done = schedlab("sweep", "--from", str(folder), *arguments)
-    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
-
-
 def test_the_chart_has_all_setups_and_numbers_those_on_the_line(tmp_path: Path) -> None:
     generator = random.Random(4)
     rows = [
@@ -409,36 +372,8 @@ def test_what_two_do_together_is_told_apart(tmp_path: Path) -> None:
     assert parts["a"] == parts["b"] == pytest.approx(0)
 
 
-def test_all_of_a_grid_is_explained(tmp_path: Path) -> None:
-    """By dimensions, pairs and, here, all three."""
-    source = random.Random(5)
-    values = {key: source.uniform(1, 9) for key in itertools.product((1, 2), (3, 5), (1, 2))}
-    _, parts = explained(swept(tmp_path, grid(lambda *key: values[key])))
-    numbers = np.array([values[key] for key in sorted(values)]).reshape(2, 2, 2)
-    contrast = np.array([1, -1])
-    three = np.einsum("abs,a,b,s", numbers, contrast, contrast, contrast) ** 2 / 8
-    total = ((numbers - numbers.mean()) ** 2).sum()
-    assert sum(parts.values()) == pytest.approx(1 - three / total)
-
-
 def test_runs_without_a_value_are_said(tmp_path: Path) -> None:
     measured = grid(lambda a, b, seed: float(a))
     measured = {**measured, ("a=2,b=5", 2): {"status": "panic", "set_a": 2, "set_b": 5}}
     found, _ = explained(swept(tmp_path, measured))
     assert (found.runs, found.left_out, found.is_grid) == (7, 1, False)
-
-
-def test_nothing_to_explain_is_refused(tmp_path: Path) -> None:
-    folder = swept(tmp_path, grid(lambda a, b, seed: 5.0))
-    with pytest.raises(WrongUsage, match="do not differ in it"):
-        explained(folder)
-
-
-def test_effects_by_the_command(schedlab: Command, tmp_path: Path) -> None:
-    folder = str(swept(tmp_path, grid(lambda a, b, seed: 1e6 * a)))
-    done = schedlab("sweep", "--from", folder, "--effects", "turnaround")
-    assert done.returncode == 0, done.stderr
-    assert "What turnaround, mean depends on" in done.stdout
-    done = schedlab("sweep", "--from", folder, "--effects", "turnaround", "--json")
-    assert json.loads(done.stdout)["effects"]["turnaround"]["main"][0]["dimension"] == "a"
-    assert schedlab("sweep", "--from", folder, "--effects", "speed").returncode == 2

@@ -12,10 +12,8 @@ import duckdb
 import polars as pl
 import pytest
 
-from kept_runs import keep_simulated
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.machines.outcome import Outcome
-from schedlab.metrics import steady, tails
 from schedlab.runs.worker import Result
 from schedlab.sweep import columns, dataset
 from schedlab.sweep.load_curves import jobs_kept
@@ -96,22 +94,6 @@ def test_the_manifest_says_what_each_column_is(tmp_path: Path) -> None:
                 assert each["unit"] == "ns"
 
 
-def test_its_columns_are_those_of_the_metrics(tmp_path: Path) -> None:
-    found = keep_simulated(tmp_path, seed=1)
-    own = {"share_error_max_points", "response_iqr_ns", "events_per_second", *steady.COLUMNS}
-    own |= set(tails.COLUMNS)
-    told_before = {"policy", "cpus", "seed", "tick_ns"}
-    names = [column.name for column in columns.METRICS]
-    assert set(names) - own == set(found.summary.columns) - told_before
-    of_groups = {column.name for column in columns.GROUP_METRICS}
-    assert of_groups - {*steady.COLUMNS, *tails.COLUMNS} == set(found.groups.columns)
-    for table, of in ((found.summary, columns.METRICS), (found.groups, columns.GROUP_METRICS)):
-        for column in of:
-            if column.name in table.columns:
-                there = table.schema[column.name]
-                assert there.is_integer() == (column.dtype == pl.Int64), column.name
-
-
 def test_a_run_is_in_it_once(tmp_path: Path) -> None:
     filled(tmp_path, (result("a"), result("b"), result("a")), (result("b"), result("c")))
     filled(tmp_path, (result("c"), result("d")))
@@ -136,19 +118,6 @@ def test_what_an_interruption_left_is_taken_away(tmp_path: Path) -> None:
         ("b", "x"),
     ]
     assert not list(tmp_path.glob("**/*.new"))
-
-
-def test_the_runs_of_a_part_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[str] = []
-    write = dataset.write_part
-
-    def note(path: Path, table: pl.DataFrame) -> None:
-        written.append(path.parent.name)
-        write(path, table)
-
-    monkeypatch.setattr(dataset, "write_part", note)
-    filled(tmp_path, (result("a"),))
-    assert written == ["groups", "told", "runs"]
 
 
 def test_failed_runs_are_rows_and_can_be_taken_out(tmp_path: Path) -> None:
@@ -213,19 +182,17 @@ def test_a_data_set_is_of_one_make(tmp_path: Path) -> None:
     assert set(make["machines"]) == {"sim", "spike"}
 
 
-def test_only_one_sweep_writes_to_it(tmp_path: Path) -> None:
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    """And one that another sweep is writing to."""
     with (
-        dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
-        pytest.raises(WrongUsage, match="another sweep is writing to it"),
-        dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
+        dataset.opened(tmp_path / "taken", DIMENSIONS, MAKE, ""),
+        pytest.raises(WrongUsage, match="another sweep"),
+        dataset.opened(tmp_path / "taken", DIMENSIONS, MAKE, ""),
     ):
         pass
-
-
-def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("")
     with (
-        pytest.raises(WrongUsage, match="something else than a sweep's data set"),
+        pytest.raises(WrongUsage, match="something else"),
         dataset.opened(tmp_path, DIMENSIONS, MAKE, ""),
     ):
         pass

@@ -18,10 +18,9 @@ import psutil
 import pytest
 
 import schedlab
-from conftest import Command
 from processes import in_session, is_running, wait_until
 from schedlab.base.host.interpreter import PYTHON
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import WrongUsage
 from schedlab.runs import certificate, cluster
 from schedlab.sweep import command, dataset
 from sweeps import SEEDS, SETUPS, assert_same, started, sweep_file
@@ -225,35 +224,7 @@ def test_a_worker_of_a_cluster_is_killed_and_nothing_is_lost_or_twice(
     assert_same(out, tmp_path / "here")
 
 
-def test_there_is_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1)
-    certificate.make(tmp_path / "secret")
-    with (
-        pytest.raises(SchedlabError, match="no scheduler of Dask answers there"),
-        cluster.connected("tls://127.0.0.1:9", tmp_path / "secret"),
-    ):
-        pass
-
-
 # --- what is refused
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("dask", "scheduler"), "without a certificate"),
-        (("dask", "worker", "tcp://127.0.0.1:9"), "users that do not have the certificate"),
-        (("dask", "scheduler", "--dashboard-address=:8787"), "do not have the certificate"),
-        (("dask", "ssh"), "expected scheduler, worker, or certificate FOLDER"),
-    ],
-)
-def test_dask_does_not_begin_without_a_certificate(
-    schedlab: Command, arguments: tuple[str, ...], said: str
-) -> None:
-    done = schedlab(*arguments)
-    assert done.returncode == 2
-    assert said in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
 
 
 def test_a_scheduler_without_tls_or_with_a_readable_key_is_refused(tmp_path: Path) -> None:

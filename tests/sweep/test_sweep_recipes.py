@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -70,28 +69,6 @@ def test_the_job_starts_what_there_is(calls: dict[str, list[str]]) -> None:
         assert given and given <= known, name
     assert "tls://node1:8786" in calls["dask worker"] and "tls://node1:8786" in calls["sweep"]
     assert calls["sweep"][:3] == ["sweep", "my", "sweep.yaml"]
-
-
-def test_what_the_job_asks_of_slurm_comes_before_its_commands() -> None:
-    """sbatch reads no such line after the first command."""
-    lines = JOB.read_text().splitlines()
-    asked = [at for at, line in enumerate(lines) if line.startswith("#SBATCH ")]
-    first = next(at for at, line in enumerate(lines) if line and not line.startswith("#"))
-    assert asked and max(asked) < first
-    assert subprocess.run(["bash", "-n", str(JOB)], check=False).returncode == 0
-
-
-def test_a_data_set_is_asked_by_sql(tmp_path: Path, schedlab: Command) -> None:
-    folder = swept(tmp_path / "it's", turnarounds({"a=1": [2 * MS, 4 * MS], "a=2": [MS, MS]}))
-    sql = (
-        "SELECT settings, avg(turnaround_mean_ns) AS mean FROM runs GROUP BY settings ORDER BY mean"
-    )
-    found = schedlab("query", str(folder), sql, "--format", "json")
-    assert json.loads(found.stdout) == [
-        {"settings": "a=2", "mean": MS}, {"settings": "a=1", "mean": 3 * MS},
-    ]  # fmt: skip
-    wrong = schedlab("query", str(folder), "SELECT * FROM waits")
-    assert (wrong.returncode, "DuckDB refuses the query" in wrong.stderr) == (2, True)
 
 
 def test_the_queries_of_the_page_are_of_columns_that_there_are(

@@ -145,18 +145,6 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
     assert dataset.read_table(out, "runs")["status"].to_list() == ["success"] * 10
 
 
-def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
-    """Of their keys and statuses, that is: a long sweep has hundreds of thousands an hour."""
-    make = command.built({"sim"})
-    plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
-    by_key = plan.by_key(make)
-    with dataset.opened(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set:
-        execute(plan, make, data_set, by_key)
-    planned = {id(key) for key in by_key}
-    assert {id(key) for key in data_set.statuses} == planned
-    assert len({id(status) for status in data_set.statuses.values()}) == 1
-
-
 def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
     make = command.built({"sim"})
     other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})
@@ -233,17 +221,3 @@ def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> 
     assert len(texts) == 2
     assert texts[0] == texts[1]
     assert not list(out.glob("traces/*/*disk*"))
-
-
-@pytest.mark.spike
-def test_an_experiment_of_the_studies_on_the_kernel(schedlab: Command, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    done = schedlab(
-        *("sweep", "--workload", "s4-mixed-2", "--machine", "spike", "--policy", "rr"),
-        *("--set", "slice=1,4", "--out", str(out)),
-    )
-    assert done.returncode == 0, done.stderr
-    found = dataset.read_table(out, "runs").sort("set_slice")
-    assert found["workload"].to_list() == ["s4-mixed-2"] * 2
-    assert found["status"].to_list() == ["success"] * 2
-    assert found["context_switches"][0] > found["context_switches"][1]

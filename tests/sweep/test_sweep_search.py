@@ -81,13 +81,6 @@ def test_a_search_comes_near_the_best_in_few_runs_and_the_same_each_time(tmp_pat
     assert begin == found[:25] != tried(Search(description, Budget(50, 2), ["lower"]))
 
 
-def test_a_search_chooses_between_policies(tmp_path: Path) -> None:
-    two = SPACE.replace("[64, 1, 16, 4, 2, 8, 32, 512]", "1..600+1")
-    found = tried(Search(described(tmp_path, two), Budget(80, 1), ["lower"]))
-    later = [entry.policy.name for entry, _ in found[17:]]
-    assert later.count("mlfq") > later.count("rr") > 0
-
-
 def test_a_search_may_be_for_the_most_or_for_two_metrics(tmp_path: Path) -> None:
     def negative(setup: Setup) -> Values:
         values = measured(setup)
@@ -151,20 +144,3 @@ def test_a_search_is_run_and_its_best_measured_again(tmp_path: Path, schedlab: C
     there = schedlab(*call, "--out", str(tmp_path / "one"))
     assert "Searched: 12 setups, 24 runs; the full grid has 40 setups, 80 runs." in there.stdout
     assert "again with seeds 3 to 4" in there.stdout
-
-
-def test_a_search_asks_for_one_thing_to_be_best_for(tmp_path: Path, schedlab: Command) -> None:
-    (tmp_path / "w.json").write_text(WORKLOAD)
-    call = (
-        "sweep", "--workload", str(tmp_path / "w.json"), "--policy", "rr", "--set", "slice=1..40",
-        "--search", "24",
-    )  # fmt: skip
-    for more, words in (
-        ((), "--search: for what? Add --best METRIC"),
-        (("--best", "turnaround", "--cpus", "1,2"), "search for one at a time"),
-    ):
-        found = schedlab(*call, *more)
-        assert (found.returncode, found.stdout) == (2, "")
-        assert words in found.stderr
-    dry = schedlab(*call, "--best", "turnaround", "--dry-run")
-    assert "at most 24 setups with 1 seed each, of 40 in the full grid" in dry.stdout

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""What a command refuses, called in this process: a start would say the same."""
+
+from __future__ import annotations
+
+from click.testing import CliRunner
+
+from schedlab.commands.cli import cli
+from schedlab.errors import SchedlabError
+
+
+def refusal(*words: str) -> str:
+    """Returns what a command says, on one line, that ends with status 2 and prints nothing."""
+    done = CliRunner().invoke(cli, words)
+    error = done.exception
+    ours = isinstance(error, SchedlabError)
+    status = error.exit_status if isinstance(error, SchedlabError) else done.exit_code
+    assert (status, done.stdout) == (2, ""), (words, done.output, error)
+    return " ".join((str(error) if ours else done.stderr).split())
