@@ -49,17 +49,13 @@ SEEDS = {KERNEL: 2, SIMULATOR: 8}
 
 
 def setups() -> list[tuple[str, str, int]]:
-    """Experiment, policy, CPUs: three of each policy and two of each preset, on other CPUs than those of its
+    """Experiment, policy, CPUs: two of each policy and one of each preset, on other CPUs than those of its
     neighbours; and shares."""
     found = []
     for number, policy in enumerate(POLICIES):
-        chosen = (
-            SHORT[2 * number % len(SHORT)],
-            SHORT[(2 * number + 1) % len(SHORT)],
-            OF_STUDY_4[number % 2],
-        )
+        chosen = (SHORT[number % len(SHORT)], OF_STUDY_4[number % 2])
         for place, experiment in enumerate(chosen):
-            if ":" in policy and place == 1:
+            if ":" in policy and place != number % 4 // 2:
                 continue
             cpus = 1 + (number + number // len(ALL_CPUS) + 2 * place) % len(ALL_CPUS)
             found.append((experiment, policy, cpus))

@@ -69,16 +69,6 @@ def test_a_damaged_trace_is_named(tmp_path: Path) -> None:
     assert again.summary["elapsed_ns"].is_null().to_list() == [True, True, False]
 
 
-def test_what_could_not_be_measured_may_be_now(tmp_path: Path) -> None:
-    """By another version of schedlab."""
-    found = keep_simulated(
-        tmp_path / "runs" / "run", 1, status="unmeasured", message="it was not possible"
-    )
-    (run,) = anew(tmp_path)
-    assert (run.status, run.manifest["message"]) == ("success", "")
-    assert run.metrics().to_dict() == found.to_dict()
-
-
 @pytest.mark.parametrize("status", ["panic", "hung", "limit", "killed"])
 def test_a_failed_run_stays_failed(tmp_path: Path, status: str) -> None:
     """Even if its trace can be measured."""

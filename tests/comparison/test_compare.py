@@ -11,15 +11,12 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from rich.table import Table
 
 from conftest import Command
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison import listing as comparison_listing
 from schedlab.analysis.comparison.compare import MATTERS, Comparison, Match, Row, compare
 from schedlab.analysis.comparison.listing import listing
 from schedlab.analysis.comparison.measures import TAILS
-from schedlab.base.display import terminal
 from schedlab.errors import WrongUsage
 from schedlab.runs.collection import read
 
@@ -48,40 +45,11 @@ def told(found: Comparison, everything: bool = False) -> str:
     return console.file.getvalue()
 
 
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> Console:
-    """A terminal of 80 columns, on which results are shown."""
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
-    for module in (terminal, comparison_listing):
-        monkeypatch.setattr(module, "results", lambda: console)
-    return console
-
-
 def seeds(folder: Path, turnarounds: Sequence[float], **options: Any) -> Path:
     """Runs with the seeds 1, 2 … and these turnarounds in ms."""
     for number, turnaround in enumerate(turnarounds):
         keep_figures(folder, seed=number + 1, turnaround_mean_ns=turnaround * MS, **options)
     return folder
-
-
-def test_nothing_is_cut_on_a_narrow_terminal(tmp_path: Path, narrow: Console) -> None:
-    """Of a row, the interval of the difference stands below it, and the relative one below what is compared."""
-    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0], policy="rr")
-    after = seeds(tmp_path / "b", [11.0, 21.1, 31.0], policy="mlfq")
-    (table,) = (
-        part
-        for part in listing(compared(before, after), True)
-        if isinstance(part, Table)
-        if part.columns[0].header == "metric"
-    )
-    narrow.print(table)
-    assert isinstance(narrow.file, io.StringIO)
-    shown = narrow.file.getvalue()
-    assert "…" not in shown
-    lines = [line.split() for line in shown.splitlines()]
-    place = next(number for number, line in enumerate(lines) if line[:1] == ["turnaround,"])
-    assert lines[place] == ["turnaround,", "mean", "20", "ms", "21", "ms", "+1.03", "ms", "worse"]
-    assert lines[place + 1][0] == "+5.2" and "[" in lines[place + 1][2]
 
 
 def test_across_policies_by_seed(tmp_path: Path) -> None:
@@ -99,16 +67,6 @@ def test_across_policies_by_seed(tmp_path: Path) -> None:
     assert "rr → mlfq" in text and "5 seeds, paired" in text and "+1.00 [0.91, 1.09] ms" in text
     assert "response, mean" not in text
     assert "response, mean" in told(found, everything=True)
-
-
-def test_what_is_higher_may_be_better(tmp_path: Path) -> None:
-    before = seeds(tmp_path / "a", [10.0] * 4, throughput_per_second=100.0, context_switches=3)
-    after = seeds(
-        tmp_path / "b", [10.0] * 4, throughput_per_second=200.0, context_switches=9, policy="mlfq"
-    )
-    match = only(compared(before, after))
-    assert row(match, "throughput").verdict == "better"
-    assert row(match, "switches").verdict == "changed"
 
 
 def test_what_is_more_than_chance_may_be_too_little(tmp_path: Path) -> None:
@@ -135,28 +93,6 @@ def test_a_fraction_of_a_point_is_too_little(tmp_path: Path) -> None:
         for name, match in found.items()
     }
     assert verdicts == {"mlfq": "slight", "wrr": "worse"}
-
-
-def test_the_least_chance_of_so_many_seeds_is_said(tmp_path: Path) -> None:
-    before = seeds(tmp_path / "a", [float(10 + each) for each in range(10)])
-    after = seeds(tmp_path / "b", [float(20 + 1.1 * each) for each in range(10)], policy="mlfq")
-    found = compared(before, after)
-    turnaround = row(only(found), "turnaround")
-    assert turnaround.found.chance == 2**-9
-    assert turnaround.at_floor
-    assert "(floor)" in told(found)
-    assert not row(only(found), "response").at_floor
-
-
-def test_how_many_seeds_would_tell(tmp_path: Path) -> None:
-    """Differences of 1 ms and -1 ms in turn, of 100 ms: 1 % is one standard deviation and a bit less."""
-    before = seeds(tmp_path / "a", [100.0] * 6)
-    after = seeds(tmp_path / "b", [101.0, 99.0] * 3, policy="mlfq")
-    found = compared(before, after)
-    turnaround = row(only(found), "turnaround")
-    assert (turnaround.verdict, turnaround.seeds_needed) == ("chance", 10)
-    assert "Seeds that would probably show a change of 1 %: 10 (turnaround, mean)" in told(found)
-    assert row(only(compared(before, after, matters=0.1)), "turnaround").seeds_needed == 1
 
 
 def test_tails_are_compared_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -210,13 +146,6 @@ def test_many_metrics_find_something_by_chance(tmp_path: Path) -> None:
     assert "perhaps worse" in told(compared(before, after))
 
 
-def test_the_metrics_that_are_shown_do_not_change_the_verdict(tmp_path: Path) -> None:
-    before, after = two_that_differ(tmp_path)
-    match = only(compared(before, after, "turnaround"))
-    assert {each.measure.name for each in match.rows} == {"turnaround"}
-    assert row(match, "turnaround") == row(only(compared(before, after)), "turnaround")
-
-
 def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0])
     after = seeds(tmp_path / "b", [12.0], policy="mlfq")
@@ -229,15 +158,6 @@ def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
     assert row(only(little), "turnaround").verdict == "slight"
 
 
-def test_one_run_of_a_machine_that_varies_tells_nothing(tmp_path: Path) -> None:
-    manifest = {"machine": "qemu", "repeatable": False}
-    before = seeds(tmp_path / "a", [10.0], manifest=manifest)
-    after = seeds(tmp_path / "b", [12.0], policy="mlfq", manifest=manifest)
-    found = compared(before, after)
-    assert row(only(found), "turnaround").verdict == "not repeatable"
-    assert "never repeats itself" in told(found)
-
-
 def test_identical_traces_are_the_same(tmp_path: Path) -> None:
     before = seeds(tmp_path / "a", [10.0, 11.0], trace=b"alike")
     after = seeds(
@@ -248,12 +168,6 @@ def test_identical_traces_are_the_same(tmp_path: Path) -> None:
     text = told(found)
     assert "the same, byte for byte" in text
     assert "commit 0123456789ab" in text and "commit fedcba987654" in text
-
-
-def test_one_other_byte_is_another_trace(tmp_path: Path) -> None:
-    before = seeds(tmp_path / "a", [10.0, 11.0], trace=b"alike")
-    after = seeds(tmp_path / "b", [10.0, 11.0], trace=b"alikf")
-    assert not only(compared(before, after)).identical
 
 
 def test_a_failed_run_is_shown_and_not_compared(tmp_path: Path) -> None:
@@ -288,15 +202,6 @@ def test_other_seeds_are_not_paired(tmp_path: Path) -> None:
     assert "not paired" in told(found)
 
 
-def test_seeds_that_one_side_lacks_are_left_out(tmp_path: Path) -> None:
-    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
-    after = seeds(tmp_path / "b", [11.0, 21.0], policy="mlfq")
-    found = compared(before, after)
-    assert only(found).seeds == (1, 2) and only(found).left_out == (3,)
-    assert row(only(found), "turnaround").found.before.mean == pytest.approx(15 * MS)
-    assert "left out, as only one side has them: seeds 3" in told(found)
-
-
 def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
     before, after = tmp_path / "a", tmp_path / "b"
     for cpus in (1, 2):
@@ -314,51 +219,12 @@ def test_setups_are_matched_with_their_like(tmp_path: Path) -> None:
     assert "Without a partner, after: program, mlfq, 2 CPUs" in text
 
 
-def test_one_policy_against_several(tmp_path: Path) -> None:
-    before, after = tmp_path / "a", tmp_path / "b"
-    keep_figures(before, policy="rr")
-    for policy in ("mlfq", "lottery"):
-        keep_figures(after, policy=policy)
-    found = compared(before, after)
-    assert {match.after.setup.policy for match in found.matches} == {"mlfq", "lottery"}
-
-
 def test_across_a_tunable(tmp_path: Path) -> None:
     keep_figures(tmp_path / "a")
     keep_figures(tmp_path / "b", manifest={"tunables": {"slice": 5}}, response_mean_ns=9.0 * MS)
     found = compared(tmp_path / "a", tmp_path / "b")
     assert found.across == ("tunables",)
     assert "no tunables → slice=5" in told(found)
-
-
-def test_several_differences_explain_nothing_each(tmp_path: Path) -> None:
-    keep_figures(tmp_path / "a", policy="rr", cpus=1)
-    keep_figures(tmp_path / "b", policy="mlfq", cpus=2)
-    found = compared(tmp_path / "a", tmp_path / "b")
-    assert found.across == ("policy", "CPUs")
-    assert "no one of them explains it" in told(found)
-
-
-def test_turnaround_of_those_that_ended_is_not_that_of_all(tmp_path: Path) -> None:
-    keep_figures(tmp_path / "a", finished=2)
-    keep_figures(tmp_path / "b", finished=3, policy="mlfq", turnaround_mean_ns=12.0 * MS)
-    names = {each.measure.name for each in only(compared(tmp_path / "a", tmp_path / "b")).rows}
-    assert "response" in names and not names & {"turnaround", "fairness"}
-
-
-def test_completion_is_compared_where_there_is_one(tmp_path: Path) -> None:
-    seeds(tmp_path / "a", [1.0, 1.0, 1.0], completion_ns=100.0 * MS)
-    seeds(tmp_path / "b", [1.0, 1.0, 1.0], completion_ns=90.0 * MS, policy="mlfq")
-    assert row(only(compared(tmp_path / "a", tmp_path / "b")), "completion").verdict == "better"
-
-
-def test_predictability_is_of_all_responses_together(tmp_path: Path) -> None:
-    keep_figures(tmp_path / "a", seed=1, responses=[1 * MS, 2 * MS])
-    keep_figures(tmp_path / "a", seed=2, responses=[3 * MS, 4 * MS, 5 * MS])
-    seeds(tmp_path / "b", [10.0, 10.0], policy="mlfq")
-    found = row(only(compared(tmp_path / "a", tmp_path / "b")), "predictability").found
-    assert found.before.mean == pytest.approx(2 * MS)
-    assert found.before.low >= 0
 
 
 def test_what_programs_told(tmp_path: Path) -> None:
@@ -376,77 +242,6 @@ def test_what_programs_told(tmp_path: Path) -> None:
     assert [each.measure.name for each in alone.rows] == ["told-slept"]
 
 
-def test_groups_are_compared_if_there_are_several(tmp_path: Path) -> None:
-    for folder, groups in (("one", ["cpu"]), ("two", ["cpu", "io"])):
-        keep_figures(tmp_path / folder / "a", groups=groups)
-        keep_figures(
-            tmp_path / folder / "b", groups=groups, policy="mlfq", response_mean_ns=4.0 * MS
-        )
-    match = only(compared(tmp_path / "one" / "a", tmp_path / "one" / "b"))
-    assert {each.group for each in match.rows} == {None}
-    match = only(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
-    assert [each.group for each in match.rows if each.measure.name == "response"] == [
-        None,
-        "cpu",
-        "io",
-    ]
-    assert "io" in told(compared(tmp_path / "two" / "a", tmp_path / "two" / "b"))
-
-
-def test_what_only_one_side_has_is_named(tmp_path: Path) -> None:
-    keep_figures(tmp_path / "a", groups=["cpu", "io"], finished=2)
-    told_once = [("slept", 4)]
-    keep_figures(tmp_path / "b", groups=["cpu", "net"], policy="mlfq", told=told_once)
-    match = only(compared(tmp_path / "a", tmp_path / "b"))
-    assert match.only_before == (("io", None),)
-    assert set(match.only_after) == {
-        (None, "turnaround"),
-        (None, "fairness"),
-        (None, "told-slept"),
-        ("net", None),
-    }
-    text = told(compared(tmp_path / "a", tmp_path / "b"))
-    assert "only the runs before all have it: the group io" in text
-    assert "the group net; told by the program: slept" in " ".join(text.split())
-    few = compared(tmp_path / "a", tmp_path / "b", "turnaround")
-    assert only(few).only_after == ((None, "turnaround"), ("net", None))
-    [setup] = few.to_dict()["setups"]
-    assert setup["only_after"][1] == {"group": "net", "metric": None}
-
-
-def test_where_both_sides_have_the_same_nothing_is_named(tmp_path: Path) -> None:
-    keep_figures(tmp_path / "a", groups=["cpu", "io"])
-    keep_figures(tmp_path / "b", groups=["cpu", "io"], policy="mlfq")
-    found = compared(tmp_path / "a", tmp_path / "b")
-    assert only(found).only_before == only(found).only_after == ()
-    assert "Not compared" not in told(found)
-
-
-def test_metrics_that_are_the_same_do_not_count_among_the_many(tmp_path: Path) -> None:
-    before = seeds(tmp_path / "a", [10.0, 20.0, 30.0])
-    after = seeds(tmp_path / "b", [11.0, 21.5, 32.0], policy="mlfq")
-    turnaround = row(only(compared(before, after)), "turnaround")
-    assert turnaround.chance == turnaround.found.chance
-    assert turnaround.verdict == "worse"
-
-
-@pytest.mark.parametrize(
-    ("setups", "words"),
-    [
-        ([("rr", 1), ("wrr", 1)], "policy: rr, wrr against lottery, mlfq"),
-        ([("mlfq", 4)], "differs in one thing alone"),
-    ],
-)
-def test_no_partners_at_all(tmp_path: Path, setups: list[tuple[str, int]], words: str) -> None:
-    for policy, cpus in setups:
-        keep_figures(tmp_path / "a", policy=policy, cpus=cpus)
-    keep_figures(tmp_path / "a", policy="hybrid", cpus=9) if len(setups) == 1 else None
-    for policy, cpus in (("mlfq", 9), ("lottery", 4)):
-        keep_figures(tmp_path / "b", policy=policy, cpus=cpus)
-    with pytest.raises(WrongUsage, match=words):
-        compared(tmp_path / "a", tmp_path / "b")
-
-
 def test_the_same_seed_twice_is_a_mistake(tmp_path: Path) -> None:
     """Where it need not come out the same; else it counts once."""
     for place in ("1", "2"):
@@ -454,12 +249,6 @@ def test_the_same_seed_twice_is_a_mistake(tmp_path: Path) -> None:
     keep_figures(tmp_path / "b")
     with pytest.raises(WrongUsage, match="more than once"):
         compared(tmp_path / "a", tmp_path / "b")
-
-
-def test_an_unknown_metric_is_a_mistake(tmp_path: Path) -> None:
-    keep_figures(tmp_path / "a")
-    with pytest.raises(WrongUsage, match="turnaround"):
-        compared(tmp_path / "a", tmp_path / "a", "speed")
 
 
 def test_the_command(schedlab: Command, tmp_path: Path) -> None:

@@ -68,19 +68,6 @@ def suite(folder: Path, experiment: str) -> Suite:
     return next(each for each in suites(read([folder])) if each.experiment == experiment)
 
 
-def test_suites_come_in_the_order_of_the_studies(folder: Path) -> None:
-    names = [each.experiment for each in suites(read([folder]))]
-    assert names == ["s3-cpu", "s3-mixed", "s4-trace", "my-program -n 3"]
-
-
-def test_a_suite_is_called_by_the_command_that_was_run(tmp_path: Path) -> None:
-    """Not by that of the full plan, where the quick one ran another."""
-    quick = {"workload": "lotterytest low -t 50 -u 20"}
-    fill(tmp_path, "s1-lottery-low", {"rr": 3, "mlfq": 4}, manifest=quick)
-    assert suite(tmp_path, "s1-lottery-low").title == "lotterytest low -t 50 -u 20"
-    assert "lotterytest low -t 50 -u 20" in str(page_of(tmp_path))
-
-
 def test_who_is_out(folder: Path) -> None:
     mixed = suite(folder, "s3-mixed")
     assert mixed.policies == ("rr", "wrr", "lottery", "mlfq")
@@ -95,18 +82,6 @@ def test_less_than_one_percent_does_not_put_a_policy_out(tmp_path: Path) -> None
     cpu = suite(tmp_path, "s3-cpu")
     assert "mlfq" not in cpu.rankings["turnaround"].possible
     assert cpu.as_good(TURNAROUND) == ["rr", "mlfq"]
-
-
-def test_higher_may_be_better(tmp_path: Path) -> None:
-    throughput = BY_NAME["throughput"]
-    for policy, per_second in (("rr", 100.0), ("mlfq", 200.0)):
-        for seed in (1, 2, 3):
-            keep_figures(
-                tmp_path, policy=policy, seed=seed, throughput_per_second=per_second + seed
-            )
-    found = suite(tmp_path, "program")
-    assert found.as_good(throughput) == ["mlfq"]
-    assert found.ratio("rr", throughput) == pytest.approx(202 / 102)
 
 
 def test_one_seed_puts_nobody_out(folder: Path) -> None:
@@ -129,19 +104,6 @@ def test_a_failed_run_takes_its_policy_out_of_the_contest(folder: Path) -> None:
     row = next(row for row in rows if row[1].text == "wrr")
     assert {cell.tone for cell in row[2:]} == {"failed"}
     assert row[2].why == "seed 3: panic"
-
-
-def test_only_the_seeds_of_all_policies_count(folder: Path) -> None:
-    keep_figures(folder, experiment="s3-cpu", policy="rr", seed=99, turnaround_mean_ns=900 * MS)
-    assert suite(folder, "s3-cpu").seeds == (1, 2, 3, 4)
-    assert suite(folder, "s3-cpu").means["rr", "turnaround"].mean < 20 * MS
-
-
-def test_other_seeds_cannot_be_compared(tmp_path: Path) -> None:
-    keep_figures(tmp_path, policy="rr", seed=1)
-    keep_figures(tmp_path, policy="mlfq", seed=2)
-    assert suites(read([tmp_path])) == []
-    assert page_or_none(tmp_path) is None
 
 
 @pytest.mark.parametrize("status", ["success", "panic"])
@@ -167,24 +129,6 @@ def test_share_errors_count_only_where_processes_still_compete(tmp_path: Path) -
     assert share_error not in suite(tmp_path, "s3-cpu").measures
 
 
-def test_share_errors_from_other_ideals_are_not_compared(tmp_path: Path) -> None:
-    for policy, ideal in (("rr", 0.5), ("lottery", 0.505), ("stride", 0.5), ("wrr", 0.33)):
-        for seed in (1, 2):
-            keep_figures(
-                tmp_path, policy=policy, seed=seed, share_error=1.0, ideal_share=ideal, finished=0
-            )
-    found = suite(tmp_path, "program")
-    assert found.having(BY_NAME["share-error"]) == ["rr", "lottery", "stride"]
-    assert "wrr" in found.having(BY_NAME["response"])
-
-
-def test_a_latency_below_the_clocks_step_counts_as_the_step(tmp_path: Path) -> None:
-    for policy, latency in (("rr", 0.0), ("mlfq", 10_000.0)):
-        for seed in (1, 2):
-            keep_figures(tmp_path, policy=policy, seed=seed, wakeup_latency_median_ns=latency)
-    assert suite(tmp_path, "program").ratio("mlfq", BY_NAME["wakeup-median"]) == 2
-
-
 def test_the_tables(folder: Path) -> None:
     page = page_of(folder)
     best = table(page, "comparison-best")
@@ -205,32 +149,6 @@ def test_the_tables(folder: Path) -> None:
     assert means.columns[2].title == "turnaround, mean, ms"
     data = means.data.filter((pl.col("policy") == "mlfq") & (pl.col("metric") == "turnaround"))
     assert data["mean"].to_list() == [pytest.approx(7.5 * MS, rel=0.01)]
-
-
-def test_the_lead_says_who_is_out_of_no_contest(folder: Path, tmp_path: Path) -> None:
-    # mlfq is among the best wherever it took part, and lottery where it did: s3-mixed.
-    lead = page_of(folder).lead
-    assert "Out of no contest: `lottery`, `mlfq`." in lead
-    assert "Of 2 contests" in lead and "1 has one winner" in lead
-    for seed in range(1, 5):
-        keep_figures(tmp_path, experiment="s3-mixed", policy="stride", seed=seed,
-             turnaround_mean_ns=(1 + seed) * MS, wakeup_latency_median_ns=9.0 * MS,
-             wakeup_latency_p99_ns=9.0 * MS)  # fmt: skip
-    assert "No policy is best at everything." in page_of(folder).lead
-
-
-def test_a_page_without_contests(tmp_path: Path) -> None:
-    for policy in ("rr", "mlfq", "wrr"):
-        keep_figures(tmp_path, policy=policy)
-    page = page_of(tmp_path)
-    assert "none can be called the best" in page.lead
-    assert "comparison-best" not in {each.name for each in page.blocks() if isinstance(each, Table)}
-
-
-def test_names_are_each_once(folder: Path) -> None:
-    names = [block.name for block in page_of(folder).blocks() if isinstance(block, Table | Chart)]
-    assert len(names) == len(set(names))
-    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-") for name in names)
 
 
 def test_the_charts_are_drawn_with_what_can_be_chosen(folder: Path) -> None:
@@ -270,18 +188,6 @@ def test_what_the_length_of_a_turn_does(tmp_path: Path) -> None:
     assert "3 processes" in words and "here 66.7 %" in words
     assert "that of `rr`, in turns of 1 ms: 60.3 ms" in words
     assert "`wrr` (20 ms), give 40.3 ms: 66.8 %" in words
-
-
-def test_turns_are_told_of_equal_processes_that_never_block(folder: Path) -> None:
-    names = [block.name for block in page_of(folder).blocks() if isinstance(block, Table)]
-    assert "comparison-turns" not in names
-
-
-def test_an_interval_is_drawn_for_each_policy(folder: Path) -> None:
-    chart = next(block for block in page_of(folder).blocks() if isinstance(block, Chart))
-    rows = chart.data.filter(pl.col("suite") == "study3 mixed, 1 CPU")
-    assert set(rows["policy"]) == {"rr", "wrr", "lottery", "mlfq"}
-    assert (rows["low"] <= rows["mean"]).all() and (rows["mean"] <= rows["high"]).all()
 
 
 def test_a_suite_of_few_policies_hides_no_distance(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ import yaml
 from conftest import Command
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.compare import compare
-from schedlab.analysis.gate.baseline import LISTING, check_place, opened, write_baseline
+from schedlab.analysis.gate.baseline import LISTING, opened, write_baseline
 from schedlab.analysis.gate.comment import markdown
 from schedlab.analysis.gate.verdict import Gate, judge
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import ROOT
 from schedlab.runs.collection import read
@@ -84,20 +84,6 @@ def test_the_same_runs_make_the_same_file(before: Path, tmp_path: Path) -> None:
         assert b"here" not in packed.read(LISTING)  # the host
 
 
-def test_what_failed_is_no_baseline(before: Path, tmp_path: Path) -> None:
-    keep_figures(before, seed=9, status="panic")
-    with pytest.raises(WrongUsage, match="failed"):
-        kept(before, tmp_path / "a.baseline")
-    assert not (tmp_path / "a.baseline").exists()
-
-
-@pytest.mark.parametrize("name", ["a.json", "no/a.baseline", "there.baseline"])
-def test_where_a_baseline_is_not_written(name: str, tmp_path: Path) -> None:
-    (tmp_path / "there.baseline").touch()
-    with pytest.raises(WrongUsage, match="--keep"):
-        check_place(tmp_path / name)
-
-
 def test_what_is_no_baseline_is_refused(before: Path, tmp_path: Path) -> None:
     place = tmp_path / "x.baseline"
     for content in (b"", b"PK", b"{}"):
@@ -143,12 +129,6 @@ def test_a_closed_gate_ends_with_status_1(before: Path, tmp_path: Path, schedlab
     assert schedlab("compare", str(before), str(before), "--gate").returncode == 0
 
 
-def test_better_and_chance_pass(before: Path, tmp_path: Path) -> None:
-    assert judged(before, seeds(tmp_path / "better", [each * 0.8 for each in BEFORE])).passes
-    mixed = [each + change for each, change in zip(BEFORE, (3, -3, 2, -2, 1), strict=True)]
-    assert judged(before, seeds(tmp_path / "mixed", mixed)).passes
-
-
 def fail(folder: Path) -> None:
     (run,) = (each for each in folder.iterdir() if each.name.endswith("seed1"))
     manifest = json.loads((run / MANIFEST).read_text())
@@ -174,20 +154,6 @@ def test_what_cannot_be_compared_closes_the_gate(
     assert not gate.passes
     assert words in " ".join(gate.unjudged())
     assert "Cannot be compared any more" in markdown(gate)
-
-
-def test_a_setup_that_is_gone_closes_the_gate(before: Path, tmp_path: Path) -> None:
-    after = shutil.copytree(before, tmp_path / "after")
-    seeds(before, BEFORE, cpus=2)
-    gate = judged(before, after)
-    assert not gate.passes
-    assert "was not run" in " ".join(gate.unjudged())
-
-
-def test_one_seed_is_no_gate(tmp_path: Path) -> None:
-    one, other = (seeds(tmp_path / name, [10.0]) for name in "ab")
-    with pytest.raises(WrongUsage, match="one seed tells nothing"):
-        judged(one, other)
 
 
 @pytest.mark.parametrize(
@@ -254,24 +220,6 @@ def change_manifests(place: Path, **members: str) -> None:
     with zipfile.ZipFile(place, "w") as packed:
         for name, part in {**parts, LISTING: json.dumps(listing).encode()}.items():
             packed.writestr(name, part)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ((), "AFTER is missing"),
-        (("--gate",), "is no baseline"),
-        (("--instructions",), "add --keep"),
-        (("--keep", "x.baseline", "--gate"), "leave out AFTER and --gate"),
-        (("--markdown", "x.md"), "it belongs to --gate"),
-    ],
-)
-def test_wrong_use_is_told(
-    options: tuple[str, ...], words: str, before: Path, schedlab: Command
-) -> None:
-    done = schedlab("compare", str(before), *options)
-    assert done.returncode == 2
-    assert words in done.stderr
 
 
 def test_policies_of_another_repository_are_put_among_ours(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from scipy import stats
 
 from schedlab.analysis.comparison import statistics
 from schedlab.analysis.comparison.best import ranking
-from schedlab.analysis.comparison.printed import as_text, change_as_text, column_decimals, in_column
+from schedlab.analysis.comparison.printed import as_text, column_decimals
 from schedlab.analysis.comparison.statistics import (
     Estimate,
     Floats,
@@ -24,9 +24,8 @@ from schedlab.analysis.comparison.statistics import (
     estimates,
     holm,
     probability_beyond,
-    sample_size,
 )
-from schedlab.base.display.numbers import POINTS, SHARE, TIME, fitting
+from schedlab.base.display.numbers import SHARE
 from schedlab.metrics import interquartile_range
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
@@ -82,27 +81,6 @@ def test_many_at_once_are_as_each_alone(samples: list[list[float]]) -> None:
             assert getattr(together, name) == pytest.approx(getattr(alone, name), abs=1e-9 * scale)
 
 
-@PATIENT
-@given(st.lists(NUMBERS, min_size=2, max_size=9), st.integers(-1000, 1000))
-def test_a_shift_of_all_values_shifts_the_bounds(values: list[float], shift: int) -> None:
-    before, after = estimate(values), estimate([value + shift for value in values])
-    for name in ("mean", "low", "high"):
-        assert getattr(after, name) == pytest.approx(getattr(before, name) + shift, abs=1e-3)
-
-
-def test_bounds_stay_within_what_is_possible() -> None:
-    shares = [0.95, 0.999]
-    assert estimate(shares).high > 1
-    assert estimate(shares, (0, 1)).high == 1
-    assert estimate(shares, (0, 1)).low == estimate(shares).low
-
-
-@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-def test_no_mean_without_values(values: list[float]) -> None:
-    with pytest.raises(ValueError, match="value"):
-        estimate(values)
-
-
 DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
     "normal": (lambda random, size: random.normal(size=size), 0.0),
     "uniform": (lambda random, size: random.uniform(size=size), 0.5),
@@ -111,7 +89,7 @@ DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("count", [2, 3, 5, 8, 10, 20])
+@pytest.mark.parametrize("count", [2, 5, 20])
 def test_coverage_of_the_mean(name: str, count: int) -> None:
     """What docs/comparing.md says: 95 % of intervals, where values are not far from normal."""
     draw, truth = DISTRIBUTIONS[name]
@@ -120,26 +98,6 @@ def test_coverage_of_the_mean(name: str, count: int) -> None:
     held = np.mean([each.low <= truth <= each.high for each in found])
     least = 0.85 if name == "exponential" else 0.91
     assert least <= held <= 0.975
-
-
-@pytest.mark.parametrize(("count", "held"), [(2, 31), (5, 66), (10, 89)])
-def test_coverage_where_there_are_two_values(count: int, held: int) -> None:
-    """What docs/comparing.md says: far too little, where most samples are of one value."""
-    samples = (np.random.default_rng(11).random((3000, count)) < 0.2).astype(float)
-    found = np.mean([each.low <= 0.2 <= each.high for each in estimates(list(samples))])
-    assert 100 * found == pytest.approx(held, abs=3)
-
-
-def test_the_plain_bootstrap_fails_with_few_values() -> None:
-    """Why `FEW` is there: its bounds lie between the least and the greatest value."""
-    samples = np.random.default_rng(11).normal(size=(300, 3))
-    held = 0
-    for sample in samples:
-        bounds = stats.bootstrap(
-            (sample,), np.mean, n_resamples=500, rng=np.random.default_rng(1)
-        ).confidence_interval
-        held += bounds.low <= 0 <= bounds.high
-    assert held / len(samples) < 0.8
 
 
 @PATIENT
@@ -154,7 +112,7 @@ def test_contributions_have_the_statistic_as_their_mean(runs: list[list[float]])
     assert means == pytest.approx(np.array([run[0] for run in alike]), rel=1e-6, abs=1e-3)
 
 
-@pytest.mark.parametrize("count", [2, 3, 5, 10])
+@pytest.mark.parametrize("count", [2, 10])
 def test_coverage_of_a_pooled_interquartile_range(count: int) -> None:
     """As predictability is compared: by the contributions of the runs."""
     random = np.random.default_rng(8)
@@ -212,22 +170,6 @@ def test_beyond_a_margin_is_a_shifted_test(paired: bool) -> None:
     assert probability_beyond(after, before, 8, paired) == pytest.approx(found)
 
 
-def test_beyond_a_margin_without_spread() -> None:
-    assert probability_beyond([1, 1], [5, 5], 3, paired=False) == 0
-    assert probability_beyond([1, 1], [5, 5], 4.5, paired=False) == 1
-    with pytest.raises(ValueError, match="two values"):
-        probability_beyond([1], [5, 5], 3, paired=False)
-
-
-def test_pairs_see_what_the_spread_of_seeds_hides() -> None:
-    before = [10.0, 20.0, 30.0, 40.0, 50.0]
-    after = [11.0, 21.1, 30.9, 41.0, 51.0]
-    paired = difference(before, after, paired=True).chance
-    unpaired = difference(before, after, paired=False).chance
-    assert paired is not None and paired < 0.001
-    assert unpaired is not None and unpaired > 0.5
-
-
 def test_one_seed_tells_nothing_of_chance() -> None:
     found = difference([5], [7], paired=True)
     assert (found.change, found.low, found.high) == (2, 2, 2)
@@ -241,20 +183,6 @@ def test_equal_differences_are_no_finer_than_the_resolution() -> None:
     large = difference([1000, 2000], [9000, 10000], paired=True, resolution=5)
     assert small.chance is not None and small.chance > 0.05
     assert large.chance is not None and large.chance < 0.001
-
-
-def test_rounding_of_floats_is_no_difference() -> None:
-    before = [0.1 + 0.2, 0.7 + 0.1, 0.3]
-    after = [0.3, 0.8, 0.1 + 0.2]
-    found = difference(before, after, paired=True)
-    assert found.chance is not None and found.chance > 0.05
-
-
-def test_the_least_value_that_sign_flips_can_give() -> None:
-    for count in range(2, 11):
-        before = np.random.default_rng(count).normal(size=count)
-        found = difference(before, before + 100, paired=True)
-        assert found.permutation == 2 * 0.5**count
 
 
 @PATIENT
@@ -275,13 +203,8 @@ def test_the_other_way_round_changes_the_sign_alone(
         assert forth.chance == pytest.approx(back.chance, abs=1e-6)
 
 
-def test_unequal_pairs_are_a_mistake() -> None:
-    with pytest.raises(ValueError, match="as many before as after"):
-        difference([1], [1, 2], paired=True)
-
-
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("count", [2, 3, 5, 8, 10])
+@pytest.mark.parametrize("count", [2, 10])
 def test_chance_alone_is_called_more_than_chance_in_one_of_twenty(paired: bool, count: int) -> None:
     random = np.random.default_rng(9)
     found = [
@@ -290,18 +213,6 @@ def test_chance_alone_is_called_more_than_chance_in_one_of_twenty(paired: bool, 
     ]
     wrong = np.mean([chance is not None and chance < 0.05 for chance in found])
     assert wrong <= 0.065
-
-
-def test_many_permutations_are_sampled() -> None:
-    random = np.random.default_rng(3)
-    before, after = random.normal(size=20), random.normal(1.0, size=20)
-    found = difference(before, after, paired=False)
-    theirs = stats.ttest_ind(after, before)
-    assert found.chance == pytest.approx(theirs.pvalue, abs=0.01)
-    paired = difference(before, after, paired=True)
-    assert paired.chance == pytest.approx(stats.ttest_rel(after, before).pvalue, abs=0.01)
-    far = difference(before, before + 1000, paired=True)
-    assert far.chance is not None and 0 < far.chance < 0.001
 
 
 def test_holm_by_hand() -> None:
@@ -322,27 +233,6 @@ def test_the_clear_one_is_alone() -> None:
     assert ranking({"a": [1.0, 2.0], "b": [8.0, 9.1]}, "higher").best == "b"
 
 
-def test_one_seed_tells_no_one_from_the_best() -> None:
-    found = ranking({"a": [1.0], "b": [2.0]})
-    assert found.best == "a" and found.possible == ("a", "b")
-
-
-def test_equal_policies_are_all_possible() -> None:
-    found = ranking({name: [3.0, 4.0, 5.0] for name in "abc"})
-    assert found.possible == ("a", "b", "c")
-
-
-def test_a_single_policy_is_the_best() -> None:
-    assert ranking({"rr": [1.0, 2.0]}).possible == ("rr",)
-
-
-def test_a_ranking_needs_the_same_seeds() -> None:
-    with pytest.raises(ValueError, match="as many values"):
-        ranking({"a": [1.0], "b": [1.0, 2.0]})
-    with pytest.raises(ValueError, match="policies"):
-        ranking({})
-
-
 @PATIENT
 @given(st.integers(2, 5), st.integers(1, 9), st.data())
 def test_the_best_is_possible_and_order_does_not_matter(
@@ -360,7 +250,7 @@ def test_the_best_is_possible_and_order_does_not_matter(
     assert set(mirrored.possible) == set(found.possible)
 
 
-@pytest.mark.parametrize("count", [2, 3, 5, 10])
+@pytest.mark.parametrize("count", [2, 10])
 def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
     """Seven policies, all alike but the last two; seeds move all of them together."""
     random = np.random.default_rng(12)
@@ -397,25 +287,6 @@ def test_digits(value: Estimate, text: str) -> None:
     assert as_text(value) == text
 
 
-def test_units() -> None:
-    assert as_text(Estimate(12.3e6, 11.9e6, 12.8e6, 5), TIME) == "12.3 [11.9, 12.8] ms"
-    assert as_text(Estimate(950, 900, 1001, 5), TIME) == "0.95 [0.90, 1.00] µs"
-    assert as_text(Estimate(0, 0, 0, 5), TIME) == "0 [0, 0] ns"
-    assert as_text(Estimate(0.123, 0.121, 0.125, 5), SHARE) == "12.30 [12.10, 12.50] %"
-    assert as_text(Estimate(5_000_000, 5_000_000, 5_000_000, 1), TIME) == "5 ms (1 seed)"
-    assert as_text(Estimate(-0.01, -0.2, 0.2, 3), POINTS) == "-0.01 [-0.20, 0.20] points"
-
-
-def test_in_a_column_the_heading_has_the_unit() -> None:
-    milliseconds = fitting(TIME, 12e6)
-    assert in_column(Estimate(12.3e6, 11.9e6, 12.8e6, 5), milliseconds) == "12.3 [11.9, 12.8]"
-    assert in_column(Estimate(0.5e6, 0.4e6, 0.6e6, 5), milliseconds) == "0.50 [0.40, 0.60]"
-    assert in_column(Estimate(0.123, 0.123, 0.123, 5), SHARE) == "12.3", "no interval is left"
-    assert in_column(Estimate(4e6, 4e6, 4e6, 1), milliseconds) == "4"
-    assert in_column(Estimate(86.04, 85.1, 86.98, 2), decimals=1) == "86.0 [85.1, 87.0]"
-    assert in_column(Estimate(86.02, 86.01, 86.03, 2), decimals=1) == "86.0", "as far as is printed"
-
-
 def test_a_column_has_one_precision() -> None:
     wide, narrow, tiny = (
         Estimate(280.0, 160.0, 400.0, 2), Estimate(8.66, 8.61, 8.71, 2), Estimate(0.155, 0.155, 0.155, 2)
@@ -432,12 +303,6 @@ def test_a_column_has_one_precision() -> None:
     assert column_decimals([]) == 0
 
 
-def test_changes_have_a_sign() -> None:
-    assert change_as_text(difference([10, 12], [12, 15], paired=True)) == "+2.5 [-3.9, 8.9]"
-    assert change_as_text(difference([7], [5], paired=True)) == "-2"
-    assert change_as_text(difference([7, 7], [7, 7], paired=True)) == "0 [0, 0]"
-
-
 @PATIENT
 @given(NUMBERS, NUMBERS, NUMBERS, st.integers(2, 5))
 def test_what_is_printed_is_near_what_is_meant(a: float, b: float, c: float, count: int) -> None:
@@ -449,12 +314,3 @@ def test_what_is_printed_is_near_what_is_meant(a: float, b: float, c: float, cou
     tolerance = max((high - low) * 0.26, digits * max(abs(low), abs(high)), 1e-9)
     assert printed[0] == pytest.approx(mean, abs=tolerance)
     assert printed[1] <= printed[0] <= printed[2]
-
-
-def test_so_many_seeds_show_it_four_times_of_five() -> None:
-    """At 5 %, by Student's t, which asks for a few more than the formula."""
-    generator = np.random.default_rng(3)
-    count = sample_size(1.0, 2.0)
-    assert count == 32
-    found = stats.ttest_1samp(generator.normal(1, 2, (4000, count)), 0, axis=1)
-    assert (found.pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.04)

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -175,10 +173,6 @@ def test_a_policy_that_asks_for_itself_again_and_again_is_ended(
     assert "again and again" in graded(ready, tmp_path, text).tests[0].broken
 
 
-def test_after_all_attacks_the_solution_has_all_points(ready: Grader) -> None:
-    assert ready.grade(SOLUTION).points == 9
-
-
 @in_sandbox
 @pytest.mark.parametrize(
     "trick",
@@ -306,13 +300,6 @@ def test_what_cannot_be_started_is_the_hosts_fault(tmp_path: Path, trusted: bool
     assert inside.run("exit 1").status == 1
 
 
-@in_sandbox
-def test_a_sandbox_that_bwrap_cannot_make_is_the_hosts_fault(tmp_path: Path) -> None:
-    inside = sandbox.Sandbox(tmp_path, {"given": tmp_path / "nowhere"}, trusted=False)
-    with pytest.raises(MachineUnfit, match="the sandbox could not be started: bwrap"):
-        inside.run("true")
-
-
 def test_time_in_which_it_is_stopped_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -339,27 +326,7 @@ def test_time_in_which_it_is_stopped_does_not_count(
         inside.run(f"read line < {fifo}")
 
 
-def test_a_stopped_process_is_told_from_one_that_runs() -> None:
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
-        assert not sandbox._is_stopped(process.pid)
-        process.send_signal(signal.SIGSTOP)
-        os.waitpid(process.pid, os.WUNTRACED)
-        assert sandbox._is_stopped(process.pid)
-        process.send_signal(signal.SIGCONT)
-    assert not sandbox._is_stopped(process.pid)
-
-
 def test_without_namespaces_it_refuses_and_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "lacking", lambda: "bwrap is not on the PATH: install bubblewrap")
     with pytest.raises(MachineUnfit, match=r"install bubblewrap.*--trust"):
         sandbox.need_sandbox()
-
-
-def test_what_is_trusted_finds_its_places(tmp_path: Path) -> None:
-    """Also if its own folder is called as one of them is in the sandbox."""
-    out = tmp_path / "out" / sandbox.OUT.strip("/")
-    out.mkdir(parents=True)
-    (tmp_path / "given").write_text("given")
-    script = f"cat {sandbox.WORK}/given > {sandbox.OUT}/made"
-    done = sandbox.Sandbox(out, {"given": tmp_path / "given"}, True).run(script)
-    assert (done.status, (out / "made").read_text()) == (0, "given")

@@ -155,8 +155,3 @@ def test_names_and_words_that_attack_are_texts_on_the_page(tmp_path: Path) -> No
     page = many.page(lab, [many.Graded(HOSTILE, verdict)], tmp_path)
     assert "<script" not in page
     assert "\x1b" not in page
-
-
-def test_a_folder_without_submissions_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="no C file"):
-        many.submissions_in(tmp_path)

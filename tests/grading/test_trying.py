@@ -15,8 +15,7 @@ from schedlab.courses.grading.lab import find_lab, made_test, read
 from schedlab.courses.grading.mutants import mutants_of
 from schedlab.courses.grading.trying import try_lab
 from schedlab.courses.submissions import sandbox
-from schedlab.errors import FileRefused
-from submissions import SOLUTION, small_lab
+from submissions import small_lab
 from test_labs import NAMES
 
 pytestmark = pytest.mark.xdist_group("grading")
@@ -93,41 +92,6 @@ def test_the_command_prints_the_lab_s_verdict(schedlab: Command, tmp_path: Path)
     assert [told[status] for status in ("killed", "equivalent", "survived")] == [1, 0, 0]
     assert told["mutants"][0]["line"] == 31
     assert done.stderr.splitlines()[-1].startswith("[2/2] line 31: ")
-
-
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--try-lab", str(SOLUTION)], "SUBMISSION"),
-        (["--try-lab", "--gradescope", "x.json"], "--gradescope"),
-        (["--mutants", "3", str(SOLUTION)], "--mutants"),
-        ([], "SUBMISSION"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    schedlab: Command, words: list[str], named: str
-) -> None:
-    done = schedlab("grade", "round-robin", *words)
-    assert done.returncode == 2
-    assert f"{named}: " in done.stderr
-
-
-def test_a_solution_that_loses_points_is_refused(tmp_path: Path) -> None:
-    folder = small_lab(tmp_path / "small")
-    text = (folder / "lab.json").read_text()
-    wrong = '{"figure": "share", "of": "a", "at_most": 0.1, "points": 1}'
-    (folder / "lab.json").write_text(text.replace('{"law": "ends", "points": 1}', wrong))
-    with pytest.raises(FileRefused, match="loses points in the test small"):
-        try_lab(read(folder), bool(sandbox.lacking()), 1, 1, lambda *_: None)
-
-
-def test_a_source_with_brackets_that_do_not_match_is_refused(tmp_path: Path) -> None:
-    folder = small_lab(tmp_path / "small")
-    (folder / "solution.c").write_text(
-        f"{SOLUTION.read_text()}\n#if 0\nint main(void) {{ (\n#endif\n"
-    )
-    with pytest.raises(FileRefused, match="brackets do not match"):
-        try_lab(read(folder), bool(sandbox.lacking()), 1, 1, lambda *_: None)
 
 
 @pytest.mark.long

@@ -75,7 +75,7 @@ def trees(draw: st.DrawFn) -> list[TaskGroup]:
 
 
 @given(trees(), st.data(), st.integers(1, 3))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_ideal_in_groups_is_what_pieces_come_to(
     groups: list[TaskGroup], data: st.DataObject, cpus: int
 ) -> None:

@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 
 from conftest import Command
-from kept_runs import keep_run
 from schedlab.base.files.archive import write_archive
 from schedlab.base.toolchain import versions
-from schedlab.errors import FileRefused, WrongUsage
-from schedlab.report import artifact, proof
-from schedlab.report.artifact import Figure, chosen, write_artifact
+from schedlab.errors import FileRefused
+from schedlab.report import proof
+from schedlab.report.artifact import write_artifact
 from schedlab.report.command import report
 from schedlab.runs import collection
 from schedlab.runs.results import note_looks
@@ -207,40 +206,6 @@ def test_a_figure_alone_takes_the_runs_of_its_page(runs: Path, made: Path, tmp_p
     assert 0 < len(listing["runs"]) < len(listing_of(made)["runs"])
     with zipfile.ZipFile(file) as packed:
         assert [n for n in packed.namelist() if n.endswith("csv")] == [f"figures/{figure.name}.csv"]
-
-
-def test_the_runs_of_a_study_are_those_of_all_parts_of_its_page(tmp_path: Path) -> None:
-    for name in ("s1-lottery-basic", "s4-mixed-2"):
-        keep_run(tmp_path / name, name, "rr")
-    kept = collection.read([tmp_path])
-    for page in ("study-1", "study-1-claims"):
-        assert artifact._of_pages(kept, {page}) == ["s1-lottery-basic"]
-    assert len(artifact._of_pages(kept, {"study-1", "study-4"})) == 2
-    for page in ("index", "study-11", "study-2"):
-        assert artifact._of_pages(kept, {"study-1", page}) == []
-
-
-def test_figures_are_named_by_number_label_or_name() -> None:
-    figures = [Figure("a", "Figure 1", "", "p"), Figure("b", "Table 1", "", "p")]
-    assert [each.name for each in chosen(figures, ("1", "table  1"))] == ["a", "b"]
-    assert chosen(figures, ("b",)) == figures[1:]
-    assert chosen(figures, ()) == figures
-    with pytest.raises(WrongUsage, match="--figure 2: the report has none"):
-        chosen(figures, ("2",))
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("x.tar.gz", "it is a zip file; name it \\*.zip"),
-        ("no/x.zip", "there is no folder"),
-        ("there.zip", "which is not replaced"),
-    ],
-)
-def test_the_file_is_checked_before_any_work(name: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "there.zip").write_bytes(b"")
-    with pytest.raises(WrongUsage, match=words):
-        report([tmp_path], tmp_path / "report", (), False, tmp_path / name)
 
 
 def test_changes_are_a_patch_that_another_checkout_takes(

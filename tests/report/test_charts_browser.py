@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
-from schedlab.report.charts.parts import FADED
 from schedlab.report.html import charts_script
 from schedlab.report.specifications import for_page
 from test_charts import MAKERS, made
@@ -63,54 +62,6 @@ def test_a_chart_has_marks_in_the_ink_of_its_page(
         "svg => [...svg.querySelectorAll('text')].map(text => getComputedStyle(text).fill)"
     )
     assert colours and set(colours) == {INK}
-
-
-def test_one_view_is_as_wide_as_its_place(page_and_messages: tuple[Page, list[str]]) -> None:
-    page, _ = page_and_messages
-    box = page.locator("#lines svg").bounding_box()
-    place = page.locator("#lines .drawing").bounding_box()
-    assert box and place and abs(box["width"] - place["width"]) < 3
-
-
-def faded(page: Page, name: str) -> list[float]:
-    """Opacities of all points of a chart."""
-    found: list[float] = page.locator(f"#{name} svg").evaluate(
-        "svg => [...svg.querySelectorAll('.mark-symbol.role-mark path')]"
-        ".map(path => Number(path.getAttribute('opacity') ?? 1))"
-    )
-    return found
-
-
-def test_a_legend_can_be_clicked(page_and_messages: tuple[Page, list[str]]) -> None:
-    """What is not chosen fades, until the same is clicked again."""
-    page, _ = page_and_messages
-    name = "lines"
-    assert set(faded(page, name)) == {1.0}
-    entry = page.locator(f"#{name} .role-legend-label text").first
-    entry.scroll_into_view_if_needed()
-    entry.click()
-    after = faded(page, name)
-    assert set(after) == {1.0, FADED}
-    assert 0.3 < after.count(1.0) / len(after) < 0.8
-    page.wait_for_timeout(600)  # two clicks, and no double click
-    entry.click()
-    assert set(faded(page, name)) == {1.0}
-
-
-def test_a_legend_of_several_pictures_chooses_in_all(
-    page_and_messages: tuple[Page, list[str]],
-) -> None:
-    page, _ = page_and_messages
-    entries = page.locator("#ecdf-panels .role-legend-label text")
-    assert entries.count() == 3
-    entries.first.scroll_into_view_if_needed()
-    entries.first.click()
-    lines = page.locator("#ecdf-panels svg").evaluate(
-        "svg => [...svg.querySelectorAll('.mark-line path')].map(path => Number(path.getAttribute('opacity') ?? 1))"
-    )
-    loud = [each for each in lines if each in (1, 0.5)]
-    assert len(lines) == 2 * 3 * (1 + 2) and len(loud) == len(lines) // 3
-    entries.first.click()
 
 
 def test_the_wheel_zooms_with_control_and_scrolls_without(
@@ -188,10 +139,3 @@ def test_a_view_is_saved_as_it_stands(page_and_messages: tuple[Page, list[str]])
     )
     assert saved(page, "lines", "PNG").startswith(b"\x89PNG")
     assert messages == []
-
-
-def test_the_data_of_a_view_are_what_is_drawn(page_and_messages: tuple[Page, list[str]]) -> None:
-    page, _ = page_and_messages
-    found = rows_of(saved(page, "dots", "CSV"))
-    mean = made("dots").data.drop_nulls("mean")["mean"].to_list()
-    assert sorted(found["mean"]) == pytest.approx(sorted(mean), rel=1e-4)

@@ -12,7 +12,6 @@ import vl_convert
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.measures import BY_NAME
 from schedlab.report.findings import (
-    FINDINGS,
     contests,
     findings,
     goals,
@@ -57,14 +56,6 @@ def found_in(folder: Path) -> list[Suite]:
     return suites(read([folder]))
 
 
-def test_one_contest_is_told_as_one(tmp_path: Path) -> None:
-    keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": around(5), "lottery": around(8)})
-    general, goal = texts(found_in(tmp_path))
-    assert general.startswith("**`mlfq` may be the best at everything.** Of 1 contest ")
-    assert "1 has one winner" in general
-    assert goal == "**Turnaround, mean:** `mlfq` is best; 2 others are worse by more than chance."
-
-
 def test_several_contests_are_counted(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": around(5), "lottery": around(8)})
     keep(tmp_path, "s3-cpu", {"rr": around(4), "mlfq": around(5), "lottery": around(4.01)})
@@ -105,12 +96,6 @@ def test_seeds_are_counted_by_how_far_and_how_scattered_differences_are(tmp_path
     assert undecided([suite], TURNAROUND) == [14]
 
 
-def test_no_number_of_seeds_tells_what_is_less_than_one_percent_apart(tmp_path: Path) -> None:
-    keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": around(10.05), "lottery": around(30)})
-    (suite,) = found_in(tmp_path)
-    assert seeds_to_decide(suite, TURNAROUND) is None
-
-
 def test_the_strip_has_what_the_findings_count(tmp_path: Path) -> None:
     keep(tmp_path, "s3-mixed", {"rr": around(10), "mlfq": around(5), "lottery": around(8)},
          wakeup_latency_median_ns=1.0 * MS)  # fmt: skip
@@ -130,20 +115,6 @@ def test_the_strip_has_what_the_findings_count(tmp_path: Path) -> None:
 
 def values(names: tuple[str, ...], size: float) -> dict[str, Any]:
     return {name: size * (MS if name.endswith("ns") else 0.1) for name in names}
-
-
-def test_there_are_five_at_most(tmp_path: Path) -> None:
-    names = (
-        *("response_mean_ns", "wakeup_latency_median_ns", "wakeup_latency_p99_ns"),
-        *("throughput_per_second", "overhead_share", "fairness_turnaround"),
-    )
-    for place, policy in enumerate(POLICIES):
-        for seed, more in enumerate(STEADY, 1):
-            figures: dict[str, Any] = values(names, 1 + place + more)
-            figures |= {"experiment": "s3-mixed", "policy": policy, "seed": seed}
-            keep_figures(tmp_path, **figures)
-    assert len(goals(contests(found_in(tmp_path)))) > FINDINGS
-    assert len(findings(found_in(tmp_path))) == FINDINGS
 
 
 def test_names_are_shown_and_do_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from kept_runs import MS, keep_figures
 from schedlab.report.findings import contests, findings, telling
 from schedlab.report.headlines import CHARTS, headlines
 from schedlab.report.specifications import for_page
-from schedlab.report.suites import Suite, short_title, suites
+from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
 
 FIGURES = {"rr": (20.0, 9.0), "mlfq": (10.0, 1.0), "lottery": (15.0, 30.0), "stride": (12.0, 0.5)}
@@ -52,18 +52,3 @@ def test_they_draw_the_suite_that_says_most(tmp_path: Path) -> None:
     for chart in charts:
         picture = vl_convert.vegalite_to_svg(for_page(chart))
         assert "mlfq" in picture and "stride" in picture
-
-
-def test_there_are_none_where_nothing_can_be_told(tmp_path: Path) -> None:
-    assert headlines(found_in(tmp_path / "two", ("rr", "mlfq"))) == []
-    assert headlines(found_in(tmp_path / "one", seeds=1)) == []
-    assert headlines([]) == []
-
-
-def test_a_workload_is_called_by_its_file() -> None:
-    assert short_title("mixed -n 6") == "mixed -n 6"
-    assert short_title("workloads/files/mixed.json") == "mixed"
-    assert (
-        short_title("a/mixed.json with tasks.cpu.instance=6") == "mixed with tasks.cpu.instance=6"
-    )
-    assert short_title(f"a/mixed.json with {'tasks.cpu.instance=6 ' * 9}") == "mixed, changed"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import polars as pl
@@ -12,13 +11,11 @@ from hypothesis import given, settings
 
 from schedlab.metrics import compute
 from schedlab.report import charts
-from schedlab.report.charts.lanes import READABLE_PER_CPU, readable_length_ns
 from schedlab.report.charts.processes import people_of
 from schedlab.report.charts.waits import activity_of, inversions, starvation
 from schedlab.report.model import Chart
-from schedlab.report.specifications import for_page
 from schedlab.trace import AttributeKind, Kind, MarkKind, PreemptReason, ProcessState, Trace
-from test_charts import SIZE_MOST, TRACES, WORDS
+from test_charts import TRACES, WORDS
 from trace_simulator import PATIENT, Record, Script, load
 
 MS = 1_000_000
@@ -97,7 +94,7 @@ def layers_of(chart: Chart) -> list[str]:
 # --- lanes
 
 
-@settings(PATIENT, max_examples=25)
+@settings(PATIENT, max_examples=12)
 @given(trace=TRACES)
 def test_lanes_have_all_time_of_the_workload(trace: Trace) -> None:
     """Of each process as long as the metrics say that it ran, waited and was blocked in the window."""
@@ -134,26 +131,6 @@ def test_a_lane_is_coloured_by_level_where_the_policy_tells_levels() -> None:
     ]
 
 
-def test_a_machine_that_tells_nothing_of_its_scheduler_has_lanes() -> None:
-    """Linux does not say when its scheduler is entered and left: then no level is known, and all else is."""
-    story = Story("mlfq")
-    story.fork(0, 2)
-    story.fork(1, 3)
-    story.run(2, 2, blocks=True)
-    story.run(4, 3)
-    untold = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
-    told = [record for record in story.records if record.kind not in untold]
-    story.records = [record._replace(sequence=number) for number, record in enumerate(told)]
-    data = lanes(story.end(9)).data
-    assert data["level"].null_count() == len(data)
-    assert data.filter(pl.col("pid") == 3).select(
-        "state", pl.col("begin_ns", "end_ns") / MS
-    ).rows() == [
-        ("runnable", 1, 4),
-        ("running", 4, 9),
-    ]
-
-
 def crowd(processes: int, milliseconds: int) -> Trace:
     """Processes that take turns of a tick, except for the last one, which never runs."""
     story = Story()
@@ -163,34 +140,6 @@ def crowd(processes: int, milliseconds: int) -> Trace:
     for tick in range(milliseconds):
         story.run(tick, 2 + tick % (processes - 1))
     return story.end(milliseconds)
-
-
-def test_of_many_processes_those_are_shown_that_say_most() -> None:
-    trace = crowd(60, 4000)
-    chart = lanes(trace, lanes_most=10, length_ns=trace.end_ns)
-    (rows,) = {tuple(layer["encoding"]["y"]["sort"]) for layer in chart.plain["layer"]}
-    assert len(rows) == 10 and "61 (never ran)" in rows
-    assert chart.data["pid"].n_unique() == 60
-    assert (
-        "Left out, as they waited less than others of their group: 50 of 60 processes."
-        in chart.caption
-    )
-    assert "starves" in layers_of(chart)
-    assert "Framed: starvation" in chart.caption and "1 time in all" in chart.caption
-    assert len(json.dumps(for_page(lanes(trace)))) <= SIZE_MOST
-
-
-def test_what_cannot_be_told_apart_is_not_drawn() -> None:
-    chart = lanes(crowd(3, READABLE_PER_CPU + 400))
-    assert f"Drawn are 0 ns to {READABLE_PER_CPU} ms of 1.20 s" in chart.caption
-    assert chart.data["end_ns"].max() == READABLE_PER_CPU * MS
-
-
-def test_lanes_to_be_compared_show_the_same_time() -> None:
-    """That of the one of which least can be read; and all of those that can be."""
-    busy, busier, short = crowd(3, 2000), crowd(3, 3000), crowd(3, 10)
-    assert readable_length_ns([busy, short, busier]) == READABLE_PER_CPU * MS
-    assert readable_length_ns([short]) is None
 
 
 # --- starvation
@@ -208,17 +157,6 @@ def test_starvation_is_a_wait_of_fifty_ticks_for_each_that_is_ready(
     assert len(rows) == starves
     for row in rows.to_dicts():
         assert (row["begin_ns"], row["end_ns"]) == (0, milliseconds * MS)
-
-
-def test_starvation_counts_what_is_ready_at_each_of_several_cpus() -> None:
-    """Six are ready on two CPUs: three for each, so 150 ticks."""
-    for milliseconds, starves in ((149, 0), (151, 4)):
-        story = Story(cpus=2)
-        for pid in range(2, 8):
-            story.fork(0, pid)
-        story.run(0, 2, blocks=True)
-        story.run(0, 3, cpu=1)
-        assert len(starvation(people_of(story.end(milliseconds)))) == starves
 
 
 # --- priority inversion
@@ -260,20 +198,6 @@ def test_no_inversion(priorities: tuple[int, int], until: float) -> None:
         assert layers_of(chart) == ["waits for a CPU", "runs"]
 
 
-def test_a_priority_counts_from_when_it_is_set() -> None:
-    """Until 5 ms process 3 has that of its parent, as process 2 has."""
-    story = Story()
-    story.fork(0, 2)
-    story.fork(0, 3)
-    story.run(0, 3, blocks=True)
-    story.run(2, 2)
-    story.run(5, 3)
-    story.emit(5, Kind.ATTRIBUTE, 3, int(AttributeKind.PRIORITY), 1)
-    story.run(6, 2)
-    story.run(9, 3)
-    assert found(story.end(10)) == [(3, 6, 9, "")]
-
-
 def test_inversion_reaches_through_what_a_process_is_blocked_on() -> None:
     """3, the best, is blocked from 1 ms on until 2, the worst, wakes it at 14 ms. 2 runs, then waits
     while 4 runs from 3 to 13 ms; that is the inversion, not that 2 itself takes its time. Before, 4 waits behind 2."""
@@ -304,7 +228,3 @@ def test_without_priorities_the_levels_of_the_policy_count() -> None:
     trace = story.end(11)
     assert found(trace) == [(3, 1, 5, "")]
     assert "a process of worse level runs" in lanes(trace).caption
-
-
-def test_without_priorities_and_levels_there_is_no_inversion() -> None:
-    assert found(crowd(4, 100)) == []

@@ -40,24 +40,6 @@ def test_a_part_has_the_keys_and_all_parts_have_every_column_once(
         assert characters(table, part) <= PAGE or len(part) <= len(own) + 1
 
 
-def test_a_table_that_fits_is_whole() -> None:
-    table = of([Column("policy"), *(Column(f"metric {n}") for n in range(5))])
-    assert parts(table) == [(0, 1, 2, 3, 4, 5)]
-
-
-def test_columns_with_a_common_heading_stay_together() -> None:
-    columns = [Column("policy"), *(Column("x" * 20, f"group {n // 3}") for n in range(6))]
-    assert parts(of(columns)) == [(0, 1, 2, 3), (0, 4, 5, 6)]
-    alike = [Column("policy"), *(Column("x" * 20, "one group") for n in range(6))]
-    assert parts(of(alike)) == [(0, 1, 2, 3, 4), (0, 5, 6)]
-
-
-def test_a_list_is_not_cut() -> None:
-    columns = [Column("x" * 30) for _ in range(9)]
-    assert len(parts(of(columns))) == 4
-    assert parts(of(columns, is_list=True)) == [tuple(range(9))]
-
-
 def test_a_table_of_one_row_stands_upright() -> None:
     columns = [Column("policy"), Column("mean", "turnaround"), Column("maximum", "turnaround")]
     row = (Cell("rr"), Cell("3.0", why="slow"), Cell("9.0 [8.0, 10.0]", "bad"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,15 +30,12 @@ from report_samples import (
 from schedlab.analysis.comparison.printed import in_column
 from schedlab.analysis.comparison.statistics import estimate
 from schedlab.base.display import markdown
-from schedlab.base.display.numbers import counted
 from schedlab.base.files.placing import LIST
 from schedlab.errors import WrongUsage
 from schedlab.metrics.registry import POSITIVE
-from schedlab.report import build, files, html, markup, specifications
-from schedlab.report.model import Cell, Column, Page, Report, Section, Table, Text
+from schedlab.report import build, files, html, markup
+from schedlab.report.model import Cell, Report, Section, Table
 from schedlab.report.output import MARK, report_folder
-from schedlab.report.tones import used_tones
-from schedlab.report.wording import cpus, listed, ranges, time_unit
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection
 
@@ -121,11 +116,6 @@ def test_every_address_leads_to_something(written: Path) -> None:
                 assert ids.count(place) == 1, address
 
 
-def test_no_id_stands_twice(page: Parsed) -> None:
-    ids = [each["id"] for _, each in page.elements if "id" in each]
-    assert len(ids) == len(set(ids))
-
-
 def test_hostile_names_are_text_everywhere(page: Parsed) -> None:
     assert {name for name, _ in page.elements} <= ELEMENTS
     for _, attributes in page.elements:
@@ -150,81 +140,6 @@ def test_a_charts_data_cannot_end_its_script(page: Parsed) -> None:
     (rows,) = specification["datasets"].values()
     assert [row["policy"] for row in rows] == [HOSTILE, "rr", HOSTILE, "rr"]
     assert all("<" not in script for script in page.scripts)
-
-
-def test_headings_in_common_stand_above_their_columns(page: Parsed) -> None:
-    common = page.all("th", scope="colgroup")
-    assert [each["colspan"] for each in common] == ["2", "2"]
-    assert [each["rowspan"] for each in page.all("th", scope="col")[:2]] == ["2", "2"]
-    assert len(page.all("th", scope="col")) == 6
-    assert len(page.all("th", scope="row")) == 2
-
-
-def test_the_same_reason_is_one_footnote(page: Parsed) -> None:
-    marks = page.all("a", class_="mark")
-    assert [each["href"] for each in marks] == [
-        "#shares-note-1",
-        "#shares-note-1",
-        "#shares-note-2",
-        "#shares-note-3",
-    ]
-    assert [each.get("id") for each in marks] == [
-        "shares-mark-1",
-        None,
-        "shares-mark-2",
-        "shares-mark-3",
-    ]
-    notes = [each["id"] for each in page.all("li") if "id" in each]
-    assert notes == ["shares-note-1", "shares-note-2", "shares-note-3"]
-    assert page.all("a", href="#line"), "a link in a note"
-
-
-def test_tones_are_signs_too_and_intervals_stand_below(page: Parsed) -> None:
-    signs = [each["aria-label"] for each in page.all("span", class_="sign")]
-    assert signs == ["near its ideal:", "off its ideal:", "a run failed:", "a run failed:"]
-    assert "✓ 49.8 [48.1, 51.5]" in page.text
-    assert len(page.all("small")) == 2
-    assert "✕ panic" in page.text
-
-
-def test_pages_lead_to_each_other(written: Path, page: Parsed) -> None:
-    first = Parsed((written / "index.html").read_text())
-    assert {"href": "second.html#shares"} in first.all("a")
-    assert {"href": "second.html"} in first.all("a")
-    assert page.all("a", href="index.html")
-    assert page.all("a", aria_current="page") == []
-    (here,) = (each for each in page.all("a") if each.get("aria-current") == "page")
-    assert here["href"] == "second.html"
-
-
-def test_the_script_of_the_charts_is_kept_between_starts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    first = html.charts_script()
-    (kept,) = (tmp_path / "schedlab").iterdir()
-    kept.write_text("kept")
-    assert html.charts_script() == "kept"
-    assert "drawAll" in first or "vegaEmbed" in first
-    assert len(first) > 500_000
-
-
-def test_a_cache_that_cannot_be_written_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "schedlab").write_text("a file, where the folder should be")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert len(html.charts_script()) > 500_000
-
-
-def test_a_chart_has_the_pages_colour_on_a_page_and_is_black_on_white_on_paper() -> None:
-    chart = line_chart()
-    on_page, on_paper = specifications.for_page(chart), specifications.for_paper(chart)
-    assert on_page["background"] is None
-    assert "currentColor" in json.dumps(on_page["config"])
-    assert on_paper["width"] == 400
-    assert on_paper["background"] == "white"
-    assert "currentColor" not in json.dumps(on_paper)
 
 
 def test_names_that_are_no_files_or_stand_twice_are_refused() -> None:
@@ -268,28 +183,6 @@ def test_the_documents_links_lead_somewhere(written: Path) -> None:
         assert (written / target).is_file(), target
 
 
-def test_a_pipe_table_has_its_notes_and_signs() -> None:
-    text = document_of(table())
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(lines) == 5, "head, rule, row, line between, row"
-    assert lines[1] == "| --- | ---: | ---: | ---: | ---: | ---: |"
-    assert all(len(re.findall(r"(?<!\\)\|", line)) == 7 for line in lines)
-    assert "✓ 49.8 \\[48.1, 51.5\\]" in lines[2]
-    assert lines[2].count("[^shares-1]") == 2
-    assert "✕ panic[^shares-3]" in lines[4]
-    assert [line[:12] for line in text.splitlines() if line.startswith("[^")] == [
-        "[^shares-1]:",
-        "[^shares-2]:",
-        "[^shares-3]:",
-    ]
-
-
-def document_of(block: Table) -> str:
-    from schedlab.report.markdown import _Document
-
-    return _Document(Report("x", (Page("p", "p", "", (Section("s", (block,)),)),))).text()
-
-
 # --- texts of others
 
 
@@ -327,47 +220,6 @@ def test_html_in_markdown_is_text_for_every_reader(text: str) -> None:
     assert [name for name, _ in theirs.elements] == [name for name, _ in ours.elements]
 
 
-def test_titles_are_plain_but_for_code() -> None:
-    title = "RR (`rr:a_*b*`) <i> `"
-    assert markup.title_html(title) == "RR (`rr:a_*b*`) &lt;i&gt; `"
-    assert markup.title_html(title[:-1]) == "RR (<code>rr:a_*b*</code>) &lt;i&gt; "
-    assert markup.plain_title(title[:-1]) == "RR (rr:a_*b*) <i> "
-    for made in (title, title[:-1]):
-        parsed = Parsed(markup.to_html(markup.title_markdown(made)))
-        shown = Parsed(markup.title_html(made))
-        assert parsed.text == shown.text
-        assert [name for name, _ in parsed.elements if name != "p"] == [
-            name for name, _ in shown.elements
-        ]
-
-
-def test_a_table_says_itself_what_its_tones_mean() -> None:
-    own = replace(table(), meanings={"good": "may be the best"})
-    assert used_tones(own) == {
-        "✓": "may be the best",
-        "≠": "off its ideal",
-        "✕": "a run failed",
-    }
-    assert "✓ may be the best, ≠ off its ideal" in document_of(own)
-
-
-def test_numbers_are_worded() -> None:
-    assert [counted(1, "run"), counted(1200, "run"), counted(2, "policy", "policies")] == [
-        "1 run",
-        "1,200 runs",
-        "2 policies",
-    ]
-    assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
-    assert [ranges([5, 1, 2, 3, 3]), ranges([2]), cpus([1]), cpus([1, 2])] == [
-        "1–3, 5",
-        "2",
-        "1 CPU",
-        "1–2 CPUs",
-    ]
-    assert [time_unit([]).unit, time_unit([None]).unit] == ["µs", "µs"]
-    assert [time_unit([None, 5]).unit, time_unit([2e6, 3e9]).unit] == ["µs", "s"]
-
-
 # --- the folder
 
 
@@ -384,16 +236,6 @@ def test_a_folder_appears_whole_and_replaces_only_a_report(tmp_path: Path) -> No
         (folder / MARK).write_text("{}")
     assert {path.name for path in place.iterdir()} == {MARK, LIST}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def test_an_empty_folder_serves(tmp_path: Path) -> None:
-    with report_folder(tmp_path / "out") as folder:
-        (folder / MARK).touch()
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    with report_folder(empty) as folder:
-        (folder / MARK).touch()
-    assert (empty / MARK).exists()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
@@ -544,15 +386,6 @@ def test_the_report_stands_beside_the_runs(schedlab: Command, kept: Path, tmp_pa
     assert again.stdout == done.stdout
 
 
-def test_a_process_that_only_draws_imports_little() -> None:
-    """Two of them begin with each report of many charts."""
-    seen = (
-        "import sys; import schedlab.report.drawing; print({'altair', 'polars'} & {*sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, check=True)
-    assert done.stdout == "set()\n"
-
-
 def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for arguments, words in (
@@ -565,11 +398,3 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert words in done.stderr
     assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
-
-
-def test_a_table_without_groups_has_one_row_of_headings() -> None:
-    plain = Table("plain", "Plain", (Column("a", align="left"),), ((Cell("1"),),), table().data)
-    report = Report("x", (Page("index", "x", "", (Section("s", (plain, Text("y"))),)),))
-    (part,) = html._TableWriter(plain).parts()
-    assert [len(heads) for heads in part.heads()] == [1]
-    files.check_names(report)

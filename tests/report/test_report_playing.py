@@ -8,20 +8,8 @@ from typing import Any
 
 import pytest
 
-from schedlab.errors import WrongUsage
 from schedlab.report import playing
 from schedlab.report.model import Recording, Report
-
-
-def test_a_page_that_is_not_there_is_said_with_its_cure(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    report: Any = None
-    recording = Recording("run-1", "a run", "rr", tmp_path / "trace.bin")
-    monkeypatch.setattr(playing, "_recordings", lambda report: [recording])
-    monkeypatch.setattr(playing, "PAGE", tmp_path / "schedlab.html")
-    with pytest.raises(WrongUsage, match=r"No such file.*schedlab page makes it anew"):
-        playing.write(report, tmp_path)
 
 
 def test_a_damaged_trace_is_no_trace_for_perfetto(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-import pytest
 from playwright.sync_api import Browser
 
 from kept_runs import keep_figures
@@ -20,9 +19,6 @@ from schedlab.report.markup import without_trials
 from schedlab.report.model import Page, Report, Section, Text, Trial
 from schedlab.report.playing import address_of
 from schedlab.runs.collection import read
-from schedlab.studies.pack import studies
-from schedlab.workload.text import text_of
-from schedlab.workload.workload_files import read as read_file
 
 HOGS = ROOT / "workloads" / "files" / "monitor" / "two-hogs.json"
 
@@ -45,52 +41,6 @@ def test_a_workload_that_the_page_has_is_named(tmp_path: Path) -> None:
     asked = parse_qs(address_of(trial).partition("#")[2])
     assert asked["policy"] == ["mlfq", "rr"]
     assert (asked["workload"], asked["cpus"], asked["seed"]) == (["two-hogs"], ["2"], ["7"])
-
-
-def test_a_file_that_was_changed_goes_along_as_a_text(tmp_path: Path) -> None:
-    changed = {"with": {"tasks.hog.instance": "5"}}
-    (setup, *_) = kept(tmp_path, HOGS, experiment="mine", manifest=changed, policies=("rr",))
-    trial = trials.of_setups([setup])
-    assert trial
-    assert trial.workload == ""
-    assert trial.text == text_of(read_file(HOGS, (("tasks.hog.instance", "5"),)), 1, trials.TICK_NS)
-    assert trial.title.startswith("`two-hogs`, changed, under `rr`")
-
-
-def test_a_studys_program_has_its_file_and_says_so(tmp_path: Path) -> None:
-    trial = trials.of_setups(kept(tmp_path, experiment="s3-cpu-on-their-costs", cpus=3))
-    assert trial
-    assert trial.workload == "study3-cpu"
-    assert trial.title.endswith(
-        "(a workload file in place of the program; operations as quick as on our kernel;"
-        " ticks of 10ms)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("command", "workload", "note"),
-    [("mixed", "mixed", ""), ("mixed -n 6", "mixed", "nearest"), ("sh -c ls", None, "")],
-)
-def test_a_program_has_the_file_of_its_name_or_none(
-    command: str, workload: str | None, note: str, tmp_path: Path
-) -> None:
-    trial = trials.of_setups(kept(tmp_path, experiment=command))
-    assert (trial and trial.workload) == workload
-    assert note in (trial.title if trial else "")
-
-
-def test_what_the_page_does_not_have_is_left_out(tmp_path: Path) -> None:
-    setups = kept(tmp_path, HOGS, experiment="mine", policies=("fair", "rr", "my-own"))
-    trial = trials.of_setups(setups)
-    assert trial and trial.policies == ("rr",)
-    assert trials.of_setups([each for each in setups if each.setup.policy != "rr"]) is None
-
-
-def test_each_study_can_be_tried() -> None:
-    for study in studies():
-        trial = trials.of_study(study)
-        assert trial, study.number
-        assert trial.workload or trial.text
 
 
 def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:

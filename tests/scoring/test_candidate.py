@@ -17,7 +17,6 @@ from conftest import ROOT
 from schedlab.courses.scoring import candidate, measuring
 from schedlab.courses.scoring.sets import read_set
 from schedlab.courses.submissions import apart, sandbox
-from schedlab.errors import WrongUsage
 
 pytestmark = pytest.mark.xdist_group("grading")
 
@@ -101,11 +100,6 @@ def test_what_takes_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["failure"].startswith(
         "up to desktop-0, 1 CPUs, its hooks have executed more than 100,000"
     )
-
-
-def test_a_file_that_is_not_there_is_wrong_usage() -> None:
-    with pytest.raises(WrongUsage, match=r"nowhere\.c: it cannot be read: No such file"):
-        schedlab.score("nowhere.c", trusted=TRUSTED)
 
 
 @pytest.mark.long

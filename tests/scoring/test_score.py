@@ -19,17 +19,13 @@ from schedlab.commands import score as command
 from schedlab.courses.scoring import measuring
 from schedlab.courses.scoring.card import Card, Measured, card, gaps
 from schedlab.courses.scoring.sets import (
-    LATEST,
     Drawn,
-    Level,
     Objective,
     WorkloadSet,
     read_set,
     set_names,
     sized,
 )
-from schedlab.courses.submissions.trial import PROCESSES_MAX
-from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.perform import perform
@@ -100,22 +96,6 @@ def test_a_published_set_never_changes() -> None:
 )
 def test_a_value_may_grow_with_the_cpus(value: object, cpus: int, wanted: object) -> None:
     assert sized(value, cpus) == wanted
-
-
-def test_the_latest_set_has_work_for_64_cpus_and_room_for_it() -> None:
-    """A policy of anybody's has its tasks in a machine that holds so many (sim/apart/message.h)."""
-    assert read_set().name == LATEST == set_names()[-1]
-    wide = replace(QUICK, cpus=(64,), variants=40)
-    for run in read_set().runs(b"key", wide, RR):
-        assert run.file
-        at_once = sum(task.instances for task in run.file.tasks if not task.arrivals)
-        assert at_once + 3 <= PROCESSES_MAX
-        assert run.file.total() > 64
-
-
-def test_a_set_that_is_not_there_is_refused() -> None:
-    with pytest.raises(WrongUsage, match="--workload-set: no set is called '3'; there are: 1, 2"):
-        command.score.main(["rr", "--workload-set", "3"], standalone_mode=False)
 
 
 def made_up(**factors: Sequence[Sequence[float]]) -> Measured:
@@ -235,30 +215,3 @@ def _plain(
     values: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]],
 ) -> dict[str, list[float]]:
     return {name: own.tolist() for name, own in values.items()}
-
-
-def test_on_linux_few_runs_are_held_against_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each boots a guest: so not all policies are beside it, and the reference alone is beside none."""
-    confirmed = SET.levels["confirmed"]
-    assert len([*SET.runs(b"key", confirmed, MLFQ)]) == 24
-    asked: list[PolicyChoice] = []
-
-    def measure(
-        _set: WorkloadSet, _key: bytes, _level: Level, policies: Sequence[PolicyChoice], *_: object
-    ) -> Measured:
-        asked.extend(policies)
-        return made_up(mlfq=[[2, 2, 2], [1, 1, 1]])
-
-    monkeypatch.setattr(measuring, "measure", measure)
-    cards, _, _ = command._cards(SMALL, confirmed, [MLFQ], None)
-    assert asked == [RR, MLFQ]
-    told = [*command._listing(SMALL, confirmed, None, cards["mlfq"], None, {})]
-    assert "Beside these alone, on Linux: rr, and those that are named." in told
-    with pytest.raises(WrongUsage, match="held against rr: name another"):
-        command.score.main(["rr", "--level", "confirmed"], standalone_mode=False)
-
-
-def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "key").write_bytes(b"1234")
-    with pytest.raises(WrongUsage, match="4 bytes can be guessed"):
-        command._key(tmp_path / "key")

@@ -70,15 +70,6 @@ def test_a_telephone(tmp_path: Path) -> None:
     assert "caches are not told: the CPUs of a node share one" in notes
 
 
-def test_frequencies_stand_for_capacities(tmp_path: Path) -> None:
-    files = {"cpu/online": "0-1"}
-    for cpu, frequency in enumerate((3_000_000, 4_000_000)):
-        files[f"cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"] = str(frequency)
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
-    assert shape.kinds == ((768,), (1024,))
-    assert "capacities are not told: CPUs are as fast as their highest frequencies" in notes
-
-
 def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
     files = {**server(), "cpu/online": "0,2-4,6"}
     shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
@@ -88,16 +79,6 @@ def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
         OFFLINE,
         GUESSED,
     ]
-
-
-def test_a_cache_that_nodes_share_is_one_for_each(tmp_path: Path) -> None:
-    files = server()
-    for cpu in range(8):
-        files[f"cpu/cpu{cpu}/cache/index3/shared_cpu_list"] = "0-7"
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, files))
-    assert shape.cache == shape.node
-    assert "nodes share a cache: it is taken as one for each of them" in notes
-    assert shape_of(parse(file_text(shape))) == shape
 
 
 def test_a_container_that_tells_nothing(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def planned(depth: Depth, number: int) -> Collection:
     )
 
 
-@pytest.mark.parametrize("depth", ["quick", "full"])
+@pytest.mark.parametrize("depth", ["quick", pytest.param("full", marks=pytest.mark.long)])
 @pytest.mark.parametrize("number", [study.number for study in studies()])
 def test_nearly_each_cell_of_a_published_table_is_run(number: int, depth: Depth) -> None:
     page = page_maker(number)(planned(depth, number))

@@ -5,17 +5,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
-from kept_runs import keep_figures
 from schedlab.base.toolchain.policies import parse_setting, read_catalogue
 from schedlab.errors import FileRefused
-from schedlab.report.model import Table
-from schedlab.report.proposals import Outcome, page
+from schedlab.report.proposals import Outcome
 from schedlab.report.study_tables import Measured
-from schedlab.runs.collection import read
 from schedlab.studies import proposals
 from schedlab.studies.pack import Study
 from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
@@ -84,50 +79,3 @@ TEST = Test("a", "a.json", "rr", "wrr", "turnaround_mean_ns", "lower")
 def test_verdicts(off: tuple[float, ...], on: tuple[float, ...], verdict: str) -> None:
     proposal = Proposal(1, "a", "8.1", "b", (TEST,))
     assert Outcome(proposal, TEST, Measured(off), Measured(on)).verdict == verdict
-
-
-def test_what_was_not_run_has_no_row(tmp_path: Path) -> None:
-    proposal = EVERY[0]
-    test = proposal.tests[0]
-    for policy in (test.off, test.on):
-        name, *settings = policy.split()
-        more = {"label": test.label, "tunables": dict(map(parse_setting, settings))}
-        place = tmp_path / str(len(settings))
-        keep_figures(place, policy=name, cpus=int(test.cpus), manifest=more)
-    shown = page(read([tmp_path]))
-    assert shown
-    (table,) = (each for each in shown.blocks() if isinstance(each, Table))
-    tested = [row for row in table.rows if row[8].text == test.off]
-    assert [row[2].text for row in tested] == [proposal.proposes.replace("`", "")]
-    assert not any(row[4].text == "not run" for row in table.rows)
-    assert "others were not run." in shown.lead
-
-
-def test_more_is_better_where_it_is() -> None:
-    test = Test("a", "a.json", "rr", "wrr", "share", "higher")
-    proposal = Proposal(1, "a", "8.1", "b", (test,))
-    assert Outcome(proposal, test, Measured((1, 2, 3)), Measured((2, 3, 4))).verdict == "helps"
-
-
-def splitmix(count: int) -> npt.NDArray[np.uint64]:
-    """As policies/random.h has it."""
-    value = (np.arange(1, count + 1, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: npt.NDArray[np.uint64] = value ^ (value >> np.uint64(31))
-    return mixed
-
-
-def test_a_mersenne_twister_draws_no_fairer_than_splitmix() -> None:
-    """Study 1 hopes for less variance in short tests: 60 draws with 30, 20 and 10 tickets, 20,000
-    times. By either generator the shares scatter as those of independent draws do."""
-    trials, draws = 20_000, 60
-    numbers = {
-        "splitmix64": splitmix(trials * draws),
-        "MT19937": np.random.MT19937(1).random_raw(trials * draws),
-    }
-    for name, drawn in numbers.items():
-        tickets = (drawn % np.uint64(60)).astype(np.int64).reshape(trials, draws)
-        share = (tickets < 30).mean(axis=1)
-        variance = 0.5 * 0.5 / draws
-        assert abs(share.var() / variance - 1) < 4 * (2 / trials) ** 0.5, name

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.analysis.agreement.plan import chosen
 from schedlab.commands.study import Request, only_simulated
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused
 from schedlab.report.studies.study_6 import Course
 from schedlab.studies.pack import Study
 from schedlab.studies.simulated import _of
@@ -57,11 +56,6 @@ def test_the_default_has_them(tmp_path: Path) -> None:
     assert not only_simulated(Request((1,), "quick"), tmp_path)
 
 
-def test_no_other_machine_is_held_against_them() -> None:
-    with pytest.raises(WrongUsage, match=r"s6-\*: no experiment"):
-        list(chosen(["s6-*"], full=False))
-
-
 def course() -> Course:
     """Two take turns of 10 ms; the third runs beside one of them, on another CPU."""
     turns = [(1 + turn % 2, "ab"[turn % 2], 10 * turn, 10 * turn + 10) for turn in range(10)]
@@ -88,13 +82,3 @@ def test_what_lies_between_two_marks_of_a_process() -> None:
     found = Course(100, pl.DataFrame(), notes)
     assert found.between(3, 1).tolist() == [5, 18]
     assert found.between(1, 1).tolist() == []
-
-
-def test_what_the_last_integration_is_due() -> None:
-    """The squares of two integrations' work keep their distance from when the later one begins."""
-    first, second = 150.0, 90.0  # at 240 s: together 240, and 120² apart
-    assert first**2 - second**2 == 120**2
-    work = np.linspace(150, 200, 50_001)
-    whole = np.sqrt(work**2 + first**2) + np.sqrt(work**2 + second**2) + work
-    last = float(np.interp(600, whole, work))
-    assert 100 * last / np.sqrt(last**2 + first**2) == pytest.approx(75.8, abs=0.05)

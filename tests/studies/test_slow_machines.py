@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import FileRefused
-from schedlab.studies import select
 from schedlab.studies.costs import COSTS, costs_of
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies
 from schedlab.studies.planning import plan
 
 WITH_COSTS = [each.number for each in studies() if (each.folder / COSTS).exists()]
-CONSTANTS_MAX = 6
 TICK_NS = 1_000_000
 
 
@@ -50,16 +48,6 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> Non
     written(tmp_path, text)
     with pytest.raises(FileRefused, match=message):
         costs_of(1, tmp_path)
-
-
-@pytest.mark.parametrize("study", WITH_COSTS)
-def test_constants_are_few_and_from_figures_of_the_study(study: int) -> None:
-    found = costs_of(study)
-    assert len(found.calibrated) <= CONSTANTS_MAX
-    places = {(each.place, each.row, each.column) for each in select(study=study)}
-    assert {(each.place, each.row, each.column) for each in found.calibrated} <= places
-    if found.calibrated:
-        assert sum(len(each.ticks) for each in found.delays) <= len(found.calibrated)
 
 
 @pytest.mark.parametrize("study", WITH_COSTS)

@@ -11,7 +11,7 @@ import pytest
 
 from kept_runs import MS, keep_run, keep_simulated
 from page_contents import cells_of, opening_of, tables_of, texts_of
-from printed_by_benchmarks import OUTPUTS, RATES, sysbench
+from printed_by_benchmarks import RATES, sysbench
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE
 from schedlab.report.build import make_report, page_maker
@@ -24,13 +24,11 @@ from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.linux_experiments import (
     FAIR,
     FREE_RUNNING,
-    HACKBENCH,
     LINUX,
     OWN,
     SYSBENCH,
     SYSBENCH_8,
     SYSBENCH_FREE,
-    WAKEUPS,
 )
 from schedlab.studies.pack import study_numbered
 from schedlab.trace import Kind, ProcessState
@@ -129,95 +127,6 @@ def test_what_may_be_chance_is_called_so(tmp_path: Path) -> None:
     assert order in texts_of(page)
     assert order in opening_of(page)
     assert "1.1" in numbers(opening_of(page))
-
-
-def test_eight_threads_have_percentiles_and_what_the_trace_tells(tmp_path: Path) -> None:
-    keep_sysbench(tmp_path)
-    cells = cells_of(tables_of(page_of(tmp_path))["study-5-linux-eight-threads"])
-    assert cells[FAIR, "latency, ms", "99th percentile"].text == "44.17"
-    assert cells[FAIR, "", "switches to another process"].text.startswith("42 [")
-
-
-def test_who_is_woken_is_told_of_both_kernels(tmp_path: Path) -> None:
-    latencies = {FAIR: 1.0, "rr": 2.0, "wrr:linux": 100.0}
-    for experiment in (WAKEUPS, "s5-wakeups"):
-        for policy, latency in latencies.items():
-            if policy == FAIR and experiment != WAKEUPS:
-                continue
-            for seed in SEEDS:
-                worker = {
-                    "group": "worker",
-                    "share": 0.2,
-                    "wakeup_latency_median_ns": latency / 2 * MS,
-                    "wakeup_latency_p99_ns": latency * MS,
-                    "wakeup_latency_max_ns": latency * 2 * MS,
-                }
-                cpu = {**worker, "group": "cpu", "share": 0.75}
-                rounds = {"pid": 3, "group": "message", "time_ns": 1, "name": "rounds"}
-                tables = {
-                    "groups": [worker, cpu],
-                    "values": [{**rounds, "value": 50}, {**rounds, "value": 51 + seed}],
-                }
-                keep(tmp_path, experiment, policy, seed, tables=tables)
-    page = page_of(tmp_path)
-    cells = cells_of(tables_of(page)["study-5-wakeups-linux"])
-    assert cells["wrr:linux", "wake-up latency, ms", "longest"].text == "200.000"
-    assert cells["rr", "", "rounds"].text.startswith("103 [")
-    assert cells[FAIR, "", "CPU time of those that compute, %"].text == "75.0"
-    told = texts_of(page)
-    waits = asked(tmp_path).wakeups(WAKEUPS)
-    assert {policy: each.mean for policy, each in waits.items()} == latencies
-    wrr = asked(tmp_path).place_of_wrr(WAKEUPS)
-    assert wrr is not None
-    assert (wrr.last, wrr.rank, wrr.times) == (True, "last", "100")
-    assert {"1", "2", "100"} <= numbers(told)
-    assert "study-5-wakeups-kernel" in tables_of(page)
-
-
-def test_other_benchmarks_are_held_against_the_fair_class(tmp_path: Path) -> None:
-    seconds = {FAIR: 1.0, "rr": 1.001, "wrr:linux": 2.0}
-    for policy, time in seconds.items():
-        for seed in SEEDS:
-            text = (OUTPUTS / "hackbench.txt").read_text()
-            console = text.replace("0.271", f"{time + seed / 100:.3f}")
-            keep(tmp_path, HACKBENCH, policy, seed, console)
-            stress = (OUTPUTS / "stress-ng-switch.txt").read_text()
-            keep(tmp_path, "s5-linux-stress-switch", policy, seed, stress)
-    page = page_of(tmp_path)
-    cells = cells_of(tables_of(page)["study-5-linux-benchmarks"])
-    assert cells["wrr:linux", "hackbench", "seconds"].text.startswith("2.020 [")
-    assert cells["rr", "stress-ng", "switch, operations a second"].text == "59,127"
-    ((policy, percent),) = asked(tmp_path).unlike_fair_class(HACKBENCH)
-    assert (policy, f"{percent:.1f}") == ("wrr:linux", "98.0")
-    assert asked(tmp_path).unlike_fair_class("s5-linux-stress-switch") == []
-    assert "98.0" in numbers(texts_of(page))
-
-
-def test_suites_have_a_column_each(tmp_path: Path) -> None:
-    for seed in SEEDS:
-        tables = {"summary": [{"turnaround_mean_ns": (10.0 + seed) * MS}]}
-        keep(tmp_path, "s5-linux-study4-mixed-6", "mlfq", seed, tables=tables)
-    cells = cells_of(tables_of(page_of(tmp_path))["study-5-linux-suites"])
-    assert cells["mlfq", "", "study4-mixed-6"].text.startswith("12.0 [")
-
-
-def test_what_failed_or_broke_off_is_shown(tmp_path: Path) -> None:
-    """A command that printed half of it has no figures; a run that failed says how."""
-    keep(tmp_path, SYSBENCH, FAIR, 1, sysbench(FAIR, 1)[:300])
-    keep(tmp_path, SYSBENCH, "wrr:linux", 1, status="failed", message="thrown out")
-    cells = cells_of(tables_of(page_of(tmp_path))["study-5-linux-table-6"])
-    assert cells["CFS (the kernel’s fair class)", "events a second", "here"].text == "–"
-    failed = cells["WRR (wrr:linux)", "events a second", "here"]
-    assert (failed.text, failed.why) == ("failed (1 of 1)", "seed 1: failed, thrown out")
-    assert cells["Lottery (lottery:linux)", "events a second", "here"].text == "not run"
-
-
-def test_without_linux_the_page_says_how_to_get_it(tmp_path: Path) -> None:
-    keep_run(tmp_path, "s5-cpubench", "wrr:linux")
-    page = page_of(tmp_path)
-    assert not asked(tmp_path).on_linux()
-    assert "./schedlab reproduce study-5" in texts_of(page)
-    assert [name for name in tables_of(page) if "linux" in name] == []
 
 
 def test_a_whole_report_is_made_of_linux_alone(tmp_path: Path) -> None:

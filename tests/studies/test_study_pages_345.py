@@ -17,19 +17,16 @@ from schedlab.base.display.markdown import literal
 from schedlab.metrics import compute
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
-from schedlab.report.studies import study_4, study_5, ticks
-from schedlab.report.studies.events import lost_steps
+from schedlab.report.studies import ticks
 from schedlab.report.studies.inversion import waits_in
 from schedlab.report.studies.study_3 import in_order_of_arrival
 from schedlab.runs import results
-from schedlab.runs.collection import Collection, read
+from schedlab.runs.collection import read
 from schedlab.studies import published, select
-from schedlab.studies.experiment import on_their_costs
-from schedlab.studies.ideal import ideal_batch, ideal_mixed_benchmark
+from schedlab.studies.ideal import ideal_mixed_benchmark
 from schedlab.studies.pack import study_numbered
 from schedlab.trace import Kind, MarkKind, ProcessState, Trace
 from schedlab.trace.format import BlockReason
-from study_texts import numbers
 from trace_simulator import Record, Script, load
 
 pytestmark = pytest.mark.xdist_group("study pages 3 to 5")  # what they share is made once
@@ -144,18 +141,6 @@ def test_study_3_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
         assert sorted(shown) == sorted(figure.text for figure in figures)
 
 
-def test_study_3_has_the_ideals(tmp_path: Path) -> None:
-    keep_study_3(tmp_path)
-    tables = tables_of(made(page_maker(3)(read([tmp_path]))))
-    batch = ideal_batch(40, 2.9, 3)
-    throughput = cells_of(tables["study-3-table-3"])
-    assert throughput["RR", "CPU-bound", "ideal"].text == f"{batch.throughput:.3f}"
-    assert ("RR", "Mixed", "ideal") not in throughput
-    # Three that come a tick after one another have a CPU each: none waits.
-    turnaround = cells_of(tables["study-3-table-1"])
-    assert turnaround["RR", "CPU-bound", "ideal"].text == "2.90"
-
-
 def test_in_order_of_arrival() -> None:
     """Two CPUs, work 4: the third waits for the first, the fourth for the second."""
     assert in_order_of_arrival([0, 1, 2, 3], 4, 2) == (4 + 4 + 6 + 6) / 4
@@ -177,24 +162,6 @@ def test_study_3_shows_failed_and_missing_cells(tmp_path: Path) -> None:
     assert gained.tone == "failed"
     policies = cells_of(tables["study-3-policies"])
     assert policies["stride", "Mixed", "turnaround"].text == "not run"
-
-
-def test_study_3_says_what_the_runs_say(tmp_path: Path) -> None:
-    """A changed run changes the sentences."""
-    keep_study_3(tmp_path / "one")
-    before = opening_of(made(page_maker(3)(read([tmp_path / "one"]))))
-    ratio = number_of("Mixed", "MLFQ", 2) / number_of("Mixed", "RR", 2)
-    assert f"{ratio:.2f}" in numbers(before)
-    for seed in SEEDS:
-        keep_run(
-            tmp_path / "two", "s3-mixed", STUDY_3["MLFQ"], seed, cpus=3,
-            tables={"summary": [summary_of(99)], "processes": people_of(99)},
-        )  # fmt: skip
-    kept = [run for run in read([tmp_path / "one"]) if "s3-mixed-mlfq" not in run.folder.name]
-    after = opening_of(made(page_maker(3)(Collection([*kept, *read([tmp_path / "two"])]))))
-    assert f"{ratio:.2f}" not in numbers(after)
-    ratio = 99 / number_of("Mixed", "RR", 2)
-    assert f"{ratio:.2f}" in numbers(after)
 
 
 def test_study_3_computes_its_claims(tmp_path: Path) -> None:
@@ -270,157 +237,6 @@ def test_study_4_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
     assert shown == 88
 
 
-def test_study_4_compares_shapes(tmp_path: Path) -> None:
-    """Slopes of straight lines; growth from the first to the last."""
-    keep_study_4(tmp_path)
-    cells = cells_of(tables_of(made(page_maker(4)(read([tmp_path]))))["study-4-shapes"])
-    more, times = "ticks for each CPU-bound process more", "times as long, 2 to 40 CPU-bound"
-    assert cells["RR, interactive", more, "here"].text == "5.0"
-    assert cells["MLFQ, CPU-bound", more, "here"].text == "3.0"
-    assert cells["MLFQ, interactive", times, "study"].text == f"{638.5 / 176.5:.1f}"
-    assert cells["RR, CPU-bound", more, "ideal"].text == "61.0"
-    assert cells["MLFQ, interactive", times, "rerun"].text == f"{344.5 / 147.5:.1f}"
-
-
-def test_study_4_takes_the_seeds_that_all_sizes_have(tmp_path: Path) -> None:
-    """The quick plan runs some sizes once and others more often."""
-    keep_study_4(tmp_path / "often", sizes=(2, 40), seeds=3)
-    keep_study_4(tmp_path / "once", sizes=(6,), seeds=1)
-    page = made(page_maker(4)(read([tmp_path])))
-    cells = cells_of(tables_of(page)["study-4-shapes"])
-    more = "ticks for each CPU-bound process more"
-    assert cells["RR, interactive", more, "here"].text == "5.0"
-    table = cells_of(tables_of(page)["study-4-figure-9-table"])
-    assert table["6", "interactive", "here"].text == "131.0"
-    assert "seeds 1–3 (1, 3 for each setup)" in tables_of(page)["study-4-figure-9-table"].caption
-
-
-def test_study_4_shows_other_policies_where_they_were_run(tmp_path: Path) -> None:
-    keep_study_4(tmp_path)
-    assert "study-4-policies" not in tables_of(made(page_maker(4)(read([tmp_path]))))
-    rows = [{"group": name, "turnaround_mean_ns": 77 * TICK_NS} for name in ("inter", "cpu")]
-    keep_run(tmp_path, "s4-mixed-10", "mlfq", tables={"groups": rows, "summary": [{"a": 1}]})
-    table = tables_of(made(page_maker(4)(read([tmp_path]))))["study-4-policies"]
-    assert {key: cell.text for key, cell in cells_of(table).items()} == {
-        ("mlfq", "interactive, beside", "10"): "77.0",
-        ("mlfq", "CPU-bound, beside", "10"): "77.0",
-    }
-
-
-def keep_sleeper(place: Path, experiment: str, policy: str, slept: float) -> None:
-    keep_run(
-        place, experiment, policy,
-        tables={
-            "summary": [{"elapsed_ns": 1}],
-            "processes": [
-                {
-                    "group": "sleeper",
-                    "role": "workload",
-                    "turnaround_ns": int((slept + 3) * TICK_NS),
-                    "response_ns": 3 * TICK_NS,
-                    "wakeup_latency_max_ns": int((slept - 5) * TICK_NS),
-                }
-            ],
-        },
-    )  # fmt: skip
-
-
-def test_study_4_shows_the_sleepers(tmp_path: Path) -> None:
-    keep_sleeper(tmp_path, "s4-sleeper", STUDY_4["RR"], 20)
-    keep_sleeper(tmp_path, "s4-sleeper", STUDY_4["MLFQ"], 44)
-    keep_sleeper(tmp_path, "s4-sleeper-late", STUDY_4["MLFQ"], 5)
-    page = made(page_maker(4)(read([tmp_path])))
-    cells = cells_of(tables_of(page)["study-4-sleeper"], labels=2)
-    early, late = "right after the others", "200 ticks after the others"
-    slept = {
-        (when, name): [
-            cells[when, name, "slept, ticks", title].text for title in ("study", "here", "ideal")
-        ]
-        for when in (early, late)
-        for name in STUDY_4
-    }
-    assert slept == {
-        (early, "RR"): ["20", "20", "5"],
-        (early, "MLFQ"): ["5", "44", "5"],
-        (late, "RR"): ["–", "not run", "5"],
-        (late, "MLFQ"): ["–", "5", "5"],
-    }
-    assert cells[early, "RR", "fork to end, ticks", "rerun"].text == "401"
-    queries = study_4.Queries(study_numbered(4), read([tmp_path]))
-    assert queries.waited("s4-sleeper", "MLFQ").mean == 39
-    assert "39.0" in numbers(texts_of(page))
-
-
-def test_study_4s_slow_forks_explain_the_sleep(tmp_path: Path) -> None:
-    """As the runs have it: theirs is 5."""
-    for slow, tone in ((6.0, "good"), (44.0, "bad")):
-        place = tmp_path / str(slow)
-        keep_sleeper(place, "s4-sleeper", STUDY_4["MLFQ"], 43)
-        keep_sleeper(place, "s4-sleeper-late", STUDY_4["MLFQ"], 5)
-        keep_sleeper(place, on_their_costs("s4-sleeper"), STUDY_4["MLFQ"], slow)
-        page = made(page_maker(4)(read([place])))
-        cells = cells_of(tables_of(page)["study-4-sleeper"], labels=2)
-        cell = cells["right after the others", "MLFQ", "slept, ticks", "here, on their costs"]
-        assert (cell.text, cell.tone) == (f"{slow:.0f}", tone)
-        assert {f"{slow:.0f}", "43", "7.6"} <= numbers(texts_of(page))
-
-
-def keep_rounds(place: Path, experiment: str, policy: str, times: dict[int, list[int]]) -> None:
-    """Of each round, what one interactive process and the CPU-bound ones told."""
-    values = []
-    for size, (inter, *computing) in times.items():
-        told = [("root", "round", size), ("inter", "finished", inter)]
-        told += [("cpu", "finished", each) for each in computing]
-        values += [
-            {"pid": 2, "group": group, "time_ns": 0, "name": name, "value": value}
-            for group, name, value in told
-        ]
-    keep_run(place, experiment, policy, tables={"summary": [{"elapsed_ns": 1}], "values": values})
-
-
-def test_study_4s_rounds_in_one_boot_stand_beside_theirs(tmp_path: Path) -> None:
-    keep_study_4(tmp_path)
-    rounds = {2: [190, 124, 128], 40: [2500, 2000, 2400]}
-    keep_rounds(tmp_path, "s4-rounds", STUDY_4["RR"], rounds)
-    slow = {2: [191, 120], 40: [2501, 3000]}
-    keep_rounds(tmp_path, on_their_costs("s4-rounds"), STUDY_4["RR"], slow)
-    page = made(page_maker(4)(read([tmp_path])))
-    cells = cells_of(tables_of(page)["study-4-figure-9-table"])
-    found = {
-        (size, kind): [cells[size, kind, title] for title in ("here", "here, on their costs")]
-        for size in ("2", "40")
-        for kind in ("interactive", "CPU-bound")
-    }
-    assert {where: [cell.text for cell in both] for where, both in found.items()} == {
-        ("2", "interactive"): ["190.0", "191.0"],
-        ("2", "CPU-bound"): ["126.0", "120.0"],
-        ("40", "interactive"): ["2,500.0", "2,501.0"],
-        ("40", "CPU-bound"): ["2,200.0", "3,000.0"],
-    }
-    assert found["40", "interactive"][1].tone == "good"
-    assert found["40", "CPU-bound"][1].tone == "bad"
-    feedback = cells_of(tables_of(page)["study-4-figure-10-table"])
-    assert feedback["40", "interactive", "here"].text.startswith("221.5")
-
-
-@pytest.mark.parametrize(("times", "within"), [((400, 700), True), ((400, 600), False)])
-def test_study_4_says_what_the_moment_of_the_boost_makes(
-    tmp_path: Path, times: tuple[int, int], within: bool
-) -> None:
-    """Theirs are 638.5."""
-    for seed, time in enumerate(times, start=1):
-        groups = [{"group": "inter", "turnaround_mean_ns": time * TICK_NS}]
-        tables: dict[str, Any] = {"summary": [{"elapsed_ns": 1}], "groups": groups}
-        keep_run(tmp_path, "s4-phases", STUDY_4["MLFQ"], seed, tables=tables)
-    keep_study_4(tmp_path)
-    queries = study_4.Queries(study_numbered(4), read([tmp_path]))
-    assert (queries.moments().least, queries.moments().most) == times
-    assert queries.within_moments() is within
-    assert not queries.began_at_moments(their_costs=True)
-    told = texts_of(made(page_maker(4)(read([tmp_path]))))
-    assert f"638.5 {'lies' if within else 'does not lie'} within that" in told
-
-
 def picks(rows: list[tuple[int, int, int]]) -> Iterator[Record]:
     """A trace of one CPU on which this is so: tick, PID and level of the process that runs from then on."""
     number = iter(range(10**6))
@@ -463,23 +279,6 @@ def test_levels_are_read_tick_by_tick() -> None:
         assert ticks.usual(turns.filter(level=level)["length"])[0] == length
 
 
-def test_a_policy_without_levels_has_none() -> None:
-    rows = [(tick, 3 + tick % 2, 0) for tick in range(5, 20)]
-    found = ticks.at_ticks(loaded(list(picks(rows))), [3, 4])
-    assert found["level"].null_count() == len(found) == 15
-    assert ticks.boosts(found) == []
-    assert ticks.usual(ticks.turns(found)["length"]) == (1, 1.0)
-
-
-def test_waiting_is_counted_by_level() -> None:
-    """3 waits two ticks for the top level, and later one for level 1."""
-    rows = [(5, 4, 3), (6, 4, 3), (7, 3, 3), (8, 4, 2), (9, 3, 1)]
-    trace = loaded(list(picks(rows)))
-    waits = dict(ticks.waiting_by_level(trace, [3]).iter_rows())
-    # Before tick 7 it had waited since its fork at 0.
-    assert waits == {3: 7 * TICK_NS, 1: TICK_NS}
-
-
 # --- the reader and the writer
 
 
@@ -512,6 +311,7 @@ def test_waits_are_read_from_the_trace(tmp_path: Path) -> None:
     assert (wait.length, wait.hogs, wait.longest_turn) == (6, 4, 4)
 
 
+@pytest.mark.long
 @pytest.mark.spike
 @pytest.mark.parametrize("policy", ["priority", "rr:table-scan"])
 def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> None:
@@ -527,27 +327,6 @@ def test_waits_are_those_that_the_program_tells(policy: str, tmp_path: Path) -> 
     assert max(waits) > 20 * TICK_NS
     for wait, by_itself in zip(waits, told, strict=True):
         assert 0 <= by_itself - wait <= 0.05 * TICK_NS
-
-
-def test_failed_traces_are_shown_as_such(tmp_path: Path) -> None:
-    """Of figures 7 and 8, and of the inversion: in the text, and in the cells."""
-    keep_run(tmp_path, "s4-trace", STUDY_4["MLFQ"], status="panic", message="a bad page")
-    keep_run(tmp_path, "s4-trace", STUDY_4["RR"])
-    keep_run(tmp_path, "s3-inversion", "priority", status="hung", message="no progress")
-    queries = study_4.Queries(study_numbered(4), read([tmp_path]))
-    reasons = [queries.why_not_traced(scheduler) for scheduler in ("MLFQ", "RR")]
-    assert reasons == ["failed (1 of 1): seed 1: panic, a bad page", "the trace is not there"]
-    told = texts_of(made(page_maker(4)(read([tmp_path]))))
-    assert all(reason in told for reason in reasons)
-    page = made(page_maker(3)(read([tmp_path])))
-    cells = cells_of(tables_of(page)["study-3-inversion"])
-    first = cells["priority", "a wait, ticks", "first"]
-    assert (first.text, first.tone, first.why) == (
-        "failed (1 of 1)",
-        "failed",
-        "seed 1: hung, no progress",
-    )
-    assert "do not show this: failed (1 of 1)" in texts_of(page)
 
 
 # --- study 5
@@ -617,35 +396,6 @@ def test_study_5_sets_each_published_figure_beside_its_cell(tmp_path: Path) -> N
             assert at(means, *where_mean, "here").text.startswith("3.000 [")
 
 
-def test_steps_in_which_the_cpu_stands_still(tmp_path: Path) -> None:
-    """The clock moves by 5 µs; of two ticks of a thread, 15,000 cycles are missing: 3 steps."""
-    step_ns = 5000
-    records = [
-        Record(0, 0, 0, Kind.START, 0, 0, 0),
-        Record(step_ns, 1, 0, Kind.SCHEDULER_ENTER, 0, 0, 0),
-        Record(step_ns, 2, 3, Kind.SCHEDULER_EXIT, 0, 0, 0),
-        Record(step_ns + 2 * TICK_NS, 3, 3, Kind.SCHEDULER_ENTER, 0, 0, 2 * TICK_NS - 3 * step_ns),
-        Record(step_ns + 2 * TICK_NS, 4, 0, Kind.SCHEDULER_EXIT, 0, 0, 2 * TICK_NS),
-        Record(step_ns + 3 * TICK_NS, 5, 0, Kind.END, 0, 0, 6),
-    ]
-    people = [{"pid": 3, "group": "event"}]
-    tables = dict.fromkeys(("processes", "groups", "cpus", "values"), people)
-    keep_run(tmp_path, "s5-cpubench", "rr", tables={"summary": [{"processes": 1}], **tables})
-    (run,) = read([tmp_path])
-    assert lost_steps(run, loaded(records)) == pytest.approx(1.5)
-
-
-def test_study_5_says_what_is_missing(tmp_path: Path) -> None:
-    """Without runs of eight threads, and after a failed one."""
-    keep_run(tmp_path, "s5-cpubench", "wrr:linux", status="hung", message="no progress")
-    page = made(page_maker(5)(read([tmp_path])))
-    cells = cells_of(tables_of(page)["study-5-table-6"])
-    cell = cells["WRR (wrr:linux)", "events a second", "here"]
-    assert (cell.text, cell.why) == ("failed (1 of 1)", "seed 1: hung, no progress")
-    assert "do not show this: not run" in opening_of(page)
-    assert study_5.Queries(study_numbered(5), read([tmp_path])).turns_of("wrr:linux") == []
-
-
 @pytest.mark.parametrize("study", [3, 4, 5])
 def test_each_contradiction_is_told_once(study: int, tmp_path: Path) -> None:
     keep_study_3(tmp_path)
@@ -655,15 +405,3 @@ def test_each_contradiction_is_told_once(study: int, tmp_path: Path) -> None:
     assert study_numbered(study).contradictions
     for each in study_numbered(study).contradictions:
         assert told.count(literal(str(each))) == 1, each.name
-
-
-@pytest.mark.parametrize("study", [3, 4, 5])
-def test_names_are_those_of_files(study: int, tmp_path: Path) -> None:
-    """Each once, and of letters, digits and hyphens."""
-    keep_study_3(tmp_path)
-    keep_study_4(tmp_path)
-    keep_study_5(tmp_path)
-    page = made(page_maker(study)(read([tmp_path])))
-    names = [block.name for block in page.blocks() if hasattr(block, "name")]
-    assert len(names) == len(set(names))
-    assert all(name.replace("-", "").isalnum() and name.islower() for name in names)

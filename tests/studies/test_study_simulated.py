@@ -4,21 +4,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from schedlab.commands import study as study_run
-from schedlab.commands.cli import cli
 from schedlab.commands.study import Request, reproduce
 from schedlab.machines.spec import RunSpec
-from schedlab.report.model import Page, Section, Text
-from schedlab.report.studies import simulated
-from schedlab.runs.collection import Collection, Kept
 from schedlab.studies import experiments, planning
 from schedlab.studies.experiment import Depth
-from schedlab.studies.files import FILES, WITHOUT, Described
+from schedlab.studies.files import FILES, WITHOUT
 from schedlab.studies.planning import plan
 
 
@@ -49,12 +43,6 @@ def test_what_is_run_is_what_the_kernel_runs(tmp_path: Path, depth: Depth) -> No
         assert run.workload == file.workload
 
 
-def test_quick_changes_go_before_the_files_own() -> None:
-    file = Described("x", (("a", "1"), ("b", "2")), quick=(("b", "3"),))
-    assert file.changed() == (("a", "1"), ("b", "2"))
-    assert file.changed("quick") == (("a", "1"), ("b", "3"))
-
-
 def test_a_study_is_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = {name: experiments.EXPERIMENTS[name] for name in ("s4-mixed-2", "s4-sleeper")}
     monkeypatch.setattr(planning, "EXPERIMENTS", small)
@@ -73,72 +61,4 @@ def test_a_study_is_run_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mon
     assert mixed.metrics().groups.filter(group="cpu")["processes"].to_list() == [2]
 
 
-def test_the_command_that_goes_on_names_the_machine() -> None:
-    request = Request((4,), "quick", memory_mib=0, machine="sim")
-    command = request.command(Path("/x"))
-    assert command == "./schedlab reproduce study-4 --quick --machine sim --out /x"
-    assert request.folder_name == "study-4-sim-quick"
-    assert Request((4,), "quick").folder_name == "study-4-quick"
-
-
-def test_a_study_is_refused_where_runs_differ(tmp_path: Path) -> None:
-    given = ["reproduce", "study-4", "--machine", "qemu", "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(cli, given)
-    assert "--machine qemu: its runs are not repeatable" in str(result.exception)
-
-
-def test_a_study_takes_no_other_option_of_a_workload() -> None:
-    given = ["reproduce", "study-4", "--machine", "sim", "--with", "tasks.cpu.instance=3"]
-    result = CliRunner().invoke(cli, given)
-    assert "No such option '--with'" in result.output
-
-
 # --- what pages say
-
-
-def kept(experiment: str, machine: str) -> Kept:
-    manifest: dict[str, Any] = {
-        "label": experiment,
-        "workload": "w",
-        "policy": "rr",
-        "tunables": {},
-        "cpus": 1,
-        "tick_ns": 1_000_000,
-        "machine": machine,
-    }
-    return Kept(Path(experiment), manifest)
-
-
-def noticed(study: int, *runs: Kept) -> str:
-    """What follows the page's first section; "": nothing."""
-    page = Page("study", "Study", "Lead.", (Section("First", ()),))
-    sections = simulated.with_notice(page, Collection(runs), study).sections
-    assert sections[0].title == "First"
-    if len(sections) == 1:
-        return ""
-    assert sections[1].title == simulated.TITLE
-    (text,) = sections[1].blocks
-    assert isinstance(text, Text)
-    return text.markdown
-
-
-def test_a_page_of_the_kernels_runs_is_as_it_was() -> None:
-    assert noticed(1, kept("s1-timing-mixed", "spike")) == ""
-    assert noticed(1, kept("s1-timing-mixed", "spike"), kept("s2-timing-mixed", "sim")) == ""
-
-
-def test_a_page_of_simulated_runs_says_so_and_what_is_missing() -> None:
-    said = noticed(1, kept("s1-timing-mixed", "sim"))
-    assert said.startswith("- All runs of this page are those of the **simulator**")
-    assert "the ticks of Mixed Load" in said
-    linux = noticed(5, kept("s5-cpubench", "sim"))
-    assert "events a second" in linux
-    assert linux.count("not run: It is run on Linux") == 1, "one reason is one line"
-
-
-def test_a_page_of_both_says_how_many() -> None:
-    said = noticed(4, kept("s4-trace", "spike"), kept("s4-mixed-2", "sim"))
-    assert said.startswith("- 1 of the 2 runs of this page")
-    assert "`s4-mixed-2`: To write a line is what it is" in said
-    many = noticed(4, *(kept(f"s4-mixed-{size}", "sim") for size in range(2, 20, 2)))
-    assert "`s4-mixed-2` and 8 others like it: To write a line" in many

@@ -18,7 +18,6 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-import schedlab
 from conftest import ROOT
 from kept_runs import keep_simulated
 from schedlab.analysis.tables import DESCRIBED, Run, TraceTables, open_run, query
@@ -83,15 +82,6 @@ def test_tables_add_up(script: Script, chance: random.Random) -> None:
         measured = compute(trace).processes
         for name in ("running_ns", "waiting_ns", "blocked_ns"):
             assert measured[name].sum() == processes[name].sum()
-
-
-def test_what_ended_a_stay_is_told(runs: list[Run]) -> None:
-    stays = runs[0].stays
-    ended = stays.filter(pl.col("left") == "ended")
-    exits = runs[0].processes["exit_ns"].drop_nulls()
-    assert 0 < len(ended) <= len(exits)
-    last = runs[0].cpus["end_ns"].to_list()
-    assert stays.filter(pl.col("left").is_null())["end_ns"].is_in(last).all()
 
 
 def test_sql_over_several_runs(runs: list[Run]) -> None:
@@ -222,19 +212,6 @@ def test_values_of_any_type_are_shown(value: str, told: object, runs: list[Run])
     assert [asked(place, sql)[0], asked(place, sql, "--format", "csv")[0]] == [0, 0]
 
 
-def test_all_settings_of_duckdb_are_shown(runs: list[Run]) -> None:
-    assert asked(runs[0].folder, "SELECT * FROM duckdb_settings()")[0] == 0
-
-
-def test_what_a_run_is_not(runs: list[Run], tmp_path: Path) -> None:
-    with pytest.raises(AttributeError, match="its tables are runs, processes"):
-        _ = runs[0].nothing
-    with pytest.raises(WrongUsage, match="holds no run"):
-        schedlab.open(tmp_path)
-    with pytest.raises(WrongUsage, match="no process is called 'strange'"):
-        runs[0].lives("strange")
-
-
 def asked(*words: str | Path) -> tuple[int, str]:
     done = CliRunner().invoke(cli, ["query", *map(str, words)])
     return done.exit_code, done.output
@@ -263,31 +240,6 @@ def test_the_command_writes_what_it_is_told(runs: list[Run], tmp_path: Path) -> 
     assert {"runs:", "tunables", "waits:"} <= set(text.split())
 
 
-def test_runs_without_a_trace_are_left_out(tmp_path: Path) -> None:
-    for seed in (1, 2):
-        keep_simulated(tmp_path / f"run-{seed}", seed)
-    (tmp_path / "run-2" / "trace.bin").unlink()
-    status, text = asked(tmp_path, "SELECT run FROM runs", "--format", "csv")
-    assert (status, "run-1" in text, "run-2" in text) == (0, True, False)
-    (tmp_path / "run-1" / "trace.bin").unlink()
-    done = CliRunner().invoke(cli, ["query", str(tmp_path), "SELECT run FROM runs"])
-    assert "no run in it has a trace" in str(done.exception)
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["SELECT 1"], "name a run's folder"),
-        (["there/is/none", "SELECT 1"], "there is no such folder"),
-        ([".", "SELECT 1", "--format", "parquet"], "name a file with --out"),
-    ],
-)
-def test_the_command_refuses(words: list[str], why: str) -> None:
-    done = CliRunner().invoke(cli, ["query", *words])
-    assert isinstance(done.exception, WrongUsage)
-    assert why in str(done.exception)
-
-
 def in_python(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     start = ROOT / "python" / "start.py"
     return subprocess.run(
@@ -304,14 +256,3 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     for shown in ("µs", "turnaround, mean", "p99_us", "stride"):
         assert shown in done.stdout
-
-
-def test_a_script_that_fails_says_where(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text("import sys\nprint(sys.argv[1:])\nraise KeyError('mine')\n")
-    done = in_python(tmp_path, "own.py", "--flag", "1")
-    assert (done.returncode, done.stdout) == (1, "['--flag', '1']\n")
-    assert 'own.py", line 3' in done.stderr
-    (tmp_path / "none.ipynb").write_text("{}")
-    done = in_python(tmp_path, "none.ipynb")
-    assert done.returncode == 1
-    assert "it is no notebook" in done.stderr
