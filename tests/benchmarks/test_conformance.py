@@ -46,9 +46,7 @@ def test_a_scenario_sees_a_rule_that_is_not_kept(chosen: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[]", "it is no suite"),
         ("{", "it is no suite"),
-        ("{}", "there is no 'scenarios'"),
         ('{"scenarios": [{"name": "x"}]}', "neither order nor shares"),
         ('{"scenarios": [{"name": "x", "mist": 1}]}', "no key 'mist'"),
         ('{"scenarios": [{"name": "x", "order": [["a", "b c"]]}]}', "which is no time"),

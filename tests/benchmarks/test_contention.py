@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
 
 import pytest
 
 from conftest import Command
-from schedlab.machines.spike import TURN_VARIABLE, turn_wanted
-from schedlab_tools.benchmarks.contention import TURNS, WORK, turns_of
+from schedlab_tools.benchmarks.contention import TURNS, WORK
 
 ONE_QUEUE = "rr:table-scan"
 
@@ -39,14 +37,3 @@ def waits_of(rows: list[dict[str, object]], policy: str) -> int:
         for row in rows
         if (row["policy"], row["turn"], row["work"]) == (policy, shortest, WORK[-1])
     )
-
-
-def test_turns_are_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(TURN_VARIABLE, raising=False)
-    with turns_of("1000"):
-        assert turn_wanted() == "1000"
-    assert TURN_VARIABLE not in os.environ
-    monkeypatch.setenv(TURN_VARIABLE, "300")
-    with turns_of("1000"):
-        assert turn_wanted() == "1000"
-    assert turn_wanted() == "300"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -30,14 +29,6 @@ ROW = shares.Row(
 )
 
 
-def test_the_full_set() -> None:
-    """Six tests, 1 to 5 CPUs, two policies, ten seeds; each run has a folder of its own."""
-    wanted = shares.plan(Path("somewhere"), shares.Setting(LOTTERIES))
-    assert len(wanted.runs) == 6 * 5 * 2 * 10
-    assert len({run.name for run in wanted.runs}) == len(wanted.runs)
-    wanted.check()
-
-
 def test_commands_scale_with_the_tick() -> None:
     """A tick's work is what 1 GHz does in it."""
     test = shares.TESTS[2]
@@ -56,19 +47,6 @@ def test_verdicts() -> None:
     assert replace(ROW, share=0.474).verdict == "off"
     assert replace(ROW, draws=20_000).verdict == "off"
     assert replace(ROW, share=0.9, judged=False).verdict == ""
-
-
-def test_who_gets_a_share_of_which_nothing_is_due_is_off() -> None:
-    """There is no chance in a share of 0 or 1."""
-    assert replace(ROW, ideal=0.0, share=0.0).verdict == "met"
-    assert replace(ROW, ideal=0.0, share=0.01).verdict == "off"
-    assert replace(ROW, ideal=1.0, share=0.99).verdict == "off"
-
-
-def test_presets_may_be_unfair() -> None:
-    """Only what a policy does by default is held to the aim."""
-    assert shares.as_shipped(ROW)
-    assert not shares.as_shipped(replace(ROW, policy="lottery:thesis"))
 
 
 def test_tests_are_those_of_the_workload_and_of_the_study() -> None:

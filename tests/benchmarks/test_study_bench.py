@@ -14,7 +14,7 @@ from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab_tools.benchmarks.study_setups import COLUMNS, Cost, Reading, chosen, cost, read
+from schedlab_tools.benchmarks.study_setups import COLUMNS, chosen, read
 
 
 def test_the_whole_list_can_be_carried_out() -> None:
@@ -26,31 +26,16 @@ def test_the_whole_list_can_be_carried_out() -> None:
     check_policies(read_catalogue(), wanted)
 
 
-def test_a_row_is_a_setup() -> None:
-    first = chosen(read(), ["s2-priority-cpu-heavy"])[0]
-    assert (first.label, first.workload) == (
-        "s2-priority-cpu-heavy",
-        "prioritytest cpu-heavy -v 2",
-    )
-    assert (str(first.policy), first.settings) == ("priority", (("aging_interval", 0),))
-    assert (first.machine, first.cpus, first.seed) == ("spike", 2, 1)
-    assert (first.tick_ns, first.limit_ns, first.memory_mib) == (10**6, 60 * 10**9, 512)
-
-
 ROW = "s1,timingtests,rr,slice=3,1,1,1000000,60000000000,512"
 
 
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        ([], "line 1: the columns must be experiment,"),
         ([",".join(COLUMNS[1:]), ROW], "line 1: the columns must be experiment,"),
         ([",".join(COLUMNS), ROW, ROW.replace(",512", "")], "line 3: 9 columns are wanted"),
-        ([",".join(COLUMNS), f"{ROW},1"], "line 2: 9 columns are wanted"),
         ([",".join(COLUMNS), ROW.replace("512", "many")], "line 2: memory_mib is 'many'; a whole"),
-        ([",".join(COLUMNS), ROW.replace("rr,", "r:r:r,")], "line 2: 'r:r:r' is not of the form"),
         ([",".join(COLUMNS), ROW.replace("=3", "")], "line 2: 'slice' is not of the form"),
-        ([",".join(COLUMNS), f'{ROW}"', '"'], "line 2: "),
     ],
 )
 def test_a_list_that_was_spoilt_is_refused(lines: list[str], problem: str, tmp_path: Path) -> None:
@@ -68,13 +53,6 @@ def test_patterns_choose_experiments() -> None:
     assert {run.label for run in few} == {"s4-mixed-20", "s4-mixed-40"}
     with pytest.raises(WrongUsage, match=r"s9-\*: the list has no experiment"):
         chosen(setups, ("s4-mixed-20", "s9-*"))
-
-
-def test_what_the_clocks_tell() -> None:
-    """What the report starts is the report's."""
-    found = cost(3, Reading(1, 10, 100), Reading(3, 50, 130), Reading(8, 51, 136))
-    assert found == Cost(3, machines_s=40, python_s=2, report_s=6, wall_s=36)
-    assert found.cpu_s == 48
 
 
 @pytest.mark.spike

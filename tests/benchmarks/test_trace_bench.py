@@ -33,9 +33,3 @@ def test_its_trace_is_valid(benchmark: ModuleType, tmp_path: Path) -> None:
     validate(trace)
     assert len(trace.events) == events > 2.9 * pattern
     assert len(trace.rows(Kind.POLICY, Kind.TUNABLE)) > 10
-
-
-def test_it_measures_runs(benchmark: ModuleType, tmp_path: Path) -> None:
-    """Whole ones: from the trace to the tables."""
-    assert benchmark.run_speed(tmp_path, 2) > 0
-    assert (tmp_path / "metrics" / "summary.parquet").is_file()

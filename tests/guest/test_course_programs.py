@@ -34,21 +34,13 @@ ARGUMENTS = f"calls={COURSE_CALLS} call-priorities=20..0"
 
 
 @pytest.mark.spike
-@pytest.mark.parametrize("policy", ["rr", "lottery", "priority"])
-@pytest.mark.parametrize("cpus", [1, 4])
+@pytest.mark.parametrize(("cpus", "policy"), [(1, "lottery"), (4, "priority")])
 def test_a_program_of_a_course_runs_as_built(tmp_path: Path, cpus: int, policy: str) -> None:
     arguments = f"tick=1ms policy={policy} {ARGUMENTS}"
     guest = run_guest(tmp_path, "xv6-course", cpus=cpus, arguments=arguments)
     assert guest.status == 0, guest.console
     assert "\nok xv6-course" in guest.console
     assert "\nPID PARENT STATE CPU NAME\n" in guest.console
-
-
-@pytest.mark.spike
-def test_without_a_table_the_numbers_mean_nothing(tmp_path: Path) -> None:
-    guest = run_guest(tmp_path, "xv6-course")
-    assert guest.status == 1
-    assert "FAILED settickets\n" in guest.console
 
 
 @pytest.mark.spike
@@ -64,14 +56,9 @@ def test_halt_ends_the_machine(tmp_path: Path) -> None:
     ("table", "reason"),
     [
         ("calls=22", "boot argument calls: '22' is not NUMBER:NAME"),
-        ("calls=22:settickets,", "boot argument calls: '' is not NUMBER:NAME"),
-        ("calls=x:settickets", "boot argument calls: 'x' is not NUMBER:NAME"),
-        ("calls=21:settickets", "boot argument calls: 21 is not within 22 and 63"),
         ("calls=64:settickets", "boot argument calls: 64 is not within 22 and 63"),
         ("calls=22:sell", "boot argument calls: there is no call 'sell'"),
         ("calls=22:ps,22:yield", "boot argument calls: 22 is given twice"),
-        ("call-priorities=5", "boot argument call-priorities: it is not HIGHEST..LOWEST"),
-        ("call-priorities=5..5", "boot argument call-priorities: it is not HIGHEST..LOWEST"),
         ("call-priorities=0..9000000", "boot argument call-priorities: it is not HIGHEST..LOWEST"),
     ],
 )

@@ -32,6 +32,9 @@ LEFT_TO_SPIKE = {"test-files": "a_full_disk_refuses_and_recovers"}
 """A test of the program that takes QEMU long: what is refused is decided before the disk is asked, which is all that
 the machines differ in."""
 
+DIFFER_ON_QEMU = ("test-files", "test-pipes", "test-scheduler", "test-switching", "test-time")
+"""Programs that depend on what differs there: the disk, the clock, CPUs side by side."""
+
 LITTLE_MEMORY_ON_QEMU_MIB = 36
 """About as much is free as on Spike, which has the disk in its memory."""
 
@@ -109,7 +112,7 @@ def check_on_a_machine_of_its_size(
 
 @pytest.mark.spike
 @pytest.mark.parametrize(
-    "cpus", [1, pytest.param(2, marks=pytest.mark.long), 4, pytest.param(8, marks=pytest.mark.long)]
+    "cpus", [4, *(pytest.param(cpus, marks=pytest.mark.long) for cpus in (1, 2, 8))]
 )
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_on_spike(tmp_path: Path, small_disk: Path, program: str, cpus: int) -> None:
@@ -170,8 +173,20 @@ def test_all_memory_and_disk(tmp_path: Path, program: str) -> None:
     check_guest_tests(tmp_path, program, "spike", 4)
 
 
+@pytest.mark.spike
+@pytest.mark.parametrize("program", ["test-scheduler", "test-processes"])
+def test_on_one_cpu(tmp_path: Path, small_disk: Path, program: str) -> None:
+    check_on_a_machine_of_its_size(tmp_path, small_disk, program, "spike", 1)
+
+
 @pytest.mark.qemu
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "program",
+    [
+        name if name in DIFFER_ON_QEMU else pytest.param(name, marks=pytest.mark.long)
+        for name in PROGRAMS
+    ],
+)
 def test_on_qemu(tmp_path: Path, small_disk: Path, program: str) -> None:
     """The same with the host's own timing between the CPUs. More of them than the host has would
     spin for locks of CPUs that have no turn there: minutes instead of seconds."""

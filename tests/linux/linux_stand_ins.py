@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.base.files.whole import file_hash
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.image import BENCHMARKS
 from schedlab.machines.linux.packages import Packages
+from schedlab.paths import ROOT
+
+CHRT = '#!/bin/sh\n[ "$2" = --pid ] || { shift 2; exec "$@"; }\n'
+SERVER = """#!/bin/sh
+echo "$@" | sed "s/--while $PPID /--while PARENT /" >>"$LOG"
+[ "$1" = stop ] || exit "${SERVE:-0}"
+"""
 
 
 def stand_in_packages(tree: Path) -> Packages:
@@ -24,3 +34,37 @@ def stand_in_packages(tree: Path) -> Packages:
         path.write_text(path.name)
     sums = {str(path.relative_to(tree)): file_hash(path) for path in places}
     return Packages(tree, {}, sums, needs)
+
+
+def run_script(
+    folder: Path,
+    command: str,
+    programs: Mapping[str, str],
+    in_force: str,
+    problem: str = "",
+    **variables: str,
+) -> tuple[int, list[str]]:
+    """Exit status of the guest's run.sh with these programs beside `chrt`, and the lines of its log. `in_force` is
+    the policy that the server's files name, and `problem` what they say is wrong."""
+    control, place = folder / "control", folder / "bin"
+    for each in (control, place, folder / "result"):
+        each.mkdir()
+    (control / "sched_status").write_text(f"Scheduler status\nPolicy: {in_force}\n")
+    (control / "sched_problem").write_text(problem)
+    for name, text in {"chrt": CHRT, **programs}.items():
+        (place / name).write_text(text)
+        (place / name).chmod(0o755)
+    own = {
+        "PATH": f"{place}:{os.environ['PATH']}",
+        "RESULT": str(folder / "result"),
+        "WORKLOAD_CONTROL": str(control),
+        "LOG": str(folder / "log"),
+    }
+    policy = "scx:it" if "SCHEDULER" in variables else "wrr"
+    done = subprocess.run(
+        ["sh", ROOT / "linux/guest/run.sh", "7", "0.5", policy, command, "--set", "a=1"],
+        env={**os.environ, **own, **variables},
+        cwd=folder,
+        check=False,
+    )
+    return done.returncode, (folder / "log").read_text().splitlines()

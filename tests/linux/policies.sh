@@ -97,7 +97,7 @@ for name in wrr lottery; do
     [ "$name" != wrr ] || echo quantum_us=40000 >"$control/sched_tunables"
     sleep 0.5
     run_times $hogs >"/result/$name.begin"
-    sleep 4
+    sleep 3
     run_times $hogs >"/result/$name.end"
 done
 

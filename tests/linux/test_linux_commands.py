@@ -49,11 +49,3 @@ def test_what_it_has_not_is_refused(line: str, words: str) -> None:
     with pytest.raises(WrongUsage) as refused:
         check_command(line, guest_commands())
     assert words in str(refused.value)
-
-
-def test_without_the_packages_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "kept", lambda: None)
-    commands.guest_commands.cache_clear()
-    assert guest_commands() is None
-    commands.guest_commands.cache_clear()
-    check_command("foo", None)

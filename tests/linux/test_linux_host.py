@@ -7,7 +7,6 @@ import gzip
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -17,18 +16,16 @@ import pytest
 
 from conftest import ROOT
 from fit_hosts import BTF, FUSE, OPS, STATE, fit_root
+from linux_stand_ins import CHRT
 from processes import wait_until
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
-from schedlab.machines import HOST, machine_named
+from schedlab.machines import HOST
 from schedlab.machines.linux import host
 from schedlab.machines.linux.host import HostLinux
 from schedlab.machines.linux.host_fitness import need_fit_host
 from schedlab.machines.linux.parts import archive
 from schedlab.machines.spec import RunSpec
-from schedlab.runs.perform import check_policies
-from schedlab.runs.plan import Plan
-from test_linux_machine import CHRT
 
 
 @pytest.fixture
@@ -93,12 +90,6 @@ def test_what_is_missing_is_said_in_a_line_with_its_cure(
     assert "\n" not in told
 
 
-def test_it_takes_root(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(WrongUsage, match=r"only root may .* with sudo"):
-        need_fit_host(root)
-
-
 @pytest.mark.parametrize("known", [True, False])
 def test_that_a_kernel_lacks_an_option_is_said_where_its_configuration_is_known(
     root: Path, known: bool
@@ -126,11 +117,6 @@ def test_the_machine_is_taken_as_it_is(
     machine.check(run)
     with pytest.raises(WrongUsage, match=message):
         machine.check(replace(run, **changed))  # type: ignore[arg-type]
-
-
-def test_the_fair_class_is_of_this_machine_too(tmp_path: Path, run: RunSpec) -> None:
-    check_policies({}, Plan(tmp_path, (replace(run, policy=PolicyChoice("fair")),)))
-    assert not machine_named(HOST).repeatable
 
 
 # --- a run, from its beginning to its end
@@ -222,25 +208,3 @@ def test_a_run_that_is_asked_to_end_leaves_nothing(
     process.wait(60)
     wait_until(lambda: not at_home_in(scratch))
     assert (root / STATE).read_text() == "disabled\n"
-
-
-MURDERED = """
-import subprocess, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from schedlab.base.host.tied import tied
-subprocess.run([*tied("TERM"), "sh", "-c", sys.argv[2]], start_new_session=True)
-"""
-
-
-def test_the_script_is_asked_to_end_when_its_process_dies(tmp_path: Path) -> None:
-    """Even by a signal that no process can catch; what it then does is what the test before has."""
-    begun_file, ended_file = tmp_path / "begun", tmp_path / "ended"
-    script = (
-        f"trap 'touch {ended_file}; exit' TERM; touch {begun_file}; while :; do sleep 0.05; done"
-    )
-    process = subprocess.Popen([sys.executable, "-c", MURDERED, str(ROOT / "python"), script])
-    wait_until(begun_file.exists)
-    process.kill()
-    process.wait(60)
-    wait_until(ended_file.exists)

@@ -100,13 +100,6 @@ def test_an_image_is_made_once_and_anew_when_something_changes(
     assert first.exists()
 
 
-def test_images_that_nobody_uses_any_more_go(packages: Packages) -> None:
-    old = image.base_image(packages, [])
-    os.utime(old, (1, 1))
-    assert image.base_image(packages, ["sysbench"]).exists()
-    assert not old.exists()
-
-
 @pytest.mark.parametrize("name", ["/etc/passwd", "../init", "a/../../init", "script", ""])
 def test_no_file_of_a_job_gets_out_of_its_folder(name: str) -> None:
     with pytest.raises(WrongUsage, match="to be below /job"):

@@ -16,19 +16,17 @@ import pytest
 from built_once import build_once
 from conftest import ROOT, Command
 from kept_runs import keep_simulated
+from linux_stand_ins import SERVER, run_script
 from schedlab.base.toolchain.policies import FAIR, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
-from schedlab.machines.base import Release
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux import machine as linux
-from schedlab.machines.linux.guest import KVM
-from schedlab.machines.linux.machine import FreeLinux, Linux, benchmarks_in, command_of
+from schedlab.machines.linux.machine import FreeLinux, Linux, command_of
 from schedlab.machines.linux.parts import archive
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import BUILD
-from schedlab.runs.carrying_out import summary
 from schedlab.runs.parts import check_own
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
@@ -104,12 +102,6 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
         assert job.programs == ("sysbench", "hackbench")
 
 
-def test_only_programs_that_are_named_are_in_the_guest() -> None:
-    assert benchmarks_in("mixed -n 4") == ()
-    assert benchmarks_in("sh -c 'stress-ng --cpu 2'") == ("stress-ng",)
-    assert benchmarks_in("echo sysbench-like") == ()
-
-
 def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / name).write_text(name)
@@ -143,16 +135,13 @@ def test_what_cannot_be_is_refused_before_anything_is_started(
         Plan(tmp_path, (run,)).check()
 
 
-@pytest.mark.parametrize("policy", ["fair", "scx:bpfland"])
-def test_groups_are_refused_where_the_scheduler_is_not_told_of_them(
-    tmp_path: Path, policy: str
-) -> None:
+def test_groups_are_refused_where_the_scheduler_is_not_told_of_them(tmp_path: Path) -> None:
     path = tmp_path / "groups.json"
     path.write_text('{"tasks": {"a": {"taskgroup": "/a", "run": 1}}}')
-    choice = PolicyChoice(*policy.split(":"))
-    run = replace(RUN, policy=choice, settings=(), workload=str(path), file=read(path))
-    with pytest.raises(WrongUsage, match=f"--policy {policy}: .* has groups of tasks, which"):
-        Plan(tmp_path, (run,)).check()
+    for choice in (PolicyChoice("fair"), PolicyChoice("scx", "bpfland")):
+        run = replace(RUN, policy=choice, settings=(), workload=str(path), file=read(path))
+        with pytest.raises(WrongUsage, match=f"--policy {choice}: .* has groups of tasks"):
+            Plan(tmp_path, (run,)).check()
 
 
 def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
@@ -181,22 +170,13 @@ def test_a_recording_under_the_fair_class_is_replayed_under_another(
     assert "--policy" in done.stderr
 
 
-def test_policies_lists_the_fair_class(schedlab: Command) -> None:
-    done = schedlab("policies", "fair")
-    assert done.returncode == 0
-    assert "the Linux kernel's own class, on --machine linux alone" in " ".join(done.stdout.split())
-
-
-def test_a_kernel_of_ones_own_is_looked_at(schedlab: Command, tmp_path: Path) -> None:
+def test_a_kernel_of_ones_own_is_looked_at(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match=r"--kernel .*/none: there is no such file"):
         check_own("linux_kernel", tmp_path / "none")
     other = tmp_path / "other"
     other.write_text("text")
     with pytest.raises(MachineUnfit, match="no kernel"):
         check_own("linux_kernel", other)
-    done = schedlab("run", "--machine", "sim", "--workload", str(FILE), "--kernel", str(other))
-    assert done.returncode == 2
-    assert "--kernel: --machine sim has none" in done.stderr
 
 
 # --- what came of it
@@ -257,67 +237,14 @@ def test_how_a_run_ended_is_told_with_its_cause(
         assert ("the last" if word == "1" else "verified not") in outcome.message
 
 
-def test_what_time_a_run_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert machine_named("linux").repeatable
-    assert "on linux (repeatable (instruction-counted time), emulated by QEMU" in summary([RUN])
-    free = replace(RUN, machine="linux-free")
-    monkeypatch.setattr(FreeLinux, "_mode", lambda _: "free-running")
-    assert "on linux-free (free-running, emulated: not repeatable)" in summary([free])
-    assert FreeLinux().host_cpus(4) == Linux().host_cpus(4) == 1  # one thread for all CPUs
-    monkeypatch.setattr(FreeLinux, "_mode", lambda _: KVM)
-    assert "on linux-free (free-running, on the host's own CPUs (KVM)" in summary([free])
-    assert FreeLinux().host_cpus(4) == 4
-
-
-@pytest.mark.parametrize(
-    ("version", "uneven"), [("7.2.22", True), ("8.1", False), ("10.0.2", False)]
-)
-def test_a_qemu_that_is_unfair_to_cpus_is_said(
-    version: str, uneven: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Linux, "release", lambda _: Release("qemu", version, "PATH"))
-    assert ("serves several CPUs unevenly" in Linux().note) is uneven
-
-
 # --- the script in the guest, with stand-ins for what only a guest has
-
-SERVER = """#!/bin/sh
-echo "$@" | sed "s/--while $PPID /--while PARENT /" >>"$LOG"
-[ "$1" = stop ] || exit "$SERVE"
-"""
-
-CHRT = '#!/bin/sh\n[ "$2" = --pid ] || { shift 2; exec "$@"; }\n'
 
 
 def scripted(
-    folder: Path, command: str, in_force: str = "wrr", why: str = "", serve: int = 0
+    folder: Path, command: str, in_force: str = "wrr", **more: str
 ) -> tuple[int, list[str]]:
     """Exit status of run.sh, and what its server was told."""
-    control, programs = folder / "control", folder / "bin"
-    for each in (control, programs, folder / "result"):
-        each.mkdir()
-    (control / "sched_status").write_text(f"Scheduler status\nPolicy: {in_force}\n")
-    (control / "sched_problem").write_text(why)
-    for name, text in (
-        ("schedlab-linux", SERVER),
-        ("chrt", CHRT),
-    ):
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    done = subprocess.run(
-        ["sh", ROOT / "linux/guest/run.sh", "7", "0.5", "wrr", command, "--set", "a=1"],
-        env={
-            **os.environ,
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "RESULT": str(folder / "result"),
-            "WORKLOAD_CONTROL": str(control),
-            "LOG": str(folder / "log"),
-            "SERVE": str(serve),
-        },
-        cwd=folder,
-        check=False,
-    )
-    return done.returncode, (folder / "log").read_text().splitlines()
+    return run_script(folder, command, {"schedlab-linux": SERVER}, in_force, **more)
 
 
 def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
@@ -331,7 +258,7 @@ def test_the_script_serves_runs_and_stops(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("up", "waited"), [("16.99", ["23.01"]), ("39.98", ["0.02"]), ("40.00", []), ("41.30", [])]
+    ("up", "waited"), [("16.99", ["23.01"]), ("39.98", ["0.02"]), ("40.00", [])]
 )
 def test_the_command_begins_at_the_same_time_after_the_boot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: str, waited: list[str]
@@ -353,16 +280,13 @@ def test_the_command_begins_at_the_same_time_after_the_boot(
     [
         ({"command": "exit 3"}, 1),
         ({"command": "sleep 60"}, 102),
-        ({"command": "true", "serve": 2}, 103),
-        ({"command": "true", "in_force": "fair", "why": "it stalled"}, 104),
+        ({"command": "true", "SERVE": "2"}, 103),
+        ({"command": "true", "in_force": "fair", "problem": "it stalled"}, 104),
         ({"command": "true", "in_force": "fair"}, 0),
-        ({"command": "true", "why": "a command that failed"}, 0),
     ],
 )
-def test_the_script_says_what_failed(
-    tmp_path: Path, ways: dict[str, object], expected: int
-) -> None:
-    status, told = scripted(tmp_path, **ways)  # type: ignore[arg-type]
+def test_the_script_says_what_failed(tmp_path: Path, ways: dict[str, str], expected: int) -> None:
+    status, told = scripted(tmp_path, **ways)
     assert status == expected
     assert ("stop" in told) == (expected != 103)
 
@@ -393,23 +317,19 @@ def workload(program: str, *words: str, control: Path | None = None, status: int
 LADDER = ("-n", "1", "-i", "1000", "-f", "3")
 
 
-@pytest.mark.parametrize(("number", "name"), [("1", "priority"), ("2", "tickets"), ("3", "weight")])
-def test_a_workload_tells_the_scheduler_by_its_files(
-    tmp_path: Path, number: str, name: str
-) -> None:
+def test_a_workload_tells_the_scheduler_by_its_files(tmp_path: Path) -> None:
     status = tmp_path / "sched_status"
-    status.write_text("")
-    marks = workload("ladder", *LADDER, "-a", number, control=tmp_path)
-    pid, attribute, value = status.read_text().split()
-    assert (attribute, value) == (name, "3")
-    assert f"mark {pid} group cpu" in marks
-    workload("ladder", *LADDER, "-a", number)  # where no server runs, there is none to tell
-
-
-def test_a_workload_that_cannot_tell_the_scheduler_fails(tmp_path: Path) -> None:
-    (tmp_path / "sched_status").mkdir()
+    for number, name in (("1", "priority"), ("2", "tickets"), ("3", "weight")):
+        status.write_text("")
+        marks = workload("ladder", *LADDER, "-a", number, control=tmp_path)
+        pid, attribute, value = status.read_text().split()
+        assert (attribute, value) == (name, "3")
+        assert f"mark {pid} group cpu" in marks
+    workload("ladder", *LADDER, "-a", "3")  # where no server runs, there is none to tell
+    status.unlink()
+    status.mkdir()
     said = workload("ladder", *LADDER, "-a", "3", control=tmp_path, status=1)
-    assert "workload: setweight: Is a directory" in said
+    assert "setweight: Is a directory" in said
 
 
 def test_any_command_can_be_measured(tmp_path: Path) -> None:

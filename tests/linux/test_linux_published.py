@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from linux_stand_ins import SERVER, run_script
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.machines import machine_named
@@ -19,7 +18,7 @@ from schedlab.machines.linux.kernel import Kernel
 from schedlab.machines.linux.published import files_for_guest, installed, program_of
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from test_linux_machine import CHRT, RUN
+from test_linux_machine import RUN
 
 SIMPLE = PolicyChoice("scx", "simple")
 
@@ -90,10 +89,6 @@ def test_a_guest_gets_it_with_the_libraries_of_this_host(tmp_path: Path) -> None
 
 # --- the script, with stand-ins for the server and for a scheduler
 
-SERVER = """#!/bin/sh
-echo "$1" >>"$LOG"
-[ "$1" != serve ] || printf '%s\n' "$*" >served
-"""
 SCHEDULER = """#!/bin/sh
 trap 'echo asked to end; echo fair >state; exit' TERM
 echo "loaded"
@@ -104,47 +99,30 @@ esac
 echo scx:it >state
 while :; do sleep 0.05; done
 """
-SED = """#!/bin/sh
-cat state
-"""
 
 
-def scripted(folder: Path, scheduler: str, command: str) -> int:
-    """Exit status of run.sh, in which what the server says of the policy is in the file `state`."""
-    programs = folder / "bin"
-    for each in (programs, folder / "result", folder / "control"):
-        each.mkdir()
+def scripted(folder: Path, scheduler: str, command: str) -> tuple[int, list[str]]:
+    """As run.sh does, in which what the server says of the policy is in the file `state`."""
     (folder / "state").write_text("fair\n")
-    (folder / "control" / "sched_problem").write_text("")
-    own = (("schedlab-linux", SERVER), ("chrt", CHRT), (scheduler, SCHEDULER), ("sed", SED))
-    for name, text in own:
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    words = ["sh", str(ROOT / "linux/guest/run.sh"), "7", "20", "scx:it", command]
-    variables = {
-        "PATH": f"{programs}:{os.environ['PATH']}",
-        "RESULT": str(folder / "result"),
-        "WORKLOAD_CONTROL": str(folder / "control"),
-        "LOG": str(folder / "log"),
-        "SCHEDULER": str(programs / scheduler),
-    }
-    done = subprocess.run(words, env={**os.environ, **variables}, cwd=folder, check=False)
-    return done.returncode
+    programs = {"schedlab-linux": SERVER, scheduler: SCHEDULER, "sed": "#!/bin/sh\ncat state\n"}
+    path = str(folder / "bin" / scheduler)
+    return run_script(folder, command, programs, "fair", SCHEDULER=path)
 
 
 def test_the_workload_runs_while_the_scheduler_rules(tmp_path: Path) -> None:
-    assert scripted(tmp_path, "rules", "cat state") == 0
-    assert "--policy fair" in (tmp_path / "served").read_text()
+    status, log = scripted(tmp_path, "rules", "cat state")
+    assert status == 0
     assert (tmp_path / "result" / "output").read_text() == "scx:it\n"
     assert (tmp_path / "result" / "server").read_text() == "loaded\nasked to end\n"
     assert (tmp_path / "state").read_text() == "fair\n"
-    assert (tmp_path / "log").read_text().split() == ["serve", "stop"]
+    assert len(log) == 2
 
 
 @pytest.mark.parametrize(("scheduler", "status"), [("fails", 103), ("leaves", 104)])
 def test_a_scheduler_that_ends_by_itself_fails_the_run(
     tmp_path: Path, scheduler: str, status: int
 ) -> None:
-    assert scripted(tmp_path, scheduler, "sleep 1") == status
+    found, log = scripted(tmp_path, scheduler, "sleep 1")
+    assert found == status
     assert "loaded\n" in (tmp_path / "result" / "server").read_text()
-    assert (tmp_path / "log").read_text().split() == ["serve", "stop"]
+    assert len(log) == 2

@@ -80,15 +80,6 @@ def test_all_that_the_program_does_is_seen(measured: metrics.Metrics) -> None:
     assert second["fork_ns"] <= thread["exit_ns"] <= second["first_run_ns"]
 
 
-def test_threads_are_told_from_processes(recording: trace.Trace, measured: metrics.Metrics) -> None:
-    """FORK says of which process a child is a thread."""
-    workload = measured.processes.filter(pl.col("role") == "workload")["pid"].implode()
-    forks = recording.events.filter(pl.col("kind") == Kind.FORK)
-    threads = forks.filter((pl.col("second") != 0) & pl.col("process").is_in(workload))
-    assert len(threads) == 4
-    assert (threads["second"] == threads["process"]).all()
-
-
 def test_why_they_stop(recording: trace.Trace, measured: metrics.Metrics) -> None:
     """Pipes, sleeps, children, yields are told apart."""
     blocked = recording.events.filter(pl.col("kind") == Kind.BLOCK)
@@ -169,22 +160,6 @@ def test_times_are_those_of_linux(recording: trace.Trace, measured: metrics.Metr
 
 
 # --- what is made of it
-
-
-def test_exports(recording: trace.Trace, tmp_path: Path) -> None:
-    """As Parquet and CSV with a row a record; for Perfetto with threads in their processes."""
-    for form in trace.FORMATS:
-        trace.export(recording, tmp_path / form, form)
-    assert pl.read_parquet(tmp_path / "parquet").height == len(recording.events)
-    assert pl.read_csv(tmp_path / "csv").height == len(recording.events)
-    from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # type: ignore[import-untyped]
-
-    written = perfetto_trace_pb2.Trace.FromString((tmp_path / "perfetto").read_bytes())
-    threads = [thread for each in written.packet for thread in each.process_tree.threads]
-    forks = recording.events.filter((pl.col("kind") == Kind.FORK) & (pl.col("second") != 0))
-    assert {(thread.tid, thread.tgid) for thread in threads} >= set(
-        forks.select("first", "second").iter_rows()
-    )
 
 
 def test_who_was_found_waiting_waits_at_first_in_a_replay(recording: trace.Trace) -> None:

@@ -75,11 +75,6 @@ def test_a_cpu_that_was_not_recorded_does_not_idle(tmp_path: Path) -> None:
     assert "150.000 ms of the CPUs' time (75.0 %)" in unknown
 
 
-def test_the_replay_says_what_is_unknown(tmp_path: Path) -> None:
-    notes = recording(made_of(ONE_CPU, tmp_path).folder).replayed.notes
-    assert any("out of sight" in note for note in notes)
-
-
 def test_a_thread_out_of_sight_sleeps_in_the_replay_until_it_is_back(tmp_path: Path) -> None:
     back = " gamma 103 [001] 5.060000: sched_switch: gamma:103 [120] S ==> swapper/1:0 [120]\n"
     text = recording(made_of(ONE_CPU + back, tmp_path).folder).replayed.text
@@ -201,12 +196,6 @@ def test_perfs_command_says_what_was_recorded(
 ) -> None:
     events = parse(switch(1, 0, 5, "S", 6))
     assert coverage_of(events, 4, command) == Coverage(frozenset(unrecorded), by_thread)
-
-
-def test_a_tool_that_records_all_cpus_knows_that_silent_ones_idle(tmp_path: Path) -> None:
-    made = made_of("cpus=2\n" + switch(1, 0, 5, "S", 6) + switch(3, 0, 6, "S", 5), tmp_path)
-    assert made.metrics is not None
-    assert made.metrics.cpus["idle_ns"].to_list() == [0, 2_000_000_000]
 
 
 def test_perfs_header_is_read_above_its_text(tmp_path: Path) -> None:

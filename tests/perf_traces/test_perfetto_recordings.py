@@ -115,17 +115,6 @@ def test_the_compact_form_says_the_same(recorded: tuple[Path, Imported], tmp_pat
     assert all(row in there for row in known.rows())
 
 
-def test_it_tells_which_threads_are_the_kernels_and_whose(
-    recorded: tuple[Path, Imported], tmp_path: Path
-) -> None:
-    path = tmp_path / "trace"
-    path.write_bytes(compact(recorded[0]).SerializeToString())
-    events, cpus, _ = read_perfetto(path)
-    assert cpus == 3
-    assert 15 in events.of_kernel
-    assert events.leader == {167: 166}
-
-
 def test_packed_packets_are_read(recorded: tuple[Path, Imported], tmp_path: Path) -> None:
     plain = compact(recorded[0])
     packed = protobuf.Trace()
@@ -201,14 +190,3 @@ def test_numbers_that_no_thread_has_are_refused(tmp_path: Path) -> None:
     bundle.cpu = 1 << 20
     with pytest.raises(WrongUsage, match="of CPU 1048576"):
         converted(found, tmp_path)
-
-
-def test_names_may_be_any_bytes(tmp_path: Path) -> None:
-    found = protobuf.Trace()
-    switch = found.packet.add().ftrace_events.event.add(timestamp=1, pid=1).sched_switch
-    switch.prev_pid, switch.prev_comm, switch.next_comm = 7, "an old name", "idle"
-    path = tmp_path / "trace"
-    path.write_bytes(found.SerializeToString().replace(b"an old name", b"an \xff\xfe\xfd name"))
-    (event,) = read_perfetto(path)[0].events
-    assert isinstance(event, Switch)
-    assert event.previous_name == "an \ufffd\ufffd\ufffd name"

@@ -9,7 +9,7 @@ import pytest
 
 from perf_recordings import imported
 from schedlab import trace
-from schedlab.recordings.events import Fork, Switch
+from schedlab.recordings.events import Switch
 from schedlab.recordings.text import parse
 from schedlab.trace import Kind
 
@@ -41,17 +41,6 @@ def test_numbers_mean_what_they_meant_in_that_release(
     numbers: tuple[int | str, ...], letters: list[str]
 ) -> None:
     assert states(*numbers) == letters
-
-
-def test_an_idle_thread_is_the_kernels() -> None:
-    found = parse(RAW.format(pid=9, state=128))
-    assert found.of_kernel == {9}
-
-
-def test_a_fork_has_other_names_for_its_fields() -> None:
-    said = "parent_comm=load parent_pid=166 child_comm=load child_pid=167"
-    (event,) = parse(f" load-166 [000] 16.423295: sched_process_fork:    {said}").events
-    assert event == Fork(16_423_295_000, 0, 166, 167)
 
 
 def test_a_raw_text_is_the_story_that_trace_cmd_tells(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from conftest import Command
-from perf_recordings import TICK_NS, imported, unpacked
+from perf_recordings import TICK_NS, unpacked
 from schedlab import metrics, trace
 from schedlab.analysis.explanation import Asked, explain
 from schedlab.analysis.tables import TraceTables
@@ -82,14 +82,6 @@ def test_waits_of_those_that_lost_their_cpu_are_explained(
 
 def test_a_replay_says_what_it_lacks(both: tuple[Imported, Imported]) -> None:
     assert any("counts as sleep" in note for note in recording(both[1].folder).notes)
-
-
-def test_trace_cmds_own_file_is_taken(tmp_path: Path) -> None:
-    made = imported("switch_only.dat", tmp_path)
-    assert made.outcome.succeeded
-    assert made.metrics is not None
-    assert made.metrics.summary["context_switches"][0] > 100
-    assert made.metrics.summary["waiting_mean_ns"][0] is None
 
 
 def test_reports_and_explanations_are_made_of_it(

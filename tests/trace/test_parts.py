@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab.metrics import compute, measure
-from schedlab.trace import Kind, TraceError, read, read_records, validate
-from schedlab.trace.outline import outline
+from schedlab.trace import TraceError, read, validate
 from trace_simulator import PATIENT, RANDOMS, Record, Script, simulate, write
 
 SCRIPTS = st.builds(
@@ -96,17 +95,3 @@ def test_the_same_record_is_named(
         limit = {"kind": 2**16, "cpu": 2**16, "process": 2**32, "first": 2**32}.get(field, 2**64)
         records[at] = records[at]._replace(**{field: source.choice(values) % limit})
     check(records, script, size)
-
-
-def test_an_outline_says_what_the_whole_trace_says(tmp_path: Path) -> None:
-    """But for scheduling, which it does not hold."""
-    script = Script(cpus=3, steps=2000, found=3)
-    path = write(tmp_path / "trace.bin", simulate(random.Random(3), script), script, 8)
-    trace, found = read(path), outline(read_records(path))
-    for name in ("begin_ns", "end_ns", "clock_step_ns", "lost", "truncated", "header"):
-        assert getattr(found, name) == getattr(trace, name)
-    assert found.texts.equals(trace.texts)
-    rows = found.rows(Kind.MARK, Kind.FORK)
-    assert rows.tolist() == trace.rows(Kind.MARK, Kind.FORK).tolist()
-    for name in ("time_ns", "process", "first", "second"):
-        assert found.at(name, rows).tolist() == trace.at(name, rows).tolist()

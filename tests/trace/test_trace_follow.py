@@ -114,17 +114,6 @@ def test_no_trace_is_refused(tmp_path: Path) -> None:
         follower.poll()
 
 
-def test_a_larger_header_is_skipped(tmp_path: Path) -> None:
-    """As later versions of writers may have it."""
-    path = tmp_path / "trace.bin"
-    records = small_trace(path)
-    data = path.read_bytes()
-    path.write_bytes(header(2, header_bytes=128) + bytes(64) + data[64:])
-    follower = Follower(path)
-    assert sequences([follower.poll()]) == [record.sequence for record in records]
-    assert follower.header and follower.header.header_bytes == 128
-
-
 def test_what_has_a_gap_before_it_waits(tmp_path: Path) -> None:
     """Until the gap is filled, or the end: then it is given with its gap."""
     path = tmp_path / "trace.bin"
@@ -137,22 +126,6 @@ def test_what_has_a_gap_before_it_waits(tmp_path: Path) -> None:
     left = follower.finish()
     assert sequences([left]) == [record.sequence for record in others if record.sequence > 40]
     assert follower.missing == 1
-
-
-def test_a_gap_that_is_filled_late(tmp_path: Path) -> None:
-    """Nothing is lost or given twice."""
-    path = tmp_path / "trace.bin"
-    records = small_trace(path)
-    late = records[40:48]
-    others = [record for record in records if record not in late]
-    path.write_bytes(header(2) + b"".join(record.pack() for record in others[:-2]))
-    follower = Follower(path)
-    parts = [follower.poll()]
-    assert sequences(parts) == list(range(40))
-    with path.open("ab") as file:
-        file.write(b"".join(record.pack() for record in late))
-    parts.append(follower.poll())
-    assert sequences(parts) == [record.sequence for record in records[:-2]]
 
 
 def test_memory_is_bounded_by_giving_up_a_gap(tmp_path: Path) -> None:
@@ -190,16 +163,6 @@ def test_punching_frees_blocks_and_reading_goes_on(tmp_path: Path) -> None:
     parts.append(follower.poll())
     assert follower.punch() and path.stat().st_blocks <= before / 4
     assert sequences(parts) == [record.sequence for record in records]
-
-
-def test_a_file_that_may_not_be_written_is_left_alone(tmp_path: Path) -> None:
-    """Punching is refused, reading is not."""
-    path = tmp_path / "trace.bin"
-    records = small_trace(path, 3000)
-    follower = Follower(path)
-    assert len(follower.poll()) == len(records)
-    path.unlink()
-    assert not follower.punch()
 
 
 @settings(PATIENT, max_examples=20)

@@ -12,7 +12,6 @@ import pytest
 
 from built_once import build_once
 from conftest import Command
-from schedlab.base.files.json_lines import parse
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage
 from schedlab.workload import costs
@@ -47,22 +46,13 @@ def test_a_file_and_changes(tmp_path: Path) -> None:
     assert costs.choose(f"{path},exit=5").name != chosen.name
 
 
-def test_a_profile_is_what_was_written(tmp_path: Path) -> None:
-    profile = costs.read(written(tmp_path, PROFILE))
-    assert profile.costs["fork"] == costs.Cost(20000, 30, 7, "told")
-    assert profile.costs["tick"] == costs.Cost(9)
-    assert costs.profile_of(parse(json.dumps(profile.to_dict()))) == profile
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("free", "'free': expected kernel, none, textbook, a profile"),
-        ("kernel,fork", "'fork': expected NAME=NANOSECONDS"),
         ("kernel,fork=-1", "'fork=-1': expected NAME=NANOSECONDS"),
         ("kernel,frok=1", "no cost is called 'frok'; did you mean 'fork'?"),
         ("kernel,fork=9999999999999", "expected at most 1000000000000 ns"),
-        ("kernel,", "'': expected NAME=NANOSECONDS"),
         ("nowhere.json", "nowhere.json: it cannot be read: No such file"),
     ],
 )
@@ -75,28 +65,13 @@ def test_wrong_choices(text: str, message: str) -> None:
     ("content", "message"),
     [
         ("[]", "profile.json:1: an array: expected an object: a profile of costs"),
-        ("{", "profile.json:1: the file ends: expected a key"),
-        ({"costs": {}}, "an object: expected the key format in it"),
         ({"format": 2, "costs": {}}, "format: 2: expected 1, the only format there is"),
-        ({"format": 1}, "an object: expected the key costs in it"),
         ({"format": 1, "costs": [], "x": 1}, "x: unknown: expected format, description"),
-        ({"format": 1, "costs": []}, "costs: an array: expected an object"),
         ({"format": 1, "costs": {"frok": 1}}, "costs.frok: no cost is called 'frok'; did you mean"),
-        ({"format": 1, "costs": {"fork": "1us"}}, 'costs.fork: "1us": expected nanoseconds'),
         ({"format": 1, "costs": {"fork": -1}}, "costs.fork: -1: expected nanoseconds"),
-        ({"format": 1, "costs": {"fork": {}}}, "costs.fork: an object: expected the key ns in it"),
         ({"format": 1, "costs": {"fork": {"ns": 1.5}}}, "costs.fork.ns: 1.5: expected a whole"),
         ({"format": 1, "costs": {"fork": {"ns": 1, "us": 1}}}, "costs.fork.us: unknown: expected"),
-        (
-            {"format": 1, "base": "linux", "costs": {}},
-            'base: "linux": expected kernel or none or textbook',
-        ),
-        ({"format": 1, "tick_ns": "1ms", "costs": {}}, 'tick_ns: "1ms": expected a whole number'),
-        ({"format": 1, "machine": 7, "costs": {}}, "machine: 7: expected a text"),
-        (
-            '{"format": 1, "costs": {\n"fork": 1,\n"fork": 2}}',
-            "json:3: costs.fork: it is given twice",
-        ),
+        ('{"format": 1, "costs": {\n"fork": 1,\n"fork": 2}}', "json:3: costs.fork: it is given"),
     ],
 )
 def test_wrong_profiles(tmp_path: Path, content: object, message: str) -> None:
@@ -140,20 +115,3 @@ def test_a_run_remembers_its_costs(schedlab: Command, tmp_path: Path) -> None:
     manifest = json.loads(done.stdout)["runs"][0]["manifest"]
     assert manifest["costs"] == costs.choose(f"{path},exit=5").name
     assert "--costs kernel,fork=20000,tick=9,exit=5" in manifest["boot_arguments"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--costs", "frok=1"), "--costs frok=1: no cost is called 'frok'"),
-        (("--costs", "no.json"), "no.json: it cannot be read"),
-        (("--machine", "spike", "--costs", "none"), "--costs: only the simulator has costs"),
-    ],
-)
-def test_wrong_usage(
-    schedlab: Command, tmp_path: Path, words: tuple[str, ...], message: str
-) -> None:
-    done = schedlab(*command(tmp_path, *words))
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not (tmp_path / "out").exists()

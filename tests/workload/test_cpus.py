@@ -14,7 +14,7 @@ from schedlab.errors import WrongUsage
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import check_cpus
 from schedlab.workload import workload_files
-from schedlab.workload.model import WorkloadFile, cpu_list
+from schedlab.workload.model import WorkloadFile
 from schedlab.workload.text import text_of
 
 
@@ -57,13 +57,6 @@ def test_a_phase_without_a_set_has_that_of_its_task(tmp_path: Path) -> None:
     assert "cpus 0-1023" in free[free.index("program a") :]
 
 
-def test_a_starter_gives_what_the_file_says(tmp_path: Path) -> None:
-    starter = {"cpus": [1], "start": "a"}
-    lines = text(read(tmp_path, {"a": {"cpus": [0], "run": 5}}, starter=starter))
-    assert lines[lines.index("program root") + 2] == "cpus 1"
-    assert "cpus 0" in lines[lines.index("program a") :]
-
-
 def test_a_machine_without_these_cpus_is_refused(tmp_path: Path) -> None:
     """Before anything is started."""
     phases = {"one": {"cpus": "2-3", "run": 1}}
@@ -85,9 +78,3 @@ def test_a_machine_without_these_cpus_is_refused(tmp_path: Path) -> None:
         )
         with pytest.raises(WrongUsage, match=r"--cpus 2: .* wants processes .* CPU 2-3"):
             check_cpus(run)
-
-
-def test_a_set_as_linux_writes_it() -> None:
-    assert cpu_list(0b1) == "0"
-    assert cpu_list(0b1011) == "0-1,3"
-    assert cpu_list(2**1024 - 1) == "0-1023"

@@ -16,7 +16,6 @@ from schedlab import trace
 from schedlab.runs.branches import past
 from schedlab.runs.recording import recording
 from schedlab.trace import Kind
-from schedlab.workload.delays import delayed_costs, delays_of, delays_text, parse_delay
 
 FILE = str(ROOT / "workloads" / "files" / "timing-creation.json")
 SLOW = ("--delay", "fork=400us")
@@ -34,14 +33,6 @@ def runs(schedlab: Command, out: Path, *words: str) -> list[dict[str, Any]]:
 
 def completion(run: dict[str, Any]) -> int:
     return int(run["metrics"]["summary"]["completion_ns"])
-
-
-def test_texts() -> None:
-    assert parse_delay("fork=1.5ms") == ("fork", 1_500_000)
-    assert delays_text([("fork", 380_000)]) == "fork=380us"
-    assert delays_of("fork=380us") == (("fork", 380_000),)
-    assert delays_of("") == ()
-    assert delayed_costs("none,tick=7", [("fork", 9)]) == "none,tick=7,fork+=9"
 
 
 @pytest.mark.parametrize(
@@ -146,9 +137,3 @@ def test_the_kernel_lets_the_time_pass(tmp_path: Path, machine: str) -> None:
     if machine == "spike":
         middle = FORKS // 2
         assert abs(slow[middle] - plain[middle] - SLOW_NS) <= 1000
-
-
-def test_a_run_without_delays_is_as_it_was(schedlab: Command, tmp_path: Path) -> None:
-    (run,) = runs(schedlab, tmp_path / "out", "--machine", "sim")
-    assert "delays" not in run["manifest"]
-    assert "+=" not in run["manifest"]["boot_arguments"]

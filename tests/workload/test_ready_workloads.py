@@ -13,7 +13,7 @@ from conftest import Command
 from schedlab.paths import BUILD, ROOT
 from schedlab.runs.request import found
 from schedlab.workload.palette import palette
-from schedlab.workload.programs import disk_programs, workload_programs
+from schedlab.workload.programs import disk_programs
 
 NONE: frozenset[str] = frozenset()
 MIXED = "workloads/files/mixed.json"
@@ -23,12 +23,6 @@ def test_the_programs_are_those_of_the_disk() -> None:
     build_once("image")
     made = {path.name for folder in ("programs", "raw") for path in (BUILD / folder).iterdir()}
     assert disk_programs() == {name for name in made if "." not in name} - {"storm"}
-
-
-def test_each_workload_says_what_it_is() -> None:
-    described = workload_programs()
-    assert set(described) < disk_programs()
-    assert all(described.values())
 
 
 @pytest.mark.parametrize(
@@ -76,16 +70,6 @@ def test_nothing_is_started_for_what_is_not_there(
     assert not place.exists()
 
 
-def test_the_simulator_runs_the_file_of_the_standard_workload(
-    schedlab: Command, tmp_path: Path
-) -> None:
-    words = ("--policy", "rr", "--cpus", "2", "--json", "--out", str(tmp_path / "runs"))
-    done = schedlab("run", "--machine", "sim", *words, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    (only,) = json.loads(done.stdout)["runs"]
-    assert only["manifest"]["workload"] == MIXED
-
-
 @pytest.mark.spike
 @pytest.mark.parametrize("name", sorted(palette().keys() & disk_programs()))
 def test_a_name_has_as_many_processes_everywhere(
@@ -100,11 +84,3 @@ def test_a_name_has_as_many_processes_everywhere(
         (only,) = json.loads(done.stdout)["runs"]
         counts.append({row["group"]: row["processes"] for row in only["metrics"]["groups"]})
     assert counts[0] == counts[1]
-
-
-def test_they_are_listed(schedlab: Command) -> None:
-    listed = json.loads(schedlab("workloads", "--json").stdout)
-    assert listed["programs"] == workload_programs()
-    assert {"mixed", "inversion"} < set(listed["files"])
-    told = schedlab("workloads").stdout
-    assert all(f"  {name} " in told for each in listed.values() for name in each)

@@ -53,21 +53,11 @@ def test_a_file_is_read_as_rt_app_reads_it(case: dict[str, Any], tmp_path: Path)
         assert any(line in (each, each.rpartition(" ")[0]) for each in lines), lines
 
 
-def test_there_are_forty_that_are_read() -> None:
-    assert sum("refused" not in case for case in CASES) >= 40
-
-
 def test_the_names_of_groups_stay_apart(tmp_path: Path) -> None:
     tasks = ", ".join(f'"WorkerPool{n}": {{"loop": 1, "run": 1}}' for n in range(12))
     groups = [task.group for task in read(tmp_path, f'{{"tasks": {{{tasks}}}}}').tasks]
     assert len(set(groups)) == 12
     assert all(len(group) <= 8 and group.startswith("Worker") for group in groups)
-
-
-def test_a_key_of_a_change_must_be_known(tmp_path: Path) -> None:
-    (tmp_path / "w.json").write_text('{"tasks": {"a": {"loop": 1, "run": 1}}}')
-    with pytest.raises(WrongUsage, match=r"--with: tasks\.a\.instence: unknown"):
-        workload_files.read(tmp_path / "w.json", [("tasks.a.instence", "4")])
 
 
 def test_warnings_about_many_keys_and_names_stay_short(tmp_path: Path) -> None:

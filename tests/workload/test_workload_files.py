@@ -11,7 +11,6 @@ import pytest
 
 from conftest import ROOT
 from schedlab.base.files.json_lines import JsonError, Object, parse
-from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
 from schedlab.workload import tasks, workload_files
 from schedlab.workload.model import ATTRIBUTES, WorkloadFile, limit_of
@@ -52,16 +51,15 @@ def complaint(folder: Path, content: object) -> str:
 # --- what is translated
 
 RESERVED = {"dl-runtime": 3, "dl-period": 5}
+LONG = {"mean": "999999999s", "distribution": "uniform"}
 
 
 @pytest.mark.parametrize(
     ("task", "steps"),
     [
         ({"loop": 1, "run": 10, "sleep": 20}, ["run 10000ns", "sleep 20000ns"]),
-        ({"loop": 1, "runtime": 21.5}, ["run 21500ns"]),
         ({"loop": 1, "run0": 1, "run1": 2}, ["run 1000ns", "run 2000ns"]),
         ({"loop": 1, "run": "3ms", "sleep": "5ticks"}, ["run 3000000ns", "sleep 5ticks"]),
-        ({"loop": 1, "run": "0.9ms", "sleep": "1.5us"}, ["run 900000ns", "sleep 1500ns"]),
         ({"loop": 3, "run": 1}, ["loop 3", "run 1000ns", "end"]),
         ({"run": 1}, ["loop", "run 1000ns", "end"]),
         ({"loop": 1, "yield": "", "run": 1}, ["yield", "run 1000ns"]),
@@ -159,11 +157,6 @@ def test_a_process_is_told_all_its_work(tmp_path: Path) -> None:
         assert len(runs) == 4 and first == f"runtime {sum(runs)}ns"
 
 
-def test_equal_keys_and_comments_are_read_as_rt_app_and_its_workgen_do(tmp_path: Path) -> None:
-    text = '{"tasks": {"a": {"loop": 1, "run": 1, /* and */ "sleep": 2, "run": 3}}} // end\n'
-    assert program(read(tmp_path, text), "a")[1:] == ["run 1000ns", "sleep 2000ns", "run 3000ns"]
-
-
 def test_the_root_starts_all_in_order_and_waits(tmp_path: Path) -> None:
     file = read(
         tmp_path,
@@ -187,11 +180,6 @@ def test_the_limit_leaves_room_for_a_long_duration(tmp_path: Path) -> None:
     tasks = {"a": {"run": 1}}
     files = [read(tmp_path, {"global": {"duration": each}, "tasks": tasks}) for each in (2, 60, -1)]
     assert [limit_of(file) for file in (*files, None)] == [60e9, 90e9, 60e9, 60e9]
-
-
-def test_a_duration_ends_the_run(tmp_path: Path) -> None:
-    file = read(tmp_path, {"global": {"duration": 2}, "tasks": {"a": {"run": 1}}})
-    assert program(file, "root")[-2:] == ["arrive 2000000000ns", "mark end"]
 
 
 def test_the_root_has_the_best_of_what_is_given_and_its_children_what_is_theirs(
@@ -224,30 +212,21 @@ def test_groups_of_tasks_have_numbers_parents_before_their_children(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("groups", "words"),
+    ("groups", "word"),
     [
-        ([], ["groups: an array: expected an object whose keys are the paths of groups"]),
-        ({"users": {}}, ['groups.users: expected the path of a group, such as "/users/ann"']),
-        ({"/a/": {}}, ["groups./a/: expected the path of a group"]),
-        ({"/": {"weight": 3}}, ["groups./.weight: 3: expected none: the root has no siblings"]),
-        ({"/a": {"weight": 0}}, ["groups./a.weight: 0: expected a whole number from 1 to 10000"]),
-        ({"/a": {"period": "5ms"}}, ["groups./a.period", "expected a `quota` beside it"]),
-        ({"/a": {"quota": 999}}, ["groups./a.quota: 999: expected a time of 1 ms to 1000 s"]),
-        (
-            {"/a": {"quota": 1000, "period": "2s"}},
-            ["groups./a.period", "expected a time of 1 ms to 1 s, and not in ticks"],
-        ),
-        ({f"/a{i}": {} for i in range(32)}, ["groups./a31", "at most 31 groups beside the root"]),
-        ({"/a": {"shares": 3}}, ["groups./a.shares: unknown: expected weight, quota, period"]),
+        ([], "groups"),
+        ({"users": {}}, "groups.users"),
+        ({"/": {"weight": 3}}, "the root has no siblings"),
+        ({"/a": {"weight": 0}}, "groups./a.weight"),
+        ({"/a": {"period": "5ms"}}, "`quota`"),
+        ({"/a": {"quota": 1000, "period": "2s"}}, "groups./a.period"),
+        ({f"/a{i}": {} for i in range(32)}, "at most 31 groups"),
+        ({"/a": {"shares": 3}}, "groups./a.shares: unknown"),
     ],
     ids=str,
 )
-def test_wrong_groups_of_tasks_are_refused(
-    tmp_path: Path, groups: object, words: list[str]
-) -> None:
-    said = complaint(tmp_path, {"groups": groups, "tasks": {"a": {"run": 1}}})
-    for word in words:
-        assert word in said
+def test_wrong_groups_of_tasks_are_refused(tmp_path: Path, groups: object, word: str) -> None:
+    assert word in complaint(tmp_path, {"groups": groups, "tasks": {"a": {"run": 1}}})
 
 
 def test_the_run_lasts_until_forked_tasks_have_ended(tmp_path: Path) -> None:
@@ -276,12 +255,6 @@ def test_room_is_made_for_all_processes(tmp_path: Path) -> None:
     assert many.processes() == 9002
     endless = read(tmp_path, {"tasks": {"a": {"loop": 1, "run": 1, "fork": "a"}}})
     assert endless.processes() == 65536
-
-
-def test_groups_are_names_or_their_beginnings(tmp_path: Path) -> None:
-    tasks = {"a_long_name": {"run": 1}, "b": {"group": "shared", "run": 1}}
-    file = read(tmp_path, {"tasks": tasks})
-    assert [program(file, name)[0] for name in tasks] == ["group a_long_n", "group shared"]
 
 
 def arrivals(file: WorkloadFile, seed: int) -> list[int]:
@@ -316,29 +289,6 @@ def test_times_in_ticks_follow_the_tick(tmp_path: Path) -> None:
     assert "arrive a 30000ns" in text_of(file, 1, 10_000)
 
 
-def test_what_has_no_effect_is_said(tmp_path: Path) -> None:
-    file = read(
-        tmp_path,
-        {
-            "global": {
-                "logdir": "./",
-                "calibration": "CPU0",
-                "default_policy": "SCHED_OTHER",
-                "pi_enabled": False,
-            },
-            "resources": {},
-            "tasks": {"a": {"run": 1}},
-        },
-    )
-    said = "\n".join(file.notes)
-    for line, key in (
-        (3, "global.logdir"),
-        (4, "global.calibration"),
-        (8, "resources"),
-    ):
-        assert f"line {line}: {key}: ignored: " in said
-
-
 def test_attributes_are_those_of_the_policies() -> None:
     header = (ROOT / "policies" / "policy.h").read_text()
     numbers = dict(re.findall(r"#define ([A-Z_]+) +\(?(-?\d+)\)?(?: |$)", header, re.MULTILINE))
@@ -356,14 +306,6 @@ def test_attributes_are_those_of_the_policies() -> None:
     }
 
 
-def test_the_example_of_the_documentation_is_good(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "workload-files.md").read_text()
-    example = page.split("```json\n")[1].split("```")[0]
-    file = read(tmp_path, example)
-    assert not file.notes
-    assert [task.name for task in file.tasks] == ["editor", "server", "request"]
-
-
 def test_the_documentation_names_every_key() -> None:
     page = (ROOT / "docs" / "workload-files.md").read_text()
     keys = {*tasks.IGNORED, *tasks.CLASSES, *workload_files.NOT_BEHAVIOUR}
@@ -375,131 +317,74 @@ def test_the_documentation_names_every_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "words"),
+    ("task", "word"),
     [
-        ({"run": -1}, ["w.json:4: tasks.a.run: -1: expected a time"]),
-        ({"run": "3m"}, ['tasks.a.run: "3m": expected a time', '"3ms"']),
-        ({"run": "1.5ns"}, ['tasks.a.run: "1.5ns": expected a time that is a whole number of']),
-        ({"run": "1.ms"}, ['tasks.a.run: "1.ms": expected a time']),
-        ({"run": True}, ["tasks.a.run: true: expected a time"]),
-        ({"run": 1e300}, ["tasks.a.run", "expected a time"]),
-        ({"run": 1, "instance": -1}, ["w.json:5: tasks.a.instance: -1", "from 0 to 1000000"]),
-        ({"run": 1, "instance": 1.5}, ["tasks.a.instance: 1.5: expected a whole number"]),
-        ({"run": 1, "instance": 0}, ["at least one task with an `instance`"]),
-        ({"run": 1, "loop": 0}, ["tasks.a.loop: 0: expected -1, which is for ever"]),
-        ({"run": 1, "loop": -2}, ["tasks.a.loop: -2: expected -1"]),
-        (
-            {"run": 1, "priority": 20},
-            ["tasks.a.priority: 20: expected a whole number from -20 to 19"],
-        ),
-        ({"run": 1, "taskgroup": 3}, ["tasks.a.taskgroup: expected the path of a group"]),
-        ({"run": 1, "tickets": 0}, ["tasks.a.tickets: 0", "from 1 to 1000000"]),
-        ({"run": 1, "weight": "x"}, ['tasks.a.weight: "x"', "from 1 to 10"]),
-        ({"run": 1, "group": "longer than8"}, ["tasks.a.group", "at most 8 characters"]),
-        ({}, ["tasks.a: an object: expected at least one event in it"]),
-        (3, ["tasks.a: 3: expected an object"]),
-        ({"phases": {}}, ["tasks.a.phases: an object: expected at least one phase"]),
-        (
-            {"phases": {"p": {"loop": 2}}},
-            ["tasks.a.phases.p: an object: expected at least one event"],
-        ),
-        ({"phases": {"p": {"run": 1}}, "run": 1}, ["tasks.a.run: expected it within a phase"]),
-        ({"lock": "a b"}, ['tasks.a.lock: "a b": expected the name of a lock']),
-        ({"wait": "c"}, ['tasks.a.wait: "c": expected an object such as', "mutex"]),
-        ({"wait": {"ref": "c"}}, ["tasks.a.wait: an object: expected an object such as", "mutex"]),
-        ({"fork": "c"}, ['tasks.a.fork: "c": expected the name of a task: a']),
-        ({"resume": 1}, ["tasks.a.resume: 1: expected the name of a task"]),
-        ({"suspend": 1}, ["tasks.a.suspend: 1: expected a name"]),
-        ({"mem": -1}, ["tasks.a.mem: -1: expected a whole number"]),
-        (
-            {"run": 1, "nice": 1, "policy": "SCHED_OTHER", "priority": 1},
-            ["no `nice` in the same task"],
-        ),
-        ({"timer": {"ref": "t"}}, ["tasks.a.timer: an object: expected an object such as"]),
-        (
-            {"timer": {"ref": "t", "period": 1, "mode": "x"}},
-            ['tasks.a.timer.mode: "x": expected "relative" or "absolute"'],
-        ),
-        ({"barrier1": "x", "barrier2": "x"}, ["tasks.a.barrier2", "another name: the task meets"]),
-        ({"barrier": 1}, ["tasks.a.barrier: 1: expected the name of a barrier"]),
-        ({"barrier": "x", "fork": "a"}, ['tasks.a.barrier: "x": expected no barrier in a: it is']),
-        (
-            {f"timer{i}": {"ref": f"unique{i}", "period": 1} for i in range(9)},
-            ["tasks.a.timer8.ref", "at most 8 timers"],
-        ),
-        ({"run": 1, "arrivals": {"mean": 1}}, ["tasks.a.arrivals: an object: expected"]),
-        (
-            {"run": 1, "arrivals": {"mean": 1, "distribution": "normal"}},
-            [
-                'tasks.a.arrivals.distribution: "normal": expected a `distribution`: constant, uniform'
-            ],
-        ),
-        (
-            {
-                "run": 1,
-                "instance": 10,
-                "arrivals": {"mean": "999999999s", "distribution": "uniform"},
-            },
-            ["tasks.a.arrivals.mean", "expected a shorter time"],
-        ),
-        ({"dl-runtime": "work", "run": 5}, ["dl-runtime", "loops with an end"]),
-        ({"dl-runtime": "work", "loop": 1, "dl-period": 9, "run": 5}, ["no `dl-period`"]),
-        ({"dl-runtime": "work", "loop": 1, "run": {"until": 9}}, ["no `until`"]),
-        ({"phases": {"a": {"dl-runtime": "work", "run": 5}}}, ["a time"]),
+        ({"run": -1}, "w.json:4: tasks.a.run: -1: expected a time"),
+        ({"run": "3m"}, '"3ms"'),
+        ({"run": "1.5ns"}, "expected a time that is a whole number of"),
+        ({"run": True}, "tasks.a.run: true: expected a time"),
+        ({"run": 1e300}, "tasks.a.run"),
+        ({"run": 1, "instance": 1.5}, "w.json:5: tasks.a.instance: 1.5"),
+        ({"run": 1, "instance": 0}, "at least one task with an `instance`"),
+        ({"run": 1, "loop": 0}, "tasks.a.loop: 0: expected -1"),
+        ({"run": 1, "priority": 20}, "from -20 to 19"),
+        ({"run": 1, "taskgroup": 3}, "tasks.a.taskgroup"),
+        ({"run": 1, "weight": "x"}, "from 1 to 10"),
+        ({"run": 1, "group": "longer than8"}, "at most 8 characters"),
+        ({}, "tasks.a: an object: expected at least one event"),
+        (3, "tasks.a: 3: expected an object"),
+        ({"phases": {"p": {"loop": 2}}}, "tasks.a.phases.p"),
+        ({"phases": {"p": {"run": 1}}, "run": 1}, "within a phase"),
+        ({"lock": "a b"}, "tasks.a.lock"),
+        ({"wait": {"ref": "c"}}, "mutex"),
+        ({"fork": "c"}, "the name of a task: a"),
+        ({"suspend": 1}, "tasks.a.suspend"),
+        ({"mem": -1}, "tasks.a.mem"),
+        ({"run": 1, "nice": 1, "policy": "SCHED_OTHER", "priority": 1}, "no `nice`"),
+        ({"timer": {"ref": "t", "period": 1, "mode": "x"}}, '"relative" or "absolute"'),
+        ({"barrier1": "x", "barrier2": "x"}, "another name"),
+        ({"barrier": "x", "fork": "a"}, "expected no barrier in a"),
+        ({f"timer{i}": {"ref": f"unique{i}", "period": 1} for i in range(9)}, "at most 8 timers"),
+        ({"run": 1, "arrivals": {"mean": 1, "distribution": "normal"}}, "a `distribution`"),
+        ({"run": 1, "instance": 10, "arrivals": LONG}, "expected a shorter time"),
+        ({"dl-runtime": "work", "run": 5}, "loops with an end"),
+        ({"dl-runtime": "work", "loop": 1, "dl-period": 9, "run": 5}, "no `dl-period`"),
+        ({"dl-runtime": "work", "loop": 1, "run": {"until": 9}}, "no `until`"),
+        ({"phases": {"a": {"dl-runtime": "work", "run": 5}}}, "a time"),
     ],
     ids=str,
 )
-def test_a_wrong_task_is_refused(tmp_path: Path, task: object, words: list[str]) -> None:
-    said = complaint(tmp_path, {"tasks": {"a": task}})
-    for word in words:
-        assert word in said
+def test_a_wrong_task_is_refused(tmp_path: Path, task: object, word: str) -> None:
+    assert word in complaint(tmp_path, {"tasks": {"a": task}})
+
+
+ENDLESS = {"a": {"loop": 2**20, "phases": {"p": {"loop": 2**20, "fork": "b"}}}, "b": {"run": 1}}
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "word"),
     [
-        ("", ["w.json:1: the file ends: expected a value"]),
-        ('{"tasks":\n\n {"a" 1}}', ["w.json:3: 1}}: expected :"]),
-        ('{"tasks": {"a": {"run": 1}}} x', ["w.json:1: x: expected the end of the file"]),
-        ('{"tasks": "a\nb}', ["w.json:1: Unterminated string"]),
-        ('{"tasks":\n "\\x"}', ["w.json:2: Invalid \\escape"]),
-        ("[" * 200, ["w.json:1: expected at most 100 levels"]),
-        ('{"tasks": ' + "9" * 50 + "}", ["w.json:1: ", "at most 30 characters"]),
-        ("[]", ["w.json:1: an array: expected an object with `tasks`"]),
-        ({}, ["an object: expected an object with `tasks`"]),
-        ({"tasks": {}}, ["tasks: an object: expected at least one task"]),
-        ({"tasks": {"root": {"run": 1}}}, ["tasks.root: expected another name"]),
-        ({"tasks": {"a b": {"run": 1}}}, ["tasks.a b: expected a name"]),
-        ('{"tasks": {"a": {"run": 1},\n "a": {"run": 1}}}', ["w.json:2: tasks.a: there are two"]),
-        (
-            '{"tasks": {"a": {"loop": 1,\n "loop": 2}}}',
-            ["w.json:2: tasks.a.loop: it is given twice"],
-        ),
-        ('{"tasks": {},\n "tasks": {}}', ["w.json:2: tasks: it is given twice"]),
-        (
-            '{"groups": {"/a": {},\n "/a": {}}, "tasks": {"a": {"run": 1}}}',
-            ["w.json:2: groups./a: it is given twice"],
-        ),
-        ({"global": {"duration": 0}, "tasks": {}}, ["global.duration: 0: expected -1"]),
-        ({"global": {"duration": "1s"}, "tasks": {}}, ['global.duration: "1s": expected -1']),
-        ({"global": {"default_policy": "SCHED_X"}, "tasks": {}}, ["global.default_policy: "]),
-        (
-            {
-                "tasks": {
-                    "a": {"loop": 2**20, "phases": {"p": {"loop": 2**20, "fork": "b"}}},
-                    "b": {"loop": 1, "run": 1},
-                }
-            },
-            ["tasks: an object: expected at most 2147483638 processes"],
-        ),
-        ({"description": 1, "tasks": {}}, ["description: 1: expected a text"]),
+        ("", "w.json:1: the file ends"),
+        ('{"tasks":\n\n {"a" 1}}', "w.json:3: 1}}: expected :"),
+        ('{"tasks": {"a": {"run": 1}}} x', "expected the end of the file"),
+        ('{"tasks":\n "\\x"}', "w.json:2: Invalid \\escape"),
+        ("[" * 200, "at most 100 levels"),
+        ('{"tasks": ' + "9" * 50 + "}", "at most 30 characters"),
+        ("[]", "expected an object with `tasks`"),
+        ({"tasks": {}}, "at least one task"),
+        ({"tasks": {"root": {"run": 1}}}, "tasks.root: expected another name"),
+        ({"tasks": {"a b": {"run": 1}}}, "tasks.a b: expected a name"),
+        ('{"tasks": {"a": {"run": 1},\n "a": {"run": 1}}}', "w.json:2: tasks.a: there are two"),
+        ('{"tasks": {"a": {"loop": 1,\n "loop": 2}}}', "w.json:2: tasks.a.loop: it is given twice"),
+        ({"global": {"duration": "1s"}, "tasks": {}}, "global.duration"),
+        ({"global": {"default_policy": "SCHED_X"}, "tasks": {}}, "global.default_policy"),
+        ({"tasks": ENDLESS}, "at most 2147483638 processes"),
+        ({"description": 1, "tasks": {}}, "description: 1: expected a text"),
     ],
     ids=str,
 )
-def test_a_wrong_file_is_refused(tmp_path: Path, content: object, words: list[str]) -> None:
-    said = complaint(tmp_path, content)
-    for word in words:
-        assert word in said
+def test_a_wrong_file_is_refused(tmp_path: Path, content: object, word: str) -> None:
+    assert word in complaint(tmp_path, content)
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
@@ -511,13 +396,6 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
 
 
 # --- JSON with lines
-
-
-@pytest.mark.parametrize(
-    "text", ['{"a": [1, -2.5e3, "\\u00e9\\n", true, false, null, {}, []]}', "7"]
-)
-def test_json_is_read_as_python_reads_it(text: str) -> None:
-    assert plain(parse(text).value) == json.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -575,19 +453,10 @@ def test_the_monitors_palette_is_there() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, each in palette().items() if each.kind == "simple"]
-)
-def test_the_palettes_simple_ones_give_their_starter_nothing(name: str) -> None:
+def test_the_palettes_simple_ones_give_their_starter_nothing() -> None:
     """The process that starts them has no more tickets than any: charts show all processes."""
-    file = workload_files.read(palette()[name].file)
-    assert file.starter and not file.starter.attributes
-    assert not file.drawing(), "the same for each seed, so that systems side by side do the same"
-
-
-def test_the_name_of_a_run_is_that_of_its_file() -> None:
-    from schedlab.runs.request import folder_name
-
-    choice = (PolicyChoice("rr"),)
-    assert folder_name("workloads/files/mixed.json", choice) == "mixed-rr"
-    assert folder_name("mixed -n 24", choice) == "mixed-rr"
+    for each in palette().values():
+        if each.kind == "simple":
+            file = workload_files.read(each.file)
+            assert file.starter and not file.starter.attributes
+            assert not file.drawing(), "the same for each seed: systems side by side do the same"
