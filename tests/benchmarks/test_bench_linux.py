@@ -14,7 +14,8 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
 from schedlab.runs.carrying_out import Finished
-from schedlab_tools.benchmarks import linux_shares, linux_throughput
+from schedlab_tools.benchmarks import linux_shares
+from schedlab_tools.benchmarks import throughput as linux_throughput
 
 RR, WRR = PolicyChoice("rr"), PolicyChoice("wrr", "linux")
 THROUGHPUT = linux_throughput.Setting((RR, WRR), "linux", rounds=3, seconds=1)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import MachineUnfit
-from schedlab_tools.benchmarks import deadlines, peers
+from schedlab_tools.benchmarks import deadlines
 
 
 def test_an_installation_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(name: str) -> Path:
+    def fails() -> Path:
         raise subprocess.CalledProcessError(1, ["pip"], stderr="no network")
 
-    monkeypatch.setattr(peers, "environment", fails)
-    with pytest.raises(MachineUnfit, match="simso does not run here: no network"):
+    monkeypatch.setattr(deadlines, "environment", fails)
+    with pytest.raises(MachineUnfit, match="SimSo does not run here: no network"):
         deadlines.compare([1], ())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from schedlab.errors import SchedlabError
-from schedlab_tools.benchmarks.watching import watching
+from schedlab_tools.benchmarks.monitor import watching
 
 READY = "@@ 0 ready 3 32123\n"
 

@@ -3,14 +3,8 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
-import pytest
-
 from built_once import build_once
-from schedlab_tools.benchmarks import peers
-from schedlab_tools.benchmarks.simulator_speed import aims, decisions, process_bytes
+from schedlab_tools.benchmarks.simulator import aims, decisions, process_bytes
 
 PRINTED = """bench simulator-bare-loop 100 2.50
 bench simulator-decision 100 20.00
@@ -34,23 +28,3 @@ def test_memory_is_that_of_the_greediest_policy() -> None:
     build_once("simulator")
     assert process_bytes(["rr"]) == 232
     assert process_bytes(["rr", "lottery"]) == process_bytes(["lottery"]) == 376
-
-
-def test_our_answers_to_the_two_cases() -> None:
-    build_once("simulator")
-    ours = peers.ours(1e6)
-    assert (ours.tie, ours.gap) == ((6, 8), (4, 14))
-    assert (ours.schedule_of_tie, ours.remark) == ("AABBAABB", "")
-
-
-def test_an_environment_is_made_whole_or_not_at_all(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def fail(folder: Path, lock: Path) -> None:
-        (folder / "half").touch()
-        raise subprocess.CalledProcessError(1, ["pip"], stderr="no\nsuch package\n")
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(peers, "install", fail)
-    assert peers.ask("vance", 1).remark == "does not run here: such package"
-    assert not list((tmp_path / "schedlab" / "peers").iterdir())

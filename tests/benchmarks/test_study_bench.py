@@ -14,7 +14,7 @@ from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
-from schedlab_tools.benchmarks.study_setups import COLUMNS, chosen, read
+from schedlab_tools.benchmarks.study import COLUMNS, chosen, read
 
 
 def test_the_whole_list_can_be_carried_out() -> None:

@@ -15,7 +15,7 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.explore import kernel as command
 from schedlab.errors import FileRefused
 from schedlab.machines.folder import TRACE_FILE
-from schedlab_tools.benchmarks.races import races
+from schedlab_tools.benchmarks.races import planted_races
 from schedlab_tools.interleavings.checks import idle_beside_work
 from schedlab_tools.interleavings.holds import read_holds, write_holds
 from schedlab_tools.interleavings.search import made_small, search
@@ -27,7 +27,7 @@ CHANNELS = Setup("test-channels", PolicyChoice("rr"), 3, 10_000_000_000)
 
 def planted(name: str) -> Setup:
     build_once("image", "build/fsck", f"build/races/{name}.elf")
-    (race,) = (each for each in races() if each.name == name)
+    (race,) = (each for each in planted_races() if each.name == name)
     return replace(CHANNELS, kernel=race.kernel())
 
 
@@ -124,7 +124,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_ten_races_are_planted() -> None:
-    found = races()
+    found = planted_races()
     assert len(found) == 10
     assert all(race.says.endswith(".") and race.seeds <= 16 for race in found)
 

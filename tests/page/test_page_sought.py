@@ -17,7 +17,7 @@ from schedlab.monitor.model import Model
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.trace import read_records
 from schedlab.trace.format import HEADER, RECORD
-from schedlab_tools.benchmarks.live_model import Scene, simulate
+from schedlab_tools.benchmarks.monitor_model import Scene, simulate
 
 HAPPENED = ("timeline", "marks", "decisions")
 SCENE = Scene("rr-60", 60, 4, "rr", 60_000_000, 0)

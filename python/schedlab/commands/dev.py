@@ -9,7 +9,7 @@ import click
 
 from schedlab.commands.lazy import Modules
 
-COMMANDS: Any = Modules("schedlab.commands", "bench", "docs", "lint", "soak")
+COMMANDS: Any = Modules("schedlab.commands", "docs", "lint", "soak", bench="schedlab_tools")
 
 
 @click.group(commands=COMMANDS)

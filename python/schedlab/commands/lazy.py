@@ -15,24 +15,22 @@ from schedlab.commands.guided import with_examples
 
 class Modules(Mapping[str, Any]):
     """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`; `import`
-    is `import_`."""
+    is `import_`. `elsewhere`: the packages of those that are not there."""
 
-    def __init__(self, package: str, *names: str) -> None:
-        self.package = package
-        self.names = names
+    def __init__(self, package: str, *names: str, **elsewhere: str) -> None:
+        self.packages = dict.fromkeys(names, package) | elsewhere
 
     def __getitem__(self, name: str) -> click.Command:
-        if name not in self.names:
-            raise KeyError(name)
+        package = self.packages[name]
         word = name.replace("-", "_") + "_" * iskeyword(name)
-        command: click.Command = getattr(import_module(f"{self.package}.{word}"), word)
+        command: click.Command = getattr(import_module(f"{package}.{word}"), word)
         return with_examples(command)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return name in self.packages
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
+        return iter(self.packages)
 
     def __len__(self) -> int:
-        return len(self.names)
+        return len(self.packages)

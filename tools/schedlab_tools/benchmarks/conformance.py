@@ -4,27 +4,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import click
 import polars as pl
+from rich.table import Table
 
+from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.commands.carrying_out import carried_out, check_finished, out_option
+from schedlab.commands.options import POLICIES, json_option, no_kvm_option
 from schedlab.errors import WrongUsage
-from schedlab.machines import machine_named
+from schedlab.machines import MACHINES, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.metrics import measured_window, state_intervals
 from schedlab.metrics.lives import lives
 from schedlab.metrics.people import people
 from schedlab.paths import ROOT
+from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
 from schedlab.trace import Trace, read
 from schedlab.workload import workload_files
-
-if TYPE_CHECKING:
-    from schedlab.runs.carrying_out import Finished
+from schedlab_tools.benchmarks.results import Judged, finish
 
 SUITES = ROOT / "workloads" / "conformance"
 BLINK_NS = 300_000
@@ -60,7 +65,7 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Judged):
     """A scenario under a policy."""
 
     suite: str
@@ -70,6 +75,10 @@ class Row:
     expected: str
     found: str
     kept: bool
+
+    @property
+    def verdict(self) -> str:
+        return "met" if self.kept else "not met"
 
 
 def read_suite(path: Path) -> Suite:
@@ -228,3 +237,71 @@ def _judge_shares(
         for group, share in scenario.shares.items()
     )
     return expected, found, kept
+
+
+@click.command("conformance")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas; on Linux also fair, the kernel's own class."
+    "  [default: the one that FILE names]",
+)
+@click.option("--machine", default="sim", show_default=True, type=click.Choice(tuple(MACHINES)))
+@out_option
+@no_kvm_option
+@json_option
+def conformance(
+    file: Path | None,
+    policies: tuple[PolicyChoice, ...] | None,
+    machine: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Hold a scheduler against small scenarios with the expected order.
+
+    FILE has the scenarios, as those in workloads/conformance have them, which is the default. Exit
+    status 1 if the order, a time or a share is another.
+    """
+
+    suites = [file] if file else sorted(SUITES.glob("*.json"))
+    rows: list[Row] = []
+    for path in suites:
+        suite = read_suite(path)
+        rows += _carried_out(suite, policies or (PolicyChoice(suite.policy),), machine, out)
+    finish(
+        as_json,
+        {"machine": machine, "rows": [asdict(row) for row in rows]},
+        _shown(rows, machine),
+        rows,
+    )
+
+
+def _carried_out(
+    suite: Suite, policies: tuple[PolicyChoice, ...], machine: str, out: Path | None
+) -> list[Row]:
+
+    with (
+        tempfile.TemporaryDirectory(prefix="schedlab-") as texts,
+        carried_out(
+            lambda folder: plan(folder, Path(texts), suite, policies, machine),
+            machine,
+            out,
+        ) as runs,
+    ):
+        check_finished(runs)
+        return evaluate(suite, runs)
+
+
+def _shown(rows: list[Row], machine: str) -> Iterator[Table | str]:
+    table = new_table(f"Scenarios on {machine}", "scenario", "policy", "expected", "found", "")
+    for row in rows:
+        verdict = "kept" if row.kept else "otherwise"
+        table.add_row(row.scenario, row.policy, row.expected, row.found, verdict)
+    yield table
+    for policy in dict.fromkeys(row.policy for row in rows):
+        own = [row for row in rows if row.policy == policy]
+        yield f"{policy}: {sum(row.kept for row in own)} of {len(own)} scenarios as expected"
+    for row in {row.rule: row for row in rows if not row.kept}.values():
+        yield f"{row.scenario}: {row.rule}"

@@ -13,13 +13,19 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
 
+import click
 import polars as pl
+from rich.table import Table
 
-from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.base.display.terminal import new_table
+from schedlab.base.toolchain.policies import PolicyChoice, kinds_of_policies
+from schedlab.commands.carrying_out import carried_out, check_finished
+from schedlab.commands.options import CPUS, POLICIES, json_option
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import TURN_VARIABLE, find_spike
+from schedlab.runs.plan import Plan
+from schedlab_tools.benchmarks.results import finish
 
 MACHINE = "spike"
 TURNS = ("100", "500", "5000")
@@ -49,9 +55,6 @@ class Contended:
     """The time of the scheduler over all CPUs, with what it waited."""
     of_time: float
     """The part of all CPUs' time for which they waited."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSpec, ...]:
@@ -104,3 +107,66 @@ def contended(run: RunSpec, turn: str, told: pl.DataFrame) -> Contended:
         scheduler_us=total["schedule"] / 1000,
         of_time=total["waited"] / (run.cpus * int(told["time_ns"].to_list()[-1])),
     )
+
+
+@click.command("contention")
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="[default: all, and the presets of the standard one]",
+)
+@click.option("--cpus", default="2,5,16", show_default=True, type=CPUS)
+@json_option
+def contention(
+    policies: tuple[PolicyChoice, ...] | None, cpus: tuple[int, ...], as_json: bool
+) -> None:
+    """Measure how long CPUs wait for the locks of run queues, which is what finer locks could gain.
+
+    On Spike, with turns of 100, 500 and 5,000 instructions. Exact, and the same
+    every time.
+    """
+    from schedlab_tools.benchmarks.contention import TURNS, setups
+
+    wanted = setups(policies or kinds_of_policies(), cpus)
+    found = [each for turn in TURNS for each in measure(wanted, turn)]
+    finish(as_json, [asdict(each) for each in found], (contention_table(found, TURNS),), ())
+
+
+def measure(wanted: tuple[RunSpec, ...], turn: str) -> list[Contended]:
+    """Carries the setups out at turns of this length, in a folder that goes."""
+
+    with (
+        turns_of(turn),
+        carried_out(lambda folder: Plan(folder, wanted), MACHINE, None) as finished,
+    ):
+        check_finished(finished, measured=True)
+        return [
+            contended(each.run, turn, each.metrics.values)
+            for each in finished
+            if each.metrics is not None
+        ]
+
+
+def contention_table(found: Sequence[Contended], turns: Sequence[str]) -> Table:
+    """A row for each setup; parts of the CPUs' time, by the length of a turn."""
+    table = new_table(
+        "Waiting for the locks of run queues, % of the CPUs' time, at turns of this many instructions",
+        *("work", "policy", ">CPUs", *(f">{int(turn):,}" for turn in turns)),
+        f">waits at {turns[0]}",
+        f">% of the scheduler's time at {turns[0]}",
+    )
+    rows: dict[tuple[str, str, int], list[Contended]] = {}
+    for each in found:
+        rows.setdefault((each.work, each.policy, each.cpus), []).append(each)
+    for (work, policy, cpus), by_turn in rows.items():
+        finest = by_turn[0]
+        table.add_row(
+            work,
+            policy,
+            str(cpus),
+            *(f"{100 * each.of_time:.3f}" for each in by_turn),
+            f"{finest.waits:,}",
+            f"{100 * finest.waited_us / finest.scheduler_us:.2f}",
+        )
+    return table

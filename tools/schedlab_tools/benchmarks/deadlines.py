@@ -3,20 +3,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import random
+import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+import click
+from rich.table import Table
 
 from schedlab import metrics, trace
 from schedlab.analysis.schedulability.earliest_deadline import overload
 from schedlab.analysis.schedulability.task_set import Reserved, utilisation, uunifast
+from schedlab.base.display.terminal import new_table
+from schedlab.base.host.interpreter import PYTHON
 from schedlab.base.toolchain.build import SIMULATOR
-from schedlab_tools.benchmarks.peers import FOLDER, answer_of
-from schedlab_tools.benchmarks.simulator_speed import printed
+from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.commands.options import OWN_SETTING, POLICIES, json_option
+from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.paths import ROOT, in_caches
+from schedlab_tools.benchmarks.results import Judged, finish, printed
 
 _UNIT_NS = 1000
 """All times are whole multiples."""
@@ -24,7 +38,8 @@ _PERIODS_NS = (3_000_000, 60_000_000)
 _FIRST_NS = 100_000_000
 """When all tasks release their first jobs, at once."""
 _NEAR_NS = 2 * _UNIT_NS
-_RUNNER = FOLDER / "run_deadlines.py"
+_RUNNER = ROOT / "bench" / "simso" / "run.py"
+_LOCK = _RUNNER.with_name("simso.lock")
 _LIMIT_SECONDS = 3600
 
 Ends = Mapping[tuple[str, int], int]
@@ -96,13 +111,84 @@ def their_ends(sets: Sequence[Sequence[Reserved]]) -> list[Ends]:
     asked = [
         {"tasks": [asdict(task) for task in tasks], "until_ns": horizon(tasks)} for tasks in sets
     ]
-    answers = answer_of("simso", _RUNNER, given=json.dumps(asked), limit_s=_LIMIT_SECONDS)
+    answers = _answer(json.dumps(asked))
     return [{(name, number): ns for name, number, ns in answer} for answer in answers]
 
 
+def _answer(given: str) -> Any:
+    """What SimSo answers, read from JSON. Raises MachineUnfit if it cannot be installed, fails, or takes longer."""
+    try:
+        done = subprocess.run(
+            [str(environment()), str(_RUNNER)],
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_SECONDS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired:
+        raise MachineUnfit(f"SimSo takes longer than {_LIMIT_SECONDS} s") from None
+    except subprocess.CalledProcessError as error:
+        raise MachineUnfit(f"SimSo does not run here: {_last_line(error.stderr)}") from None
+    return json.loads(done.stdout)
+
+
+def _last_line(text: str | None) -> str:
+    lines = (text or "").strip().splitlines()
+    return lines[-1].strip() if lines else "it says nothing"
+
+
+def environment() -> Path:
+    """The Python that has SimSo, in the cache; made as a whole or not at all."""
+    key = hashlib.sha256(_LOCK.read_bytes()).hexdigest()[:16]
+    place = in_caches(f"peers/simso-{key}-{sys.version_info.major}.{sys.version_info.minor}")
+    if not place.exists():
+        with new_folder(place) as folder:
+            install(folder)
+    return place / "bin" / "python"
+
+
+@contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """Becomes `place` when all has gone well."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
+    try:
+        yield folder
+        folder.rename(place)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def install(folder: Path) -> None:
+    """Installs those versions and no others: pip checks their hashes."""
+    clean = {key: text for key, text in os.environ.items() if not key.startswith("PYTHON")}
+    python = folder / "bin" / "python"
+    for command in (
+        [*PYTHON, "-m", "venv", str(folder)],
+        [
+            str(python),
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+            "--quiet",
+            "--require-hashes",
+            "-r",
+            str(_LOCK),
+        ],
+    ):
+        subprocess.run(
+            command, env=clean, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        )
+
+
 @dataclass(frozen=True)
-class Compared:
+class Compared(Judged):
     """A set of tasks, and what came of it."""
+
+    derived: ClassVar = ("agrees",)
 
     seed: int
     utilisation: float
@@ -123,8 +209,9 @@ class Compared:
         """True if nothing was missed that was admitted, and both simulators say the same."""
         return not (self.admitted and self.misses) and self.apart_ns <= _NEAR_NS
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "agrees": self.agrees}
+    @property
+    def verdict(self) -> str:
+        return "met" if self.agrees else "not met"
 
 
 def compare(seeds: Sequence[int], options: Sequence[str]) -> list[Compared]:
@@ -156,3 +243,60 @@ def _compared(seed: int, tasks: Sequence[Reserved], found: trace.Trace, theirs: 
         len(both),
         apart,
     )
+
+
+@click.command("deadlines")
+@click.option(
+    "--policy",
+    "policies",
+    required=True,
+    type=POLICIES,
+    help="One that serves the earliest deadline first.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    type=OWN_SETTING,
+    help="A tunable's value, such as what lets it admit all tasks. May be repeated.",
+)
+@click.option("--sets", default=100, show_default=True, type=click.IntRange(1, 100_000))
+@json_option
+def deadlines(
+    policies: tuple[PolicyChoice, ...],
+    settings: tuple[tuple[str, int], ...],
+    sets: int,
+    as_json: bool,
+) -> None:
+    """Compare when jobs with deadlines are done in our simulator and in SimSo, another one.
+
+    Sets of five tasks are drawn at random (UUniFast, Bini and Buttazzo 2005), the same each time. Exit status 1 if a
+    job misses a deadline that theory promises, or is done at other times in the two. SimSo is
+    installed into the cache, for this command alone.
+    """
+    from schedlab.base.toolchain.build import build
+
+    if len(policies) > 1:
+        raise WrongUsage("--policy: one at a time")
+    build("simulator")
+    options = ["--policy", str(policies[0])]
+    if settings:
+        options += ["--set", ",".join(f"{name}={value}" for name, value in settings)]
+    found = compare(range(sets), options)
+    finish(as_json, [each.to_dict() for each in found], (sets_table(found),), found)
+
+
+def sets_table(found: Sequence[Compared]) -> Table:
+    """The sets that theory admits, and the others."""
+    table = new_table("", "sets", ">number", ">jobs", ">missed", ">compared", ">apart, ns")
+    for title, admitted in (("admitted by theory", True), ("not admitted", False)):
+        chosen = [each for each in found if each.admitted is admitted]
+        figures = (
+            len(chosen),
+            sum(each.jobs for each in chosen),
+            sum(each.misses for each in chosen),
+            sum(each.compared for each in chosen),
+            max((each.apart_ns for each in chosen), default=0),
+        )
+        table.add_row(title, *(f"{figure:,}" for figure in figures))
+    return table

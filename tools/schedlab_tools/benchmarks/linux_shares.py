@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import ClassVar
 
+from rich.table import Table
+
+from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice, known_policies
+from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
+from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
-
-if TYPE_CHECKING:
-    from schedlab.runs.carrying_out import Finished
+from schedlab_tools.benchmarks.results import Judged, finish
 
 BOUND_POINTS = 3.0
 """Percentage points of all CPU time that a process's share may be off its ideal."""
@@ -47,8 +50,10 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Judged):
     """A process under a policy. Shares are parts of all CPU time that the processes used."""
+
+    derived: ClassVar = ("error_points",)
 
     policy: str
     cpus: int
@@ -65,10 +70,6 @@ class Row:
     @property
     def verdict(self) -> str:
         return "met" if abs(self.error_points) <= BOUND_POINTS else "off"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return {**asdict(self), "error_points": self.error_points, "verdict": self.verdict}
 
 
 def plan(folder: Path, setting: Setting) -> Plan:
@@ -126,3 +127,32 @@ def summary(rows: Sequence[Row]) -> list[str]:
             f" {worst.error_points:+.2f} points"
         )
     return lines
+
+
+def measure(setting: Setting, out: Path | None, as_json: bool) -> None:
+    """Measures, and prints what came out. Exit status 1 if a share is off."""
+
+    with carried_out(lambda folder: plan(folder, setting), setting.machine, out) as runs:
+        check_finished(runs)
+    rows = evaluate(runs)
+    bound = {"bound_points": BOUND_POINTS, "machine": setting.machine}
+    note = f"Machine {setting.machine}, {machine_named(setting.machine).note}."
+    finish(
+        as_json,
+        {**bound, "rows": [row.to_dict() for row in rows]},
+        (shares_table(setting, rows), *summary(rows), note),
+        rows,
+    )
+
+
+def shares_table(setting: Setting, rows: list[Row]) -> Table:
+    """A line for each process."""
+    title = f"Shares of the CPU time on Linux, in %, over {setting.seconds} s"
+    figures = (">CPUs", ">seed", ">weight or tickets", ">share", ">ideal", ">error, points")
+    table = new_table(title, "policy", *figures, "aim")
+    for row in rows:
+        shares = (f"{100 * row.share:.2f}", f"{100 * row.ideal:.2f}", f"{row.error_points:+.2f}")
+        table.add_row(
+            row.policy, str(row.cpus), str(row.seed), str(row.weight), *shares, row.verdict
+        )
+    return table

@@ -20,8 +20,8 @@ from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.build import SIMULATOR, build
 from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import SchedlabError
-from schedlab_tools.benchmarks.live_model import HOGS_AND_TALKERS
-from schedlab_tools.benchmarks.simulator_speed import Aim, printed
+from schedlab_tools.benchmarks.monitor_model import HOGS_AND_TALKERS
+from schedlab_tools.benchmarks.results import Aim, printed
 
 CPUS = 256
 _PAIRS = 500

@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import click
+
+from schedlab.base.display.terminal import new_table
+from schedlab.base.display.working import working
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
+from schedlab.commands.options import json_option
 from schedlab.paths import BUILD, ROOT
+from schedlab_tools.benchmarks.results import Judged, finish
 from schedlab_tools.interleavings.search import made_small, search
 from schedlab_tools.interleavings.trial import Setup
 
@@ -36,7 +43,7 @@ class Race:
 
 
 @dataclass(frozen=True)
-class Hunted:
+class Hunted(Judged):
     """How it was found. `seed` 0: it was not."""
 
     race: str
@@ -50,8 +57,12 @@ class Hunted:
     needed: int = 0
     """Turns of other than normal length: of the seed, and those that are enough."""
 
+    @property
+    def verdict(self) -> str:
+        return "met" if self.seed else "not met"
 
-def races() -> tuple[Race, ...]:
+
+def planted_races() -> tuple[Race, ...]:
     """All of them."""
     return tuple(_read(file) for file in sorted(FOLDER.glob("*.patch")))
 
@@ -84,3 +95,34 @@ def hunt(race: Race, workloads: Sequence[str], jobs: int, tries: int) -> Hunted:
         found.drawn,
         len(found.holds),
     )
+
+
+@click.command()
+@click.option(
+    "--tries",
+    default=200,
+    show_default=True,
+    type=click.IntRange(1, 10_000),
+    help="Runs to make each one small that breaks.",
+)
+@json_option
+def races(tries: int, as_json: bool) -> None:
+    """Plant ten races in copies of the kernel, one at a time, and search for each as `explore kernel` does.
+
+    Exit status 1 if one is not found within the seeds that bench/races says.
+    """
+    from schedlab.commands.explore.kernel import WORKLOADS
+    from schedlab_tools.interleavings.trial import need_driver
+
+    need_driver()
+    rows = []
+    with working("races") as update:
+        for race in planted_races():
+            update(race.name)
+            rows.append(hunt(race, WORKLOADS, len(os.sched_getaffinity(0)), tries))
+    table = new_table("", "race", ">seed", ">within", "seen as", ">turns", ">needed")
+    for row in rows:
+        found = (str(row.seed), row.kind, f"{row.drawn:,}", str(row.needed))
+        seed, kind, drawn, needed = found if row.seed else ("none", "", "", "")
+        table.add_row(row.race, seed, str(row.within), kind, drawn, needed)
+    finish(as_json, {"rows": [asdict(row) for row in rows]}, (table,), rows)

@@ -8,14 +8,21 @@ long a click takes that has the longest waits of a process taken apart.
 
 from __future__ import annotations
 
+import json
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from shutil import which
+
+import click
+from rich.table import Table
 
 from schedlab.analysis.explanation.waits import QUEUED
+from schedlab.base.display.terminal import new_table
+from schedlab.base.toolchain.build import MODULE, build, machine_module
 from schedlab.base.toolchain.policies import (
     STANDARD,
     Catalogue,
@@ -23,11 +30,15 @@ from schedlab.base.toolchain.policies import (
     known_policies,
     read_catalogue,
 )
+from schedlab.commands.options import json_option
 from schedlab.monitor.blamed import Question, blamed
 from schedlab.monitor.model import Model
+from schedlab.monitor.standalone.build import PAGE
+from schedlab.monitor.standalone.modules import bundled
 from schedlab.monitor.trace_file import Recent
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.follow import Follower
+from schedlab_tools.benchmarks.results import Aim, Judged, finish
 
 FRAMES_A_SECOND = 5
 RATE = 200_000
@@ -89,7 +100,7 @@ def scenes(catalogue: Catalogue) -> Iterator[Scene]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Judged):
     """One scene."""
 
     name: str
@@ -107,9 +118,6 @@ class Measured:
     def verdict(self) -> str:
         fast = self.records_per_second >= self.aim and self.blame_ms <= BLAME_MS
         return "met" if fast else "not met"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "verdict": self.verdict}
 
 
 def measure() -> list[Measured]:
@@ -182,3 +190,105 @@ def follow(scene: Scene, trace: Path) -> Measured:
     return Measured(
         scene.name, records, frames, records / took, 1000 * frame_s / max(frames, 1), scene.aim
     )
+
+
+CPUS = 64
+PROCESSES = 4096
+_UNTIL_NS = 890_000_000
+"""A trace of 100 MB."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """CPU seconds, of a page's session."""
+
+    records: int
+    cpus: int
+    ordering_s: float
+    feeding_s: float
+    """By the model alone."""
+    taking_s: float
+    """By the model and what steps back need, copies of it among that."""
+    seek_s: float
+    """The longest of 20, with its frame."""
+    copies_bytes: int
+
+    def aims(self) -> list[Aim]:
+        """What was asked for, and what came out."""
+        opening_s = self.ordering_s + self.taking_s
+        return [
+            Aim("opening it", opening_s, 5, "s"),
+            Aim("3,000,000 records into the model", 3e6 * self.feeding_s / self.records, 1, "s"),
+            Aim("the longest of 20 seeks", self.seek_s, 1, "s"),
+            Aim("copies for seeks", self.copies_bytes / 1e6, 201.4, "MB"),
+        ]
+
+
+def measure_page() -> Opened | None:
+    """A trace of 64 CPUs and 4,096 processes; None: there is no Node.js."""
+    node = which("node")
+    if not node:
+        return None
+    machine_module()
+    scene = Scene(f"{STANDARD}-{PROCESSES}", PROCESSES, CPUS, STANDARD, _UNTIL_NS, 0)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        trace, script = Path(folder) / "trace.bin", Path(folder) / "measure.cjs"
+        simulate(scene, trace)
+        script.write_text(bundled(PAGE / "measure.js", {}))
+        command = [node, str(script), str(MODULE), str(trace), STANDARD]
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return Opened(**json.loads(said))
+
+
+@click.command("monitor-model")
+@json_option
+def monitor_model(as_json: bool) -> None:
+    """Measure how many records a second the live monitor takes in on this host.
+
+    In CPU time of one core, with five frames for each 200,000 records; how long it takes to take the waits of
+    a process apart, in a trace of 100,000; and how long a page takes to open a trace of 100 MB and to go to any
+    of its moments, if there is Node.js. Exit status 1 if an aim is not met.
+    """
+
+    build("simulator")
+    measured = measure()
+    opened = measure_page()
+    aims = opened.aims() if opened else []
+    page = {**asdict(opened), "aims": [aim.to_dict() for aim in aims]} if opened else None
+    finish(
+        as_json,
+        {"scenes": [one.to_dict() for one in measured], "page": page},
+        (
+            model_table(measured),
+            page_table(opened) if opened else "The page was not measured: there is no node.",
+        ),
+        [*measured, *aims],
+    )
+
+
+def page_table(opened: Opened) -> Table:
+    """A row for each aim."""
+    title = f"A page and a trace of {opened.records:,} records, {opened.cpus} CPUs (CPU time)"
+    table = new_table(title, "what", ">value", ">aim: at most", "aim")
+    for aim in opened.aims():
+        value, most = f"{aim.value:.2f} {aim.unit}", f"{aim.most:g} {aim.unit}"
+        table.add_row(aim.name, value, most, aim.verdict)
+    return table
+
+
+def model_table(measured: list[Measured]) -> Table:
+    """A row for each scene."""
+    title = "Records that the monitor takes in on one core of this host (CPU time)"
+    figures = (">records", ">a second", ">aim: at least", ">a frame", ">waits, taken apart")
+    table = new_table(title, "policy and processes", *figures, "aim")
+    for one in measured:
+        table.add_row(
+            one.name,
+            f"{one.records:,}",
+            f"{one.records_per_second:,.0f}",
+            f"{one.aim:,}",
+            f"{one.frame_ms:.1f} ms",
+            f"{one.blame_ms:.0f} ms",
+            one.verdict,
+        )
+    return table

@@ -17,11 +17,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
+import click
+from rich.table import Table
+
+from schedlab.base.display.terminal import new_table
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import parse_choices, parse_setting
+from schedlab.commands.carrying_out import carried_out, check_finished
+from schedlab.commands.options import json_option
 from schedlab.errors import FileRefused, WrongUsage
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
+from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.parts import supply
+from schedlab.runs.plan import Plan
+from schedlab_tools.benchmarks.results import finish
 
 MACHINE = "spike"
 FILE = ROOT / "bench" / "study.csv"
@@ -133,3 +144,50 @@ def cost(setups: int, began: Reading, ran: Reading, ended: Reading) -> Cost:
         report_s=ended.own_s - ran.own_s + ended.children_s - ran.children_s,
         wall_s=ended.wall_s - began.wall_s,
     )
+
+
+@click.command("study")
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only these, such as s4-mixed-20 or 's1-timing-*'. May be repeated.",
+)
+@json_option
+def study(experiments: tuple[str, ...], as_json: bool) -> None:
+    """Measure the CPU time of the default study: its machines, Python, and the report.
+
+    The setups are those of bench/study.csv, whatever the studies' plan is now, so that the figures
+    before and after a change are of the same work. Nothing of the runs is kept. Exit status 1 if a
+    run fails.
+    """
+
+    measured = measure(chosen(read(), experiments))
+    finish(as_json, measured.to_dict(), (cost_table(measured),), ())
+
+
+def measure(setups: tuple[RunSpec, ...]) -> Cost:
+    """Carries the setups out, and makes their report, in a folder that goes."""
+    from schedlab.commands.study import REPORT, make_report
+
+    supply(machine_named(MACHINE).parts)  # what is built is no part of the study
+    began = reading()
+    with carried_out(lambda folder: Plan(folder, setups), MACHINE, None) as finished:
+        ran = reading()
+        check_finished(finished, measured=True)
+        runs = Collection(Kept(each.folder, each.manifest) for each in finished)
+        make_report(runs, finished[0].folder.parent / REPORT)
+        return cost(len(setups), began, ran, reading())
+
+
+def cost_table(measured: Cost) -> Table:
+    table = new_table(
+        f"{measured.setups} setups of the default study on this host",
+        *("what", ">CPU seconds", ">wall seconds"),
+    )
+    table.add_row("machines", f"{measured.machines_s:,.1f}", "")
+    table.add_row("Python: starts, traces, metrics", f"{measured.python_s:,.1f}", "")
+    table.add_row("report", f"{measured.report_s:,.1f}", "", end_section=True)
+    table.add_row("all", f"{measured.cpu_s:,.1f}", f"{measured.wall_s:,.1f}")
+    return table

@@ -11,15 +11,29 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import click
+from rich.table import Table
+
+from schedlab.analysis.comparison.printed import in_column
 from schedlab.analysis.comparison.statistics import Estimate, estimate
+from schedlab.base.display.numbers import Quantity
+from schedlab.base.display.terminal import new_table
 from schedlab.base.outputs import OutputError, figures
-from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.machines import machine_named
+from schedlab.base.toolchain.policies import (
+    STANDARD,
+    PolicyChoice,
+    first_that_shares_by,
+    read_catalogue,
+)
+from schedlab.commands.carrying_out import carried_out, check_finished, out_option
+from schedlab.commands.options import POLICIES, json_option, no_kvm_option
+from schedlab.machines import LINUX_MACHINES, machine_named
+from schedlab.machines.folder import CONSOLE
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies.linux_experiments import FAIR
+from schedlab_tools.benchmarks.results import Judged, finish
 
 BOUND = 0.05
 """The part of the fair class's events a second by which a policy's may differ."""
@@ -88,7 +102,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Judged):
     """A policy beside the fair class, round by round."""
 
     policy: str
@@ -100,11 +114,6 @@ class Row:
     @property
     def verdict(self) -> str:
         return "met" if abs(self.ratio.mean - 1) <= BOUND else "off"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        ratio = {"mean": self.ratio.mean, "low": self.ratio.low, "high": self.ratio.high}
-        return {"policy": self.policy, "rates": self.rates, "ratio": ratio, "verdict": self.verdict}
 
 
 def evaluate(console: str) -> list[Row]:
@@ -138,3 +147,88 @@ def _rounds(console: str) -> Iterator[tuple[int, str, str]]:
     ends = [mark.start() for mark in marks[1:]] + [len(console)]
     for mark, end in zip(marks, ends, strict=True):
         yield int(mark[1]), mark[2], console[mark.end() : end]
+
+
+@click.command("throughput")
+@click.option(
+    "--policy",
+    "policies",
+    type=POLICIES,
+    help="POLICY or POLICY:PRESET, several with commas; each is compared with the kernel's fair class."
+    "  [default: the standard one, and one that shares by weight]",
+)
+@click.option(
+    "--machine",
+    default=LINUX_MACHINES[0],
+    show_default=True,
+    type=click.Choice(LINUX_MACHINES),
+    help="linux counts instructions, and is repeatable; linux-free goes by the host's time.",
+)
+@click.option("--cpus", default=2, show_default=True, type=click.IntRange(1, 16))
+@click.option(
+    "--threads", default=4, show_default=True, type=click.IntRange(1, 256), help="Of sysbench."
+)
+@click.option(
+    "--rounds",
+    default=5,
+    show_default=True,
+    type=click.IntRange(2, 100),
+    help="In each, every policy has its turn, and the fair class.",
+)
+@click.option(
+    "--seconds", default=3, show_default=True, type=click.IntRange(1, 60), help="Of each turn."
+)
+@out_option
+@no_kvm_option
+@json_option
+def throughput(
+    policies: tuple[PolicyChoice, ...] | None,
+    machine: str,
+    cpus: int,
+    threads: int,
+    rounds: int,
+    seconds: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure what policies cost on Linux: sysbench cpu, in turns with the fair class.
+
+    In one boot: the policy is switched while the machine runs, so that all else is the same. Exit
+    status 1 if a policy's events a second are more than 5 % off those of the fair class.
+    """
+
+    policies = policies or (
+        PolicyChoice(STANDARD),
+        first_that_shares_by(read_catalogue(), "weight"),
+    )
+    setting = Setting(policies, machine, cpus, threads, rounds, seconds)
+    with carried_out(lambda folder: plan(folder, setting), machine, out) as runs:
+        check_finished(runs)
+        console = (runs[0].folder / CONSOLE).read_text(errors="replace")
+    rows = evaluate(console)
+    finish(
+        as_json,
+        {"bound": BOUND, "machine": machine, "rows": [row.to_dict() for row in rows]},
+        (
+            rates_table(setting, rows),
+            "In brackets: the 95 % interval of the mean over rounds; a ratio is taken in each round."
+            f" Machine {machine}, {machine_named(machine).note}.",
+        ),
+        rows,
+    )
+
+
+def rates_table(setting: Setting, rows: list[Row]) -> Table:
+    """The rates of all rounds, and their ratios to those of the fair class."""
+    table = new_table(
+        f"sysbench cpu, {setting.threads} threads on {setting.cpus} CPUs, {setting.rounds} rounds of"
+        f" {setting.seconds} s",
+        *("policy", ">events a second", ">of the fair class's, %"),
+        f"aim: within {100 * BOUND:g} %",
+    )
+    for row in rows:
+        rate = in_column(estimate(row.rates))
+        ratio = in_column(row.ratio, Quantity("%", 100))
+        fair = row.policy == FAIR
+        table.add_row(row.policy, rate, "100" if fair else ratio, "" if fair else row.verdict)
+    return table

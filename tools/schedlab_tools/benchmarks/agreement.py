@@ -5,21 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.table import Table
 
+from schedlab.analysis.agreement.known import Judged
+from schedlab.analysis.agreement.plan import Setting
 from schedlab.base.display.terminal import new_table, results, tell
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.carrying_out import ended_by_signal
 from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
 from schedlab.paths import RUNS
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from schedlab.analysis.agreement.known import Judged
-    from schedlab.analysis.agreement.plan import Setting
 
 DEFAULT = RUNS / "agreement"
 

@@ -7,16 +7,22 @@ only add to it. What holds everywhere are the ratios of one start."""
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import click
+from rich.table import Table
+
+from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.build import SIMULATOR, build
+from schedlab.base.toolchain.policies import read_catalogue
+from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD
+from schedlab_tools.benchmarks import long_trace
+from schedlab_tools.benchmarks.results import Aim, finish, printed
 
 SPEED = BUILD / "simulator_speed"
 _LINE = re.compile(r"^bench simulator-(\S+) (\d+) ([\d.]+)\s*$", re.MULTILINE)
@@ -33,23 +39,6 @@ class Decision:
     @property
     def per_second(self) -> float:
         return 1e9 / self.nanoseconds
-
-
-@dataclass(frozen=True)
-class Aim:
-    """Something that was asked of the simulator. `most` is met if `value` is not above it."""
-
-    name: str
-    value: float
-    most: float
-    unit: str
-
-    @property
-    def verdict(self) -> str:
-        return "met" if self.value <= self.most else "not met"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "verdict": self.verdict}
 
 
 def measure() -> list[Decision]:
@@ -105,11 +94,24 @@ def count(name: str, text: str) -> int:
     return int(found[1])
 
 
-def printed(command: Sequence[str | Path], status: int = 0) -> str:
-    """What a program prints; it must end with this status."""
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    if done.returncode != status:
-        raise SchedlabError(f"{command[0]} failed:\n{done.stderr.strip()}")
-    return done.stdout
+@click.command("simulator")
+@json_option
+def simulator(as_json: bool) -> None:
+    """Measure how fast the simulator decides on this host, and how fast its trace is measured.
+
+    In CPU time of one core; exit status 1 if an aim is not met.
+    """
+
+    measured = measure()
+    found = aims(measured, process_bytes(list(read_catalogue()))) + long_trace.measure().aims()
+    decided = [{**vars(one), "per_second": one.per_second} for one in measured]
+    told = {"decisions": decided, "aims": [aim.to_dict() for aim in found]}
+    finish(as_json, told, (aims_table(found),), found)
+
+
+def aims_table(aims: list[Aim]) -> Table:
+    title = "The simulator on one core of this host (CPU time, least of some rounds)"
+    table = new_table(title, "what", ">measured", ">aim: at most", "unit", "aim")
+    for aim in aims:
+        table.add_row(aim.name, f"{aim.value:,.1f}", f"{aim.most:,.0f}", aim.unit, aim.verdict)
+    return table

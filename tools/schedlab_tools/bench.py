@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab dev bench`: what things cost; a module for each of its commands."""
+"""`./schedlab dev bench`: what things cost; its commands are modules of schedlab_tools.benchmarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedlab.commands.lazy import Modules
 from schedlab.commands.options import json_option
 
 COMMANDS: Any = Modules(
-    __name__,
+    "schedlab_tools.benchmarks",
     "agreement",
     "conformance",
     "contention",
@@ -37,6 +37,6 @@ def bench(context: click.Context, of_host: bool, as_json: bool) -> None:
     status 1 if an aim is not met. The commands below measure something else.
     """
     if context.invoked_subcommand is None:
-        from schedlab.commands.bench.instructions import show
+        from schedlab_tools.benchmarks.instructions import show
 
         show(of_host, as_json)

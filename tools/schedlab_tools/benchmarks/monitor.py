@@ -9,14 +9,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
+import click
+from rich.table import Table
+
+from schedlab.base.display.numbers import percent
+from schedlab.base.display.terminal import new_table
+from schedlab.base.toolchain.build import IMAGE, KERNEL, build
+from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
+from schedlab.machines import kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab_tools.benchmarks.instructions import console_of
+from schedlab_tools.benchmarks.results import Judged, finish
 
 PROCESSES = (2, 500)
 PERIOD_MS = 100
@@ -29,8 +38,10 @@ _READY = re.compile(r"^@@ 0 ready \d+ (\d+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Watching:
+class Watching(Judged):
     """Instructions of the same work of some processes."""
+
+    derived: ClassVar = ("tracing", "read_instructions", "share")
 
     processes: int
     plain: int
@@ -62,10 +73,6 @@ class Watching:
     @property
     def verdict(self) -> str:
         return "met" if self.share <= MOST else "not met"
-
-    def to_dict(self) -> dict[str, Any]:
-        derived = {"tracing": self.tracing, "read_instructions": self.read_instructions}
-        return {**asdict(self), **derived, "share": self.share, "verdict": self.verdict}
 
 
 def measure(
@@ -109,3 +116,37 @@ def printed(name: str, text: str) -> int:
         if found == name:
             return int(figure)
     raise SchedlabError(f"watchbench printed no line `bench {name} PROCESSES FIGURE`")
+
+
+@click.command("monitor")
+@json_option
+def monitor(as_json: bool) -> None:
+    """Count what being watched costs our kernel.
+
+    Instructions on Spike with one CPU: exact, and the same every time. Exit status 1 if watching
+    takes more than 5 % of a CPU, at one question for sched_status a second.
+    """
+
+    build("kernel", "image")
+    rows = measure(kernel_machine("spike"), KERNEL, IMAGE)
+    told = {"watching": [row.to_dict() for row in rows], "aim": MOST}
+    finish(as_json, told, (watching_table(rows),), rows)
+
+
+def watching_table(rows: list[Watching]) -> Table:
+    """A row for each number of processes."""
+    table = new_table(
+        "What being watched costs (Spike, 1 CPU, instructions)",
+        *(">processes", ">queues, and blocks in time", ">a record", ">a question and its answer"),
+        *(">of a CPU, asked once a second (aim: at most 5 %)", "aim"),
+    )
+    for row in rows:
+        table.add_row(
+            f"{row.processes:,}",
+            percent(row.tracing, 3),
+            f"{row.record_instructions:.0f}",
+            f"{row.read_instructions:,.0f}",
+            percent(row.share, 3),
+            row.verdict,
+        )
+    return table

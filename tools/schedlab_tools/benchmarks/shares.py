@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -25,12 +24,11 @@ from schedlab.commands.options import (
 )
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
+from schedlab.studies.shares import Row as ShareRow
+from schedlab.studies.shares import Setting
 from schedlab.units import parse_counts
-
-if TYPE_CHECKING:
-    from schedlab.studies.shares import Row as ShareRow
-    from schedlab.studies.shares import Setting
-    from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
+from schedlab_tools.benchmarks import linux_shares
+from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
 
 SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
 OF_SPIKE = {
@@ -138,9 +136,7 @@ def shares(context: click.Context, request: Request) -> None:
     from schedlab.studies import shares as tests
 
     if request.machine in LINUX_MACHINES:
-        from schedlab.commands.bench import linux_shares
-
-        linux_shares.shares(on_linux(context, request.machine), request.out, request.as_json)
+        linux_shares.measure(on_linux(context, request.machine), request.out, request.as_json)
         return
     setting = request.setting()
     with carried_out(lambda folder: tests.plan(folder, setting), "spike", request.out) as finished:
@@ -161,7 +157,6 @@ def shares(context: click.Context, request: Request) -> None:
 
 def on_linux(context: click.Context, machine: str) -> SharesOnLinux:
     """Returns what is measured, by the options that were given. Raises WrongUsage for options of Spike."""
-    from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
 
     for option in given(context, OF_SPIKE).values():
         raise WrongUsage(
