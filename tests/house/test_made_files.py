@@ -16,6 +16,7 @@ from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of,
 from schedlab.studies import document
 from schedlab_tools.documents import api_list, trace_definitions
 from schedlab_tools.documents.gallery import pages, trials
+from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked import marked, with_marked, write
 
 
@@ -44,6 +45,11 @@ def test_the_document_of_the_studies() -> None:
 def test_the_reference_of_the_api() -> None:
     """Else: ./schedlab dev docs api."""
     assert api_list.DOCUMENT.read_text(encoding="utf-8") == api_list.text()
+
+
+def test_the_help_that_needs_no_python() -> None:
+    """Else: ./schedlab dev docs help."""
+    assert HELP.read_text(encoding="utf-8") == help_text()
 
 
 @pytest.mark.parametrize("file", trace_definitions.FILES, ids=lambda file: file.name)

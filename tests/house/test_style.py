@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from schedlab.base.toolchain.needs import EXTRAS
 from schedlab.base.toolchain.tools import compiler
+from schedlab.environment import LOCK, libraries_of
 
 C_FOLDERS = (
     "abi",
@@ -30,7 +32,7 @@ C_FOLDERS = (
     "user",
     "workloads",
 )
-WITHOUT_LICENCE_LINE = {".gitignore", ".gitattributes", "LICENSE"}
+WITHOUT_LICENCE_LINE = {".gitignore", ".gitattributes", "LICENSE", "help.txt"}
 AS_THEY_ARE = (ROOT / "tests" / "hostile", ROOT / "tests" / "formats" / "0.1.0")
 """A line more would make other files of them."""
 WITHOUT_COMMENTS = {".json", ".md", ".lock", ".csv", ".png", ".svg", ".xz"}
@@ -123,19 +125,19 @@ def test_every_file_says_its_licence() -> None:
     assert lacking == []
 
 
-LIBRARIES = ("requirements", "requirements-mcp", "requirements-test")
+def wishes() -> dict[str, str]:
+    """Returns the libraries that pyproject.toml names, with why."""
+    text = (ROOT / "pyproject.toml").read_text().partition("[tool.")[0]
+    return dict(re.findall(r'^    "([\w-]+)[^"]*", *# (.*)$', text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", LIBRARIES)
-def test_the_lock_file_has_a_hash_for_every_library(name: str) -> None:
-    wanted = (ROOT / "python" / f"{name}.in").read_text().splitlines()
-    locked = (ROOT / "python" / f"{name}.lock").read_text()
-    for line in wanted:
-        wish, _, why = line.partition("#")
-        library = wish.partition("<")[0].strip()
-        if library:
-            assert why.strip(), f"say why {library} is needed"
-            assert f"\n{library}==" in locked
+def test_every_library_has_a_reason_and_hashes() -> None:
+    """Else: python/update-lock."""
+    locked = LOCK.read_text()
+    assert len(wishes()) > 20
+    for library, why in wishes().items():
+        assert why.strip(), f"say why {library} is needed"
+        assert f"\n{library}==" in locked
     entries = [line for line in locked.splitlines() if line and line[0] not in " #"]
     assert entries
     assert all(line.endswith("\\") for line in entries)
@@ -143,9 +145,9 @@ def test_the_lock_file_has_a_hash_for_every_library(name: str) -> None:
 
 def test_schedlab_needs_no_library_of_its_tests() -> None:
     """Only tools of maintainers do, for which the launcher fetches them."""
-    of_tests = set(
-        re.findall(r"^([\w-]+)==", (ROOT / "python/requirements-test.lock").read_text(), re.M)
-    )
+    taken = "".join(libraries_of(extra) for extra in ("", *EXTRAS) if extra != "test")
+    names = re.compile(r"^([\w-]+)==", re.MULTILINE)
+    of_tests = {*names.findall(libraries_of("test"))} - {*names.findall(taken)}
     modules = packages_distributions()
     imported = {
         (str(path.relative_to(ROOT)), library)

@@ -13,6 +13,7 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import say
+from schedlab.base.toolchain.needs import install_what_is_missing
 from schedlab.commands.environment import check_environment, import_refusal
 from schedlab.commands.guided import Guided
 from schedlab.commands.lazy import Modules
@@ -79,6 +80,7 @@ def main() -> None:
     _hear_signals()
     try:
         check_environment()
+        install_what_is_missing()
         cli(prog_name="schedlab", standalone_mode=False)
     except click.exceptions.Abort:
         say("schedlab: interrupted")

@@ -39,7 +39,10 @@ def dask(certificate: Path | None, arguments: tuple[str, ...]) -> None:
     certificate can have the workers run anything; others are not spoken to.
     """
     from schedlab.base.host.interpreter import module_command
+    from schedlab.base.toolchain.needs import need_extra
     from schedlab.runs import certificate as certificates
+
+    need_extra("sweep")
 
     what, *others = arguments or ("",)
     if what == "certificate" and len(others) == 1:

@@ -16,7 +16,11 @@ def docs(names: tuple[str, ...], only_list: bool) -> None:
 
     All parts, or those named. Look at what has changed before you commit it.
     """
+    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
     from schedlab.base.toolchain.policies import unknown
+
+    need_extra(*EXTRAS)
+    need_if_there("browser")
     from schedlab_tools.documents.make import make, parts
 
     known = parts()

@@ -16,18 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.host.processor import is_complete, no_linux_guests, no_spike
-from schedlab.base.toolchain.tools import (
-    BROWSER_PACKAGES,
-    BROWSERS,
-    compiler,
-    find_browser,
-    output,
-    package_here,
-    version_in,
-)
+from schedlab.base.toolchain.needs import EXTRAS, LINUX_GUEST, PROGRAMS, cure
+from schedlab.base.toolchain.tools import compiler_there, output, version_in
+from schedlab.environment import BASE, SIZES, libraries_of, own_environment
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT, SHARED, shared_cache
-from schedlab.recordings.reader import PERF, TRACE_CMD, Tool, version
+from schedlab.recordings.reader import PERF, TRACE_CMD, version
 
 
 @dataclass(frozen=True)
@@ -50,10 +44,8 @@ class Finding:
 def examine() -> list[Finding]:
     """Looks for all dependencies."""
     findings = [python(), *cache_of_many(), *libraries(), *compilers()]
-    findings.append(program("make", "builds everything", "make"))
-    findings.append(program("dtc", "describes Spike's board to the kernel", "device-tree-compiler"))
-    findings.append(sandbox())
-    findings += [spike(), qemu(), *linux_guest(), git(), browser(), *recorders()]
+    findings += [program("make"), program("dtc"), sandbox(), spike(), qemu(), *linux_guest()]
+    findings += [git(), *map(for_tests, ("formatter", "sanitizers", "browser")), *recorders()]
     return name_packages(findings)
 
 
@@ -86,26 +78,31 @@ def cache_of_many() -> Iterator[Finding]:
 
 
 def libraries() -> Iterator[Finding]:
-    """What schedlab runs with; and in one line, what its tests take besides, which only they install."""
-    for name in listed("requirements"):
-        version = version_of_library(name)
-        advice = "" if version else f"delete {sys.prefix}; the next start makes it anew"
-        yield Finding(
-            name, "Python library", "ok" if version else "missing", version, advice=advice
-        )
-    complete = all(map(version_of_library, listed("requirements-test")))
-    yield Finding(
-        "libraries of the tests",
-        "Python libraries",
-        "ok" if complete else "absent",
-        advice="" if complete else "`./schedlab test` installs them",
+    """What all commands run with, and in a line each, what extras take besides."""
+    locked = set(re.findall(r"^([\w-]+)==", libraries_of(BASE), re.MULTILINE))
+    missing = sorted(name for name in locked if not version_of_library(name))
+    advice = (
+        f"{', '.join(missing)}: delete {sys.prefix}; the next start makes it anew"
+        if missing
+        else ""
     )
-
-
-def listed(name: str) -> list[str]:
-    """Returns the names of the libraries in a list."""
-    text = (ROOT / "python" / f"{name}.in").read_text()
-    return re.findall(r"^[\w-]+", text, re.MULTILINE)
+    yield Finding(
+        "Python libraries",
+        "of all commands",
+        "missing" if missing else "ok",
+        f"{len(locked) - len(missing)} of {len(locked)}",
+        advice=advice,
+    )
+    here = own_environment()
+    for extra, (library, purpose) in EXTRAS.items():
+        there = here.has(extra) if here else bool(version_of_library(library))
+        advice = (
+            "" if there else f"nothing: what needs them fetches them ({SIZES[extra].fetched} MB)"
+        )
+        state = "ok" if there else "absent"
+        yield Finding(
+            f"libraries of {extra}", purpose, state, version_of_library(library), advice=advice
+        )
 
 
 def version_of_library(name: str) -> str:
@@ -117,51 +114,51 @@ def version_of_library(name: str) -> str:
 
 
 def compilers() -> Iterator[Finding]:
+    needed = PROGRAMS["compiler"]
     try:
-        chosen = compiler()
+        chosen = compiler_there()
     except SchedlabError as error:
-        yield Finding(
-            "clang", "compiles kernel, programs and policies", "missing", advice=str(error)
-        )
+        yield Finding("clang", needed.purpose, "missing", advice=str(error))
+        return
+    if not chosen:
+        yield Finding("clang", needed.purpose, "missing", advice=cure(["compiler"]))
         return
     origin = "SCHEDLAB_CLANG" if os.environ.get("SCHEDLAB_CLANG") else ""
-    suffix = chosen.version
-    yield program(chosen.clang, "compiles kernel, programs and policies", f"clang-{suffix}", origin)
-    yield program(chosen.linker, "links them", f"lld-{suffix}")
-    yield program(chosen.symbol_lister, "reads and packs objects", f"llvm-{suffix}")
-    yield for_tests(
-        program(chosen.formatter, "checks the layout of C files", f"clang-format-{suffix}")
+    for name, purpose in (
+        (chosen.clang, needed.purpose),
+        (chosen.linker, "links them"),
+        (chosen.symbol_lister, "reads and packs objects"),
+    ):
+        yield found_program(name, purpose, cure(["compiler"]), origin)
+
+
+def for_tests(name: str) -> Finding:
+    """Only tests need it, and they install it where the release has it."""
+    needed = PROGRAMS[name]
+    if needed.found():
+        return Finding(needed.what, needed.purpose, "ok")
+    return Finding(
+        needed.what,
+        needed.purpose,
+        "absent",
+        advice=f"{cure([name])}; `./schedlab test` does it where it may, and skips its tests elsewhere",
     )
-    library = chosen.sanitizer_library
-    yield for_tests(
-        Finding(
-            "AddressSanitizer",
-            "watches the tests on the host",
-            "ok" if library else "missing",
-            str(suffix) if library else "",
-            str(library or ""),
-            advice="" if library else install(f"libclang-rt-{suffix}-dev"),
-        )
-    )
 
 
-def for_tests(finding: Finding) -> Finding:
-    """Only tests need it, and they install it."""
-    if finding.status != "missing":
-        return finding
-    return replace(finding, status="absent", advice=f"{finding.advice}; `./schedlab test` does it")
+def program(name: str) -> Finding:
+    """Returns what is found of a program of the table."""
+    needed = PROGRAMS[name]
+    return found_program(needed.what, needed.purpose, cure([name]))
 
 
-def program(name: str, purpose: str, package: str, origin: str = "") -> Finding:
+def found_program(name: str, purpose: str, advice: str, origin: str = "") -> Finding:
     path = shutil.which(name)
     if not path:
-        return Finding(name, purpose, "missing", advice=install(package))
+        return Finding(name, purpose, "missing", advice=advice)
     text = output(path, "--version")
     version = ".".join(map(str, version_in(text)))
     if not text:
-        return Finding(
-            name, purpose, "unfit", path=path, advice=f"it does not run: reinstall {package}"
-        )
+        return Finding(name, purpose, "unfit", path=path, advice=f"it does not run; {advice}")
     return Finding(name, purpose, "ok", version, path, origin or "PATH")
 
 
@@ -169,16 +166,12 @@ def sandbox() -> Finding:
     """What `grade` compiles submissions in. Without it all else works."""
     from schedlab.courses.submissions.sandbox import lacking
 
-    found = program("bwrap", "compiles what `grade` is given", "bubblewrap")
+    found = program("sandbox")
     why = lacking()
     if not why:
         return found
     advice = found.advice or why
     return replace(found, status="absent" if found.status == "missing" else "unfit", advice=advice)
-
-
-def install(package: str) -> str:
-    return f"sudo apt-get install --no-install-recommends {package}"
 
 
 def spike() -> Finding:
@@ -212,9 +205,8 @@ def linux_guest() -> Iterator[Finding]:
         yield Finding(PROGRAM, "runs Linux guests", "absent", advice=no_linux_guests())
         return
     found = machine(PROGRAM, "runs Linux guests", find_qemu)
-    if found.status == "missing":
-        advice = f"{install('qemu-system-x86')}; `./schedlab run --machine linux` does it"
-        found = replace(found, status="absent", advice=advice)
+    if found.status in ("missing", "unfit") and not shutil.which(PROGRAM):
+        found = replace(found, status="absent", advice=cure(LINUX_GUEST))
     yield found
     yield host_cpus(found)
     yield linux_packages()
@@ -261,25 +253,8 @@ def machine(name: str, purpose: str, find: Callable[[], Any]) -> Finding:
 
 
 def git() -> Finding:
-    found = program("git", "names the commit in results", "git")
-    if found.status == "ok":
-        return found
-    return Finding("git", found.purpose, "absent", advice=found.advice)
-
-
-def browser() -> Finding:
-    name, purpose = BROWSERS[0], "loads the pages of reports in the tests"
-    found = find_browser()
-    if found:
-        return for_tests(program(Path(found).name, purpose, BROWSER_PACKAGES[0]))
-    package = package_here(*BROWSER_PACKAGES)
-    if package:
-        return for_tests(Finding(name, purpose, "missing", advice=install(package)))
-    advice = (
-        f"apt knows no package of one here: put {', '.join(BROWSERS[:-1])} or {BROWSERS[-1]} on the"
-        " PATH; tests of pages are skipped without it"
-    )
-    return Finding(name, purpose, "absent", advice=advice)
+    found = found_program("git", "names the commit in results", "install git")
+    return found if found.status == "ok" else replace(found, status="absent")
 
 
 def recorders() -> Iterator[Finding]:
@@ -291,15 +266,7 @@ def recorders() -> Iterator[Finding]:
             number = version(tool).partition(" ")[2]
             yield Finding(tool.program, purpose, "ok", number, path, "PATH")
         else:
-            yield Finding(tool.program, purpose, "absent", advice=recorder_advice(tool))
-
-
-def recorder_advice(tool: Tool) -> str:
-    """Names the package that has the recorder here."""
-    package = package_here(*tool.packages)
-    if package:
-        return install(package)
-    return f"apt knows no package of it here: put a {tool.program} that runs on the PATH"
+            yield Finding(tool.program, purpose, "absent", advice=cure([tool.program]))
 
 
 def name_packages(findings: list[Finding]) -> list[Finding]:

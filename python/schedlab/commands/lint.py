@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import click
 
+from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
 from schedlab.commands.test import HOUSE, PYTEST_SETTINGS, start
 
 
@@ -16,4 +17,6 @@ def lint(arguments: tuple[str, ...]) -> None:
     That is their layout, ruff, mypy, the spelling of licences, what rooms know of each other, and
     whether files that are made of others are of those that are there.
     """
+    need_extra(*EXTRAS)
+    need_if_there("compiler", "formatter")
     start(["-n", "0", "-rs", HOUSE, *arguments])

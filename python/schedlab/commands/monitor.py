@@ -175,6 +175,9 @@ def monitor(
     docs/monitor.md says more.
     """
     from schedlab.base.toolchain.build import machine_module
+    from schedlab.base.toolchain.needs import need_extra
+
+    need_extra("monitor")
     from schedlab.monitor.conduct import Page, page, watch
 
     make = session(context, options, page_with=lesson or "")

@@ -28,6 +28,9 @@ def page(policy: str | None, out: Path | None) -> None:
     It is the monitor's page with the simulator in it: opened as a file, it needs no server and
     nothing installed. docs/page.md says more.
     """
+    from schedlab.base.toolchain.needs import need_extra
+
+    need_extra("monitor")
     from schedlab.monitor.standalone.build import make_page, make_policy
 
     if policy is None and out is not None:

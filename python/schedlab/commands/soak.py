@@ -47,6 +47,10 @@ def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) 
 
     The exit status is 1 if a load failed. docs/soak.md says more.
     """
+    from schedlab.base.toolchain.needs import EXTRAS, need_extra, need_if_there
+
+    need_extra(*EXTRAS)
+    need_if_there("browser")
     from schedlab_tools.soak import findings
     from schedlab_tools.soak.conduct import conduct
     from schedlab_tools.soak.loads import LOADS

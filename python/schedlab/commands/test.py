@@ -29,7 +29,18 @@ def test(arguments: tuple[str, ...]) -> None:
     """
     from schedlab.base.host.processor import is_complete, processor
     from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
+    from schedlab.base.toolchain.needs import (
+        EXTRAS,
+        LINUX_GUEST,
+        TESTS,
+        need,
+        need_extra,
+        need_if_there,
+    )
 
+    need_extra(*EXTRAS)
+    need("compiler", "make", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
+    need_if_there(*TESTS)
     if "--fast" in arguments:
         # A second process would read all tests once more, which costs as much as it saves.
         start(["-n", "0", "--ignore", HOUSE, *arguments])

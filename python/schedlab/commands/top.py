@@ -23,9 +23,12 @@ def top(context: click.Context, /, **options: Any) -> None:
     """
     from importlib import import_module
 
-    from schedlab.monitor.conduct import watch
+    from schedlab.base.toolchain.needs import need_extra
 
     _need_terminal()
+    need_extra("monitor")
+    from schedlab.monitor.conduct import watch
+
     # It brings a library for terminals with it.
     watch(session(context, options), import_module("schedlab.monitor.top").run_top)
 

@@ -18,11 +18,12 @@ from schedlab.base.display.working import working
 from schedlab.base.toolchain import diagnosis
 from schedlab.base.toolchain.build import build, build_lock
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
+from schedlab.base.toolchain.needs import need_if_there
 from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import compiler, compiler_there
 from schedlab.base.toolchain.verifier import OLDEST_COMPILER, HookCost, examine
-from schedlab.errors import BuildFailed, RuleBroken, WrongUsage
+from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
 from schedlab.paths import BUILD, ROOT
 
@@ -93,10 +94,9 @@ def sources_of(choice: PolicyChoice) -> list[Path]:
 
 def can_check() -> bool:
     """Has this host the sanitizers' library?"""
-    try:
-        return compiler().sanitizer_library is not None
-    except BuildFailed:
-        return False
+    need_if_there("compiler", "sanitizers")
+    found = compiler_there()
+    return bool(found and found.sanitizer_library)
 
 
 def check_once(source: Path) -> None:

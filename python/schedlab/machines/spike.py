@@ -12,6 +12,7 @@ from pathlib import Path
 
 from schedlab.base.display.terminal import say
 from schedlab.base.host.processor import is_complete
+from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import output
 from schedlab.errors import MachineUnfit
 from schedlab.machines.base import Release
@@ -55,7 +56,7 @@ class SpikeRelease(Release):
 def find_spike() -> SpikeRelease:
     """Our driver of the pinned library; or what SPIKE_VARIABLE names. Where the package has no
     library for this host, a Spike on the PATH."""
-    need_device_tree_compiler()
+    need("dtc")
     named = os.environ.get(SPIKE_VARIABLE, "")
     if named == STOCK:
         tell_passed_over("Spike's own program")
@@ -108,14 +109,6 @@ def interleaving_wanted() -> str:
     if not (seed.isascii() and seed.isdigit() and len(seed) <= 20 and int(seed) < _SEED_END):
         raise MachineUnfit(f"{INTERLEAVE_VARIABLE}={seed}: a seed is a number from 0 to 2^64-1")
     return str(int(seed))
-
-
-def need_device_tree_compiler() -> None:
-    """Raises MachineUnfit if there is no dtc, which Spike starts to describe its board to the kernel."""
-    if not shutil.which("dtc"):
-        raise MachineUnfit(
-            "dtc, which Spike needs, is not on the PATH: install device-tree-compiler"
-        )
 
 
 def spike_version(path: str) -> str:

@@ -15,6 +15,7 @@ from schedlab.base.display.terminal import say
 from schedlab.base.files.json_lines import Node
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.build import host_processors
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting
 from schedlab.machines import machine_named
@@ -197,6 +198,7 @@ def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
         count = min(doing.workers or host_processors(), most)
         workers: AbstractContextManager[Workers]
         if doing.scheduler:
+            need_extra("sweep")
             from schedlab.runs import cluster
 
             workers = cluster.connected(doing.scheduler, doing.certificate)

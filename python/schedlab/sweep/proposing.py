@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.errors import WrongUsage
 from schedlab.sweep import expanding, ranges
 from schedlab.sweep.description import Description, PolicyEntry, Sample
@@ -218,6 +219,7 @@ class Search:
 
 
 def _study(seed: int, directions: Sequence[Better], entries: int) -> Study:
+    need_extra("sweep")
     import optuna
 
     logging.getLogger("optuna").setLevel(logging.ERROR)

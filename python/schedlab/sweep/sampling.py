@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, get_args
 
+from schedlab.base.toolchain.needs import need_extra
+
 if TYPE_CHECKING:
     from scipy.stats.qmc import QMCEngine
 
@@ -22,6 +24,8 @@ def places(method: str, dimensions: int, count: int, seed: int) -> Iterator[tupl
     latin-hypercube (McKay, Beckman and Conover, 1979): each of `count` equal parts of each
     dimension has one point. The same seed gives the same points.
     """
+    if method != "random":
+        need_extra("sweep")
     if method == "latin-hypercube":
         from scipy.stats import qmc  # takes longer to import than a small sweep to run
 

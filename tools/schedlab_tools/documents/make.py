@@ -25,6 +25,7 @@ from schedlab_tools.documents.gallery import trials
 from schedlab_tools.documents.marked import with_marked, write
 from schedlab_tools.documents.running import told_by
 
+HELP = ROOT / "python" / "schedlab" / "commands" / "help.txt"
 DOCS = ROOT / "docs"
 
 
@@ -52,6 +53,11 @@ def parts() -> dict[str, Part]:
             "the reference of the Python API, from its docstrings",
             (api_list.DOCUMENT,),
             lambda: write(api_list.DOCUMENT, api_list.text()),
+        ),
+        "help": Part(
+            "what `./schedlab --help` prints before anything is installed",
+            (HELP,),
+            lambda: write(HELP, help_text()),
         ),
         "policies": Part(
             "what the policies say of themselves, for hosts without a compiler",
@@ -113,6 +119,11 @@ def parts() -> dict[str, Part]:
             screens.make,
         ),
     }
+
+
+def help_text() -> str:
+    """Returns the help of the command line."""
+    return told_by("schedlab", "--help", COLUMNS="100")
 
 
 def make(names: Sequence[str]) -> Iterator[tuple[str, bool]]:

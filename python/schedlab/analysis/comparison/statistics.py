@@ -11,7 +11,7 @@ values seen, so that of n values they miss the median of a symmetric distributio
 cases: half the time for two. So below `FEW` values the bootstrap gives the standard error alone,
 and Student's t the bounds; for a mean, that is Student's interval.
 
-SciPy has the distributions only: its bootstrap and permutation tests take 2 to 30 times the CPU time
+It is not SciPy's, whose bootstrap and permutation tests take 2 to 30 times the CPU time
 (docs/comparing.md).
 """
 
@@ -26,7 +26,13 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+
+from schedlab.analysis.comparison.distributions import (
+    normal_below,
+    normal_quantile,
+    student_below,
+    student_quantile,
+)
 
 Floats = npt.NDArray[np.float64]
 Within = tuple[float, float]
@@ -131,7 +137,7 @@ def _estimate(value: float, low: float, high: float, count: int, within: Within)
 
 def _student(freedom: float) -> float:
     """How many standard errors the bounds are away."""
-    return float(special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+    return student_quantile(freedom, (1 + CONFIDENCE) / 2)
 
 
 def _mean_bounds(samples: Floats) -> tuple[Floats, Floats]:
@@ -162,7 +168,7 @@ def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
     noise = NOISE * np.abs(samples).max(axis=1, keepdims=True)
     below = ((resampled < mean - noise).mean(axis=1) + (resampled <= mean + noise).mean(axis=1)) / 2
     edge = 1 / resampled.shape[1]
-    bias = special.ndtri(np.clip(below, edge, 1 - edge))
+    bias = normal_quantile(np.clip(below, edge, 1 - edge))
     away = samples - mean
     acceleration = (away**3).sum(axis=1) / (6 * (away**2).sum(axis=1) ** 1.5)
     # What Student's t and the bias of the standard deviation ask for beyond the normal's 1.96.
@@ -170,7 +176,7 @@ def _bca_piece(samples: Floats) -> tuple[Floats, Floats]:
     resampled.sort(axis=1)
     low, high = (
         _sorted_quantiles(
-            resampled, special.ndtr(bias + (bias + z) / (1 - acceleration * (bias + z)))
+            resampled, normal_below(bias + (bias + z) / (1 - acceleration * (bias + z)))
         )
         for z in (-wide, wide)
     )
@@ -327,7 +333,7 @@ def _standard_errors(differences: Floats, resolution: float) -> Floats:
 
 
 def _two_sided(change: float, error: float, freedom: float) -> float:
-    return float(2 * special.stdtr(freedom, -abs(change) / error)) if error else 1.0
+    return float(2 * student_below(freedom, -abs(change) / error)) if error else 1.0
 
 
 def sign_flips(threshold: float | Floats, differences: Floats) -> Floats:
@@ -372,7 +378,7 @@ def probability_beyond(
         error, freedom = _welch(first, second, 0)
     if error <= NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
         return 0.0 if beyond > 0 else 1.0
-    return float(special.stdtr(freedom, -beyond / error))
+    return float(student_below(freedom, -beyond / error))
 
 
 def probability_apart(
@@ -390,7 +396,7 @@ def probability_apart(
     error = float((second - first).std(ddof=1)) / math.sqrt(len(first))
     if error <= NOISE * max(float(np.abs(first).max()), float(np.abs(second).max())):
         return 0.0 if within > 0 else 1.0
-    return float(special.stdtr(len(first) - 1.0, -within / error))
+    return float(student_below(len(first) - 1.0, -within / error))
 
 
 def _unpaired(before: Floats, after: Floats, resolution: float, noise: float) -> Outcome:
@@ -445,7 +451,7 @@ def chances_of_more(differences: Floats, resolution: float, noise: float) -> Flo
     means = differences.mean(axis=-1)
     errors = _standard_errors(differences, max(resolution, noise))
     score = np.divide(means, errors, out=np.zeros_like(means), where=errors > 0)
-    chances = special.stdtr(differences.shape[-1] - 1, -score)
+    chances = student_below(differences.shape[-1] - 1, -score)
     result: Floats = np.where(means > noise, chances, 1.0)
     return result
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from schedlab.analysis.tables.described import DESCRIBED
 from schedlab.analysis.tables.opened import Run
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def _named(tables: Iterable[str], sql: str) -> list[str]:
 
 def _found(folder: Path, wanted: Sequence[str], sql: str, allow_files: bool) -> pl.DataFrame:
     """What the query finds in the files there, whose names begin as those of their tables."""
+    need_extra("sql")
     import duckdb
 
     connection = duckdb.connect()

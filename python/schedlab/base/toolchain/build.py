@@ -16,8 +16,9 @@ from typing import NoReturn
 from schedlab.base.display.numbers import percent
 from schedlab.base.display.working import Update, working
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
-from schedlab.base.toolchain.kept import PAGE, kept_module
-from schedlab.base.toolchain.tools import compiler, makes_web_assembly
+from schedlab.base.toolchain.kept import kept_module
+from schedlab.base.toolchain.needs import need
+from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed
 from schedlab.paths import BUILD, ROOT
 
@@ -51,6 +52,7 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
     """
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
+    need("compiler", "make")
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     with working("building: another build ends first") as update, build_lock():
         run_make((*targets, *settings), update)
@@ -64,13 +66,8 @@ def machine_module() -> bytes:
 
 
 def built_module() -> bytes:
-    """Returns MODULE, brought up to date. BuildFailed: this host cannot compile it."""
-    if not makes_web_assembly():
-        version = compiler().version
-        raise BuildFailed(
-            f"{PAGE} is of other C sources than these, and to compile these for a browser takes a C library for"
-            f" WebAssembly: apt-get install wasi-libc libclang-rt-{version}-dev-wasm32"
-        )
+    """Returns MODULE, brought up to date. Raises WrongUsage if this host cannot compile it."""
+    need("compiler", "web-assembly")
     build(str(MODULE.relative_to(ROOT)))
     return MODULE.read_bytes()
 

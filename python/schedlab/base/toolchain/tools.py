@@ -14,13 +14,10 @@ from pathlib import Path
 from schedlab.errors import BuildFailed
 
 COMPILER_VERSIONS = (19, 21, 20, 18, 17, 16)
-"""What schedlab is tested with, then the others that serve, newest first; as in the launcher."""
+"""What schedlab is tested with, then the others that serve, newest first."""
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
-"""Any of them loads the pages that the tests make; as in the launcher."""
-
-BROWSER_PACKAGES = ("chromium-headless-shell", "chromium")
-"""The packages that have one: Debian has both, Ubuntu has neither."""
+"""Any of them loads the pages that the tests make."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,15 @@ class Compiler:
         found = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
         return found[0] if found else None
 
+    @property
+    def makes_web_assembly(self) -> bool:
+        """Returns whether a C library and its own functions for WebAssembly are here."""
+        folder = first_line(self.clang, "--print-resource-dir")
+        return (
+            Path("/usr/include/wasm32-wasi/stdio.h").exists()
+            and (Path(folder) / "lib" / "wasi" / "libclang_rt.builtins-wasm32.a").exists()
+        )
+
 
 def find_browser() -> str | None:
     """Returns the path of one of BROWSERS, or None if there is none."""
@@ -49,14 +55,12 @@ def find_browser() -> str | None:
 
 
 def makes_web_assembly() -> bool:
-    """Are a C library and the compiler's functions for WebAssembly here?"""
-    folder = first_line(compiler().clang, "--print-resource-dir")
-    return (
-        Path("/usr/include/wasm32-wasi/stdio.h").exists()
-        and (Path(folder) / "lib" / "wasi" / "libclang_rt.builtins-wasm32.a").exists()
-    )
+    """Returns whether the simulator can be compiled for a browser here."""
+    found = compiler_there()
+    return bool(found and found.makes_web_assembly)
 
 
+@cache
 def package_here(*names: str) -> str | None:
     """Returns the first of these packages that apt knows on this host, or None if it knows none."""
     return next((name for name in names if f"Package: {name}" in _apt_says(name)), None)
@@ -117,19 +121,27 @@ def version_of(program: str) -> tuple[int, ...]:
     return version_in(first_line(program, "--version"))
 
 
-@cache
 def compiler() -> Compiler:
-    """The one compiler of everything. SCHEDLAB_CLANG names another."""
+    """Returns the one compiler of everything. SCHEDLAB_CLANG names another. Raises BuildFailed if there is none."""
+    found = compiler_there()
+    if not found:
+        raise BuildFailed(
+            "no clang of version 16 to 21 with its lld and llvm tools is on the PATH: install clang-19,"
+            " lld-19 and llvm-19, or name a clang in SCHEDLAB_CLANG"
+        )
+    return found
+
+
+@cache
+def compiler_there() -> Compiler | None:
+    """Returns the compiler, or None if there is none. Raises BuildFailed if SCHEDLAB_CLANG names none that serves."""
     named = os.environ.get("SCHEDLAB_CLANG")
     if named:
         return _named_compiler(named)
     for version in COMPILER_VERSIONS:
         if all(shutil.which(f"{name}-{version}") for name in ("clang", "ld.lld", "llvm-nm")):
             return _numbered_compiler(f"clang-{version}", version)
-    raise BuildFailed(
-        "no clang of version 16 to 21 with its lld and llvm tools is on the PATH: install clang-19,"
-        " lld-19 and llvm-19, or name a clang in SCHEDLAB_CLANG"
-    )
+    return None
 
 
 def _named_compiler(clang: str) -> Compiler:

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Any
 
 from schedlab import __version__
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.courses.assistant.laboratory import Laboratory
 from schedlab.errors import SchedlabError
 
@@ -23,7 +24,8 @@ _ONE_AT_A_TIME = Lock()
 
 def serve(laboratory: Laboratory) -> None:
     """Serves one client until it leaves."""
-    from mcp.server import MCPServer  # fetched for this command alone
+    need_extra("courses")
+    from mcp.server import MCPServer
 
     server: Any = MCPServer(
         "schedlab", instructions=_ABOUT, version=__version__, log_level="WARNING"

@@ -30,7 +30,7 @@ from schedlab.errors import MachineUnfit
 from schedlab.machines.kernel import Boot
 from schedlab.machines.outcome import outcome_of
 from schedlab.machines.spec import RunSpec
-from schedlab.machines.spike import Spike, need_device_tree_compiler
+from schedlab.machines.spike import Spike
 from schedlab.paths import BUILD, ROOT
 from schedlab.trace.errors import TraceError
 from schedlab.trace.parting import parting
@@ -45,7 +45,6 @@ _HEADERS = ("policy.h", "registry.h")
 def need_kernel() -> None:
     """Builds what kernels of submissions are made of. Raises MachineUnfit where there is no driver of Spike."""
     build(*(os.path.relpath(place, ROOT) for place in (KERNEL, IMAGE, *PARTS.values())))
-    need_device_tree_compiler()
     if not Spike().release().turn:
         raise MachineUnfit(
             "the lab has tests on our kernel, which run on schedlab's own driver of Spike alone: another Spike lets a"

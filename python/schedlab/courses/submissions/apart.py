@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.numbers import milliseconds
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.courses.submissions.compiling import MEMORY, SUBMISSION, Compiled
 from schedlab.courses.submissions.trial import PROCESSES_MAX, Trial
 from schedlab.errors import SchedlabError
@@ -142,6 +143,7 @@ def _library() -> ctypes.CDLL:
 @cache
 def _engine() -> Any:
     os.environ["WASMTIME_BACKTRACE_DETAILS"] = "1"
+    need_extra("courses")
     import wasmtime
 
     config = wasmtime.Config()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.base.toolchain.needs import need_if_there
 from schedlab.base.toolchain.tools import first_line, output
 from schedlab.errors import MachineUnfit
 
@@ -71,6 +72,7 @@ def lacking() -> str:
 
 def need_sandbox() -> None:
     """Raises MachineUnfit if there can be none here."""
+    need_if_there("sandbox")
     if why := lacking():
         raise MachineUnfit(
             f"submissions are compiled in a sandbox, and {why}. Or, for submissions that you would compile yourself:"

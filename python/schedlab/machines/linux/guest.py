@@ -23,6 +23,7 @@ from schedlab.base.display.terminal import say
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
 from schedlab.base.host.tied import tie, tied
+from schedlab.base.toolchain.needs import LINUX_GUEST, need
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Release
 from schedlab.machines.folder import CONSOLE
@@ -408,7 +409,8 @@ def unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) ->
 def find_qemu() -> Release:
     """The QEMU on the PATH, if it serves."""
     need_linux_guests()
-    return emulator(PROGRAM, "qemu-system-x86")
+    need(*LINUX_GUEST)
+    return emulator(PROGRAM)
 
 
 def kvm_problem() -> str:

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""What commands need besides the libraries of every start: programs of the system, and extras from PyPI.
+
+One table, of which the errors, the installation and `doctor` tell. Programs come from the system's package manager;
+extras go into the private environment, without root. A module calls `need` just before it uses a thing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from schedlab.base.display.terminal import say
+from schedlab.base.display.working import working
+from schedlab.base.toolchain.tools import (
+    COMPILER_VERSIONS,
+    compiler_there,
+    find_browser,
+    makes_web_assembly,
+    output,
+    package_here,
+)
+from schedlab.environment import own_environment
+from schedlab.errors import WrongUsage
+
+_APT = ("apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=600")
+_INSTALL = ("install", "--no-install-recommends")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the system must have. The packages: words, of which `@` is the compiler's version and `|` parts names of
+    which a release has one."""
+
+    what: str
+    purpose: str
+    found: Callable[[], bool]
+    apt: str
+    dnf: str = ""
+    pacman: str = ""
+    brew: str = ""
+
+    def packages(self, manager: str) -> list[str]:
+        """Returns the packages of a package manager that have it; [] if none is known."""
+        words: list[str] = getattr(self, manager).split() if manager else []
+        return [_named(word) if manager == "apt" else word for word in words]
+
+
+def _on_path(*names: str) -> Callable[[], bool]:
+    return lambda: all(map(shutil.which, names))
+
+
+def _formatter() -> bool:
+    found = compiler_there()
+    return bool(found and shutil.which(found.formatter))
+
+
+def _sanitizers() -> bool:
+    found = compiler_there()
+    return bool(found and found.sanitizer_library)
+
+
+def _debian() -> bool:
+    """Debian has its own mirror and signatures."""
+    release = Path("/etc/os-release")
+    return release.exists() and "\nID=debian" in f"\n{release.read_text('utf-8', 'replace')}"
+
+
+PROGRAMS = {
+    "compiler": Program(
+        "clang with lld and llvm-nm, of one version from 16 to 21",
+        "compiles kernel, programs and policies",
+        lambda: compiler_there() is not None,
+        "clang-@ lld-@ llvm-@",
+        *("clang lld llvm", "clang lld llvm", "llvm lld"),
+    ),
+    "make": Program("make", "builds everything", _on_path("make"), *["make"] * 4),
+    "dtc": Program(
+        "dtc",
+        "describes Spike's board to the kernel",
+        _on_path("dtc"),
+        *("device-tree-compiler", "dtc", "dtc", "dtc"),
+    ),
+    "qemu": Program(
+        "qemu-system-riscv64",
+        "the interactive machine",
+        _on_path("qemu-system-riscv64"),
+        "qemu-system-riscv|qemu-system-misc",
+        *("qemu-system-riscv-core", "qemu-system-riscv", "qemu"),
+    ),
+    "linux-qemu": Program(
+        "qemu-system-x86_64",
+        "runs Linux guests",
+        _on_path("qemu-system-x86_64"),
+        *("qemu-system-x86", "qemu-system-x86-core", "qemu-system-x86", "qemu"),
+    ),
+    "zstd": Program("zstd", "unpacks the Linux guest", _on_path("zstd"), *["zstd"] * 4),
+    "debian-keys": Program(
+        "Debian's signatures",
+        "checks what Linux guests are made of",
+        Path("/usr/share/keyrings/debian-archive-keyring.gpg").exists,
+        *("debian-archive-keyring", "debian-keyring", "debian-archive-keyring"),
+    ),
+    "debian-mirror": Program(
+        "debootstrap",
+        "knows where Debian's packages are",
+        lambda: (
+            _debian()
+            or bool(os.environ.get("SCHEDLAB_DEBIAN_MIRROR") or shutil.which("debootstrap"))
+        ),
+        *("debootstrap", "debootstrap", "debootstrap"),
+    ),
+    "sandbox": Program(
+        "bwrap", "compiles what others wrote", _on_path("bwrap"), *["bubblewrap"] * 3
+    ),
+    "formatter": Program(
+        "clang-format",
+        "checks the layout of C files",
+        _formatter,
+        "clang-format-@",
+        "clang-tools-extra",
+    ),
+    "sanitizers": Program(
+        "clang's sanitizers",
+        "watch policies in the checked simulator, and tests",
+        _sanitizers,
+        *("libclang-rt-@-dev", "compiler-rt", "compiler-rt", "llvm"),
+    ),
+    "web-assembly": Program(
+        "a C library for WebAssembly, with clang's functions",
+        "compiles the simulator for a browser",
+        makes_web_assembly,
+        "wasi-libc libclang-rt-@-dev-wasm32",
+        *("wasi-libc-static", "wasi-libc wasi-compiler-rt", ""),
+    ),
+    "browser": Program(
+        "a headless Chromium",
+        "loads pages in tests",
+        lambda: find_browser() is not None,
+        *("chromium-headless-shell|chromium", "chromium-headless", "chromium"),
+    ),
+    "perf": Program(
+        "perf",
+        "reads perf.data",
+        _on_path("perf"),
+        "linux-perf|linux-tools-generic",
+        "perf",
+        "perf",
+    ),
+    "trace-cmd": Program("trace-cmd", "reads trace.dat", _on_path("trace-cmd"), *["trace-cmd"] * 3),
+}
+"""In the order in which they are listed."""
+
+EXTRAS = {
+    "monitor": ("tornado", "the live monitor, in a browser and in a terminal"),
+    "sweep": ("optuna", "sweeps that sample or search, and sweeps on a cluster"),
+    "sql": ("duckdb", "SQL over the tables of runs"),
+    "courses": ("wasmtime", "grading, scoring, and tools for language models"),
+    "test": ("pytest", "the tests, lint and the documents"),
+}
+"""A library of each, and what it is for."""
+
+LINUX_GUEST = ("linux-qemu", "zstd", "debian-keys", "debian-mirror")
+TESTS = ("formatter", "sanitizers", "web-assembly", "browser", "perf", "trace-cmd", "sandbox")
+"""Not every release has these: then the tests that need them are skipped."""
+
+_allowed: set[str] = set()
+"""Package managers that may be called."""
+
+
+def install_what_is_missing() -> None:
+    """From now on, programs that are missing are installed where that asks nobody: by apt-get, as root or through a
+    sudo that wants no password. The command line does so; a library must not."""
+    _allowed.add("apt")
+
+
+def need(*names: str) -> None:
+    """Installs programs that are missing, or raises WrongUsage, which says by what command that is done."""
+    missing = _missing(names)
+    if not missing:
+        return
+    _install(names)
+    if missing := _missing(names):
+        what = ", ".join(PROGRAMS[name].what for name in missing)
+        raise WrongUsage(f"this needs {what}, which this host does not have; {cure(missing)}")
+
+
+def need_if_there(*names: str) -> None:
+    """Installs programs that are missing, of those that this release has."""
+    _install([name for name in _missing(names) if _known(name)])
+
+
+def need_extra(*names: str) -> None:
+    """Installs the libraries of extras, or raises WrongUsage, which says by what command that is done."""
+    environment = own_environment()
+    for name in names:
+        if environment:
+            environment.add(name) if not environment.has(name) else None
+        elif not find_spec(EXTRAS[name][0]):
+            raise WrongUsage(
+                f"this needs libraries that were not installed ({EXTRAS[name][1]}): pip install 'schedlab[{name}]'"
+            )
+
+
+def cure(names: Iterable[str]) -> str:
+    """Returns what to do about programs that are missing."""
+    manager = package_manager()
+    names = list(names)
+    if manager == "apt" and package_here("make"):  # else its lists were never fetched
+        unknown = [PROGRAMS[name].what for name in names if not _known(name)]
+        if unknown:
+            return f"apt knows no package of {', '.join(unknown)} here: put it on the PATH by other means"
+    packages = [word for name in names for word in PROGRAMS[name].packages(manager)]
+    if not packages:
+        return "install it by this system's own means, then start again"
+    commands = {
+        "apt": f"sudo {_APT[0]} {' '.join(_INSTALL)}",
+        "dnf": "sudo dnf install",
+        "pacman": "sudo pacman -S",
+        "brew": "brew install",
+    }
+    return f"install it, then start again: {commands[manager]} {' '.join(packages)}"
+
+
+@cache
+def package_manager() -> str:
+    """Returns which of apt, dnf, pacman and brew this system has; "" if it has none."""
+    programs = {"apt": _APT[0], "dnf": "dnf", "pacman": "pacman", "brew": "brew"}
+    return next((name for name, program in programs.items() if shutil.which(program)), "")
+
+
+def _missing(names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if not PROGRAMS[name].found()]
+
+
+def _known(name: str) -> bool:
+    return all(map(package_here, PROGRAMS[name].packages("apt")))
+
+
+def _named(word: str) -> str:
+    """The name that this release has for a package."""
+    found = compiler_there()
+    versions = (found.version,) if found else COMPILER_VERSIONS
+    names = [name.replace("@", str(version)) for version in versions for name in word.split("|")]
+    return package_here(*names) or names[0]
+
+
+def _install(names: Iterable[str]) -> None:
+    if package_manager() not in _allowed or not _missing(names) or (root := _as_root()) is None:
+        return
+    with working("looking for packages") as update:
+        if not all(map(_known, _missing(names))):  # lists that were never fetched, or are old
+            update("fetching the lists of packages")
+            _run([*root, *_APT, "update"])
+            package_here.cache_clear()
+        packages = [word for name in _missing(names) for word in PROGRAMS[name].packages("apt")]
+        say(f"schedlab: installing {' '.join(packages)} ({_megabytes(packages)} MB to fetch)")
+        update(f"installing {' '.join(packages)}")
+        failed = _run([*root, "env", "DEBIAN_FRONTEND=noninteractive", *_APT, *_INSTALL, *packages])
+    compiler_there.cache_clear()
+    if failed:
+        say(failed)
+
+
+def _as_root() -> list[str] | None:
+    """How a command is run as root without a question; None if it cannot be."""
+    if os.geteuid() == 0:
+        return []
+    sudo = ["sudo", "-n"]
+    return sudo if shutil.which("sudo") and not _run([*sudo, "true"]) else None
+
+
+def _run(command: list[str]) -> str:
+    """Returns the words of a command that failed, or "" if it succeeded."""
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return (done.stdout + done.stderr).strip() or "it failed" if done.returncode else ""
+
+
+def _megabytes(packages: list[str]) -> int:
+    uris = output("apt-get", "-qq", "--print-uris", *_INSTALL, *packages).splitlines()
+    return sum(_sizes(uris)) // 10**6 + 1
+
+
+def _sizes(uris: list[str]) -> Iterator[int]:
+    for line in uris:
+        words = line.split()
+        if len(words) > 2 and words[2].isdecimal():
+            yield int(words[2])

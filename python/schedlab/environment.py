@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""The private Python environment of a checkout: made at the first start, with more libraries when a command needs them.
+
+What is in it is pinned by python/requirements.lock: first what all commands stand on, then, under `# [NAME]`, what each
+extra takes besides. It lies in the user's cache, one for each lock file and version of Python. Needs nothing but
+Python's own library: the launcher starts `main` with a Python of the system.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
+from schedlab.paths import ROOT, SHARED, cache_folder, shared_cache
+
+LOCK = ROOT / "python" / "requirements.lock"
+BASE = ""
+"""The extra that each environment has."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """Megabytes, on x86-64: what is fetched, and what stands on the disk afterwards."""
+
+    fetched: int
+    kept: int
+
+
+SIZES = {
+    BASE: Size(112, 415),
+    "monitor": Size(4, 20),
+    "sweep": Size(45, 220),
+    "sql": Size(25, 70),
+    "courses": Size(17, 60),
+    "test": Size(84, 340),
+}
+_CURE = "name a folder in XDG_CACHE_HOME that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."
+_COMPLETING = "_SCHEDLAB_COMPLETE"
+"""Set while a shell completes a word, which installs nothing."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where an environment is, whether or not it has been made."""
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def has(self, extra: str) -> bool:
+        """Returns whether the libraries of an extra are there, and the Python that they are for."""
+        return self.python.exists() and self._mark(extra).exists()
+
+    def _mark(self, extra: str) -> Path:
+        return self.folder / f"{extra or 'base'}.complete"
+
+    def add(self, extra: str) -> None:
+        """Installs the libraries of an extra; of several starts one does so, and the others wait. Raises WrongUsage
+        if there is no place for them, and MachineUnfit if they cannot be fetched."""
+        with _locked(self.folder.parent):
+            if self.has(extra):
+                return
+            _need_space(self.folder.parent, SIZES[extra].fetched + SIZES[extra].kept)
+            what = f"the libraries of {extra}" if extra else "the Python environment"
+            _say(
+                f"fetching {what} (once; {SIZES[extra].fetched} MB, Python {platform.python_version()})"
+            )
+            if extra:
+                _install(self.python, extra, self.folder)
+            else:
+                self._make()
+            self._mark(extra).touch()
+
+    def _make(self) -> None:
+        """Makes it beside its place, and moves it there when it is whole."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for left in self.folder.parent.glob(
+            f"{self.folder.name}.new.*"
+        ):  # by a start that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        new = self.folder.with_name(f"{self.folder.name}.new.{os.getpid()}")
+        try:
+            made = _quiet([sys.executable, "-I", "-m", "venv", str(new)], new)
+            if made.returncode:
+                raise MachineUnfit(
+                    f"{sys.executable} could not make an environment in {new}: {_last(made)}; {_no_venv()}"
+                )
+            _install(new / "bin" / "python", BASE, new)
+            new.rename(self.folder)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def environment_of(caches: Sequence[Path]) -> Environment:
+    """Returns the environment of this checkout and this version of Python: the first one that is there, else the place
+    for it in the first cache."""
+    key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    places = [Environment(cache / "python" / f"{key}-{version}") for cache in caches]
+    return next((each for each in places if each.has(BASE)), places[0])
+
+
+def own_environment() -> Environment | None:
+    """Returns the environment that this process runs in, or None if it is none of a checkout's."""
+    here = Environment(Path(sys.prefix))
+    return here if here.has(BASE) else None
+
+
+def libraries_of(extra: str) -> str:
+    """Returns the part of the lock file with the libraries of an extra, as pip reads it."""
+    parts = LOCK.read_text("utf-8").split("\n# [")
+    named = {part.partition("]\n")[0]: part.partition("]\n")[2] for part in parts[1:]}
+    return {BASE: parts[0], **named}[extra]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Becomes schedlab with these arguments, in its environment."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: sys.exit(128 + number))
+    try:
+        _check_host()
+        environment = environment_of(_caches())
+        if not environment.has(BASE):
+            if _COMPLETING in os.environ:
+                return
+            environment.add(BASE)
+        start = str(ROOT / "python" / "start.py")
+        program = str(environment.python)
+        os.execv(program, [program, "-I", "-X", "utf8", start, "schedlab", *arguments])
+    except KeyboardInterrupt:
+        _say("interrupted; nothing of the environment is left behind")
+        sys.exit(128 + signal.SIGINT)
+    except SchedlabError as error:
+        _say(str(error))
+        sys.exit(WrongUsage.exit_status)
+    except OSError as error:
+        _say(f"{error}; {_CURE}")
+        sys.exit(WrongUsage.exit_status)
+
+
+def _check_host() -> None:
+    if sys.platform != "linux":
+        places = {"darwin": "a Linux virtual machine or container on this Mac", "win32": "WSL 2"}
+        place = places.get(sys.platform, "a Linux virtual machine")
+        raise WrongUsage(
+            f"this is {platform.system()}, and schedlab runs on Linux: start it in {place}; docs/faq.md says more"
+        )
+    if sys.implementation.name != "cpython" or sys.version_info < (3, 10):
+        raise WrongUsage(
+            f"{sys.executable} is {sys.implementation.name} {platform.python_version()}: name a CPython 3.10 or"
+            " newer in SCHEDLAB_PYTHON"
+        )
+
+
+def _caches() -> list[Path]:
+    """The user's own cache, and the one that users share."""
+    if not os.environ.get("XDG_CACHE_HOME", "").startswith("/"):
+        os.environ.pop(
+            "XDG_CACHE_HOME", None
+        )  # by XDG's rules, a path that is not absolute is none
+        home = os.environ.get("HOME", "")
+        if not home.startswith("/"):
+            raise WrongUsage(
+                f"neither HOME nor XDG_CACHE_HOME names a folder by its whole path; {_CURE}"
+            )
+        if not Path(home).is_dir():
+            raise WrongUsage(f"HOME is '{home}', which is no folder; {_CURE}")
+    own = cache_folder()
+    if own.parent.resolve() == ROOT:
+        raise WrongUsage(f"{own}: the cache would lie among the files of this checkout; {_CURE}")
+    shared = shared_cache()
+    if os.environ.get(SHARED) and not (shared and shared.is_dir()):
+        _say(
+            f"{SHARED} is '{os.environ[SHARED]}', where there is no cache to share; going on with {own}. Name the"
+            " folder that was XDG_CACHE_HOME when it was made, or unset it."
+        )
+        shared = None
+    return [own, *([shared] if shared else [])]
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    if ":" in str(folder):
+        raise WrongUsage(
+            f"the folder {folder} has a colon in its path, with which Python makes no environment; {_CURE}"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+            raise WrongUsage(f"cannot write to {folder} ({error.strerror}); {_CURE}") from None
+        raise
+
+
+def _need_space(folder: Path, megabytes: int) -> None:
+    free = shutil.disk_usage(folder).free // 10**6
+    if free < megabytes:
+        raise WrongUsage(
+            f"the disk of {folder} has {free} MB left, and {megabytes} MB are needed: free some, or {_CURE}"
+        )
+
+
+def _install(python: Path, extra: str, environment: Path) -> None:
+    """Lets pip install the libraries of an extra. What it fetches lies in the environment until it is unpacked, and
+    counts as progress."""
+    scratch = environment / "tmp"
+    scratch.mkdir(exist_ok=True)
+    wanted = scratch / "requirements.txt"
+    wanted.write_text(libraries_of(extra))
+    command = [
+        str(python),
+        "-I",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+        "--no-deps",
+    ]
+    command += ["--only-binary", ":all:", "--require-hashes", "--requirement", str(wanted)]
+    try:
+        done = _quiet(command, environment, TMPDIR=str(scratch))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if done.returncode:
+        raise MachineUnfit(
+            f"{done.stderr.strip()}\npip could not install the libraries of {LOCK}; its message above says why. They"
+            " come from PyPI: see to the network, or name a mirror in PIP_INDEX_URL. Nothing is left behind."
+        )
+
+
+def _quiet(command: list[str], folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command that fills a folder, keeps its words, and says every few seconds how far it is."""
+    unset = {"PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIRE_VIRTUALENV"}
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    with subprocess.Popen(
+        command,
+        env={**inherited, **settings},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    output, messages = process.communicate(timeout=1 if sys.stderr.isatty() else 10)
+                    break
+                _progress(f"{_megabytes(folder)} MB written")
+        except BaseException:
+            process.terminate()
+            raise
+    _progress("")
+    if process.returncode in (-signal.SIGINT, 128 + signal.SIGINT):
+        raise KeyboardInterrupt
+    return subprocess.CompletedProcess(command, process.returncode, output, messages)
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{f'schedlab: {text}' if text else ''}\033[K")
+        sys.stderr.flush()
+    elif text:
+        _say(text)
+
+
+def _megabytes(folder: Path) -> int:
+    """What stands in a folder now, of which files may go meanwhile."""
+    sizes = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                sizes += os.lstat(os.path.join(place, name)).st_size
+    return sizes // 10**6
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    words = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    return words[-1] if words else f"status {done.returncode}"
+
+
+def _no_venv() -> str:
+    """The cure where Python lacks its module venv, as Debian's has it."""
+    if Path("/etc/debian_version").exists():
+        return "sudo apt-get install python3-venv; or name another Python in SCHEDLAB_PYTHON"
+    return "name another Python in SCHEDLAB_PYTHON"
+
+
+def _say(text: str) -> None:
+    print(f"schedlab: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""What commands need besides their libraries: programs of the system, and extras."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab import environment
+from schedlab.base.toolchain import needs, tools
+from schedlab.base.toolchain.needs import EXTRAS, PROGRAMS, cure, need, need_extra, need_if_there
+from schedlab.environment import SIZES, Environment
+from schedlab.errors import WrongUsage
+
+
+class Host:
+    """Programs on a PATH of its own. A test adds them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls = folder / "calls"
+
+    def add(self, name: str, body: str = "exit 0") -> None:
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def add_apt(self, known: str, installs: str = "") -> None:
+        """An apt-get that notes its calls, and knows packages."""
+        made = "".join(
+            f': >"{self.folder}/{name}"; /bin/chmod +x "{self.folder}/{name}"\n'
+            for name in installs.split()
+        )
+        self.add(
+            "apt-get",
+            'case "$*" in *--print-uris*) echo "\'http://x\' x.deb 1500000 SHA256:0"; exit ;; esac\n'
+            f'echo "$*" >>"{self.calls}"\ncase "$*" in *" install "*)\n{installs and made};; esac',
+        )
+        cases = " | ".join(known.split())
+        self.add("apt-cache", f'case $3 in {cases}) echo "Package: $3" ;; *) exit 100 ;; esac')
+        self.add("env", 'shift\nexec "$@"')
+
+    def called(self) -> str:
+        return self.calls.read_text() if self.calls.exists() else ""
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
+    monkeypatch.setattr(needs, "_allowed", {"apt"})
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    caches = (tools.compiler_there, tools.package_here, needs.package_manager)
+    for cached in caches:
+        cached.cache_clear()
+    yield Host(tmp_path)
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_what_is_there_asks_nobody(host: Host) -> None:
+    host.add_apt("device-tree-compiler")
+    host.add("dtc")
+    need("dtc")
+    assert host.called() == ""
+
+
+def test_what_is_missing_is_installed_where_that_asks_nobody(host: Host) -> None:
+    host.add_apt(
+        "clang-18 lld-18 llvm-18 device-tree-compiler", "clang-18 ld.lld-18 llvm-nm-18 dtc"
+    )
+    need("compiler", "dtc")
+    (call,) = host.called().splitlines()
+    assert call.endswith(
+        "clang-18 lld-18 llvm-18 device-tree-compiler"
+    )  # of the version that the release has
+
+
+def test_lists_of_packages_are_fetched_if_they_know_nothing(host: Host) -> None:
+    host.add_apt("other", "dtc")
+    need("dtc")
+    assert [line.split()[-1] for line in host.called().splitlines()] == [
+        "update",
+        "device-tree-compiler",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("manager", "command"),
+    [
+        ("apt-get", "sudo apt-get install --no-install-recommends device-tree-compiler zstd"),
+        ("dnf", "sudo dnf install dtc zstd"),
+        ("pacman", "sudo pacman -S dtc zstd"),
+        ("brew", "brew install dtc zstd"),
+        ("other", "by this system's own means"),
+    ],
+)
+def test_the_command_is_told_where_it_may_not_be_run(
+    host: Host, monkeypatch: pytest.MonkeyPatch, manager: str, command: str
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    host.add(manager)
+    with pytest.raises(WrongUsage, match="dtc, zstd") as caught:
+        need("dtc", "zstd")
+    assert command in str(caught.value)
+
+
+def test_a_library_installs_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "_allowed", set())
+    host.add_apt("device-tree-compiler", "dtc")
+    with pytest.raises(WrongUsage):
+        need("dtc")
+    assert host.called() == ""
+
+
+def test_sudo_that_asks_nothing(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    host.add_apt("device-tree-compiler", "dtc")
+    host.add("sudo", 'shift\nexec "$@"')
+    host.add("true")
+    need("dtc")
+
+
+def test_an_installation_that_does_not_help_is_told(host: Host) -> None:
+    host.add_apt("device-tree-compiler")
+    with pytest.raises(WrongUsage, match="dtc"):
+        need("dtc")
+
+
+def test_what_a_release_lacks_is_gone_without(host: Host) -> None:
+    host.add_apt("trace-cmd", "trace-cmd")
+    need_if_there("trace-cmd", "perf")
+    assert [line.split()[-1] for line in host.called().splitlines()] == ["trace-cmd"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_program_has_a_command_for_debian(host: Host, name: str) -> None:
+    host.add("apt-get")
+    assert "@" not in cure([name])
+    assert "|" not in cure([name])
+    assert "sudo apt-get install" in cure([name])
+
+
+def test_no_package_is_named_that_the_release_lacks(host: Host) -> None:
+    host.add_apt("make linux-tools-generic chromium")
+    assert cure(["perf"]).endswith(" linux-tools-generic")
+    assert cure(["browser"]).endswith(" chromium")
+    assert "apt-get" not in cure(["trace-cmd"])
+
+
+def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Environment(tmp_path / "python" / "key")
+    place.python.parent.mkdir(parents=True)
+    place.python.touch()
+    installed: list[str] = []
+    monkeypatch.setattr(
+        environment, "_install", lambda python, extra, folder: installed.append(extra)
+    )
+    monkeypatch.setattr(needs, "own_environment", lambda: place)
+    need_extra("sql")
+    need_extra("sql", "sweep")
+    assert installed == ["sql", "sweep"]
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Disk", (), {"free": 10**6}))
+    with pytest.raises(WrongUsage, match="1 MB left"):
+        need_extra("monitor")
+
+
+def test_without_an_environment_of_ours_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "own_environment", lambda: None)
+    monkeypatch.setattr(needs, "find_spec", lambda library: None)
+    with pytest.raises(WrongUsage, match=r"pip install 'schedlab\[sql\]'"):
+        need_extra("sql")
+
+
+def test_each_extra_has_libraries_and_sizes() -> None:
+    assert {"", *EXTRAS} == {*SIZES}
+    for extra, (library, _) in EXTRAS.items():
+        assert f"{library}==" in environment.libraries_of(extra)
