@@ -220,9 +220,9 @@ def test_wrong_usage_writes_nothing(kept: Path, tmp_path: Path) -> None:
         assert word in said, options
     assert not (tmp_path / "out").exists()
     (tmp_path / "rr").mkdir()
-    options = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path))
-    assert "rr" in refusal("branch", str(kept), *options)
-    assert "no run" in refusal("branch", str(tmp_path), *options)
+    otherwise = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path))
+    assert "rr" in refusal("branch", str(kept), *otherwise)
+    assert "no run" in refusal("branch", str(tmp_path), *otherwise)
     assert [path.name for path in tmp_path.iterdir()] == ["rr"]
 
 

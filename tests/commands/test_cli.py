@@ -20,7 +20,7 @@ from schedlab.base.toolchain.policies import (
     parse_choices,
     parse_setting,
 )
-from schedlab.commands.policy_listing import listing
+from schedlab.commands.policies import listing
 from schedlab.errors import WrongUsage
 from schedlab.runs import request
 from schedlab.runs.request import Request

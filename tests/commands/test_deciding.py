@@ -14,9 +14,9 @@ from schedlab.analysis.comparison.best import level_of, ranking
 from schedlab.analysis.comparison.measures import BY_NAME
 from schedlab.analysis.comparison.statistics import estimate, probability_apart
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.commands.deciding import Budget, Contest, decide, parse_budget, tell_decided
 from schedlab.errors import FileRefused
 from schedlab.machines.spec import RunSpec
+from schedlab.report.deciding import Budget, Contest, decide, parse_budget, tell_decided
 from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
 from schedlab.runs.plan import Plan
@@ -169,7 +169,9 @@ def test_the_best_is_out_at_any_of_several_looks_in_one_of_twenty() -> None:
     assert out_at_any_look(1, 300) > 0.06
 
 
-@pytest.mark.parametrize(("lead", "loss"), [(0.01, 5.0), (0.1, 1.0)])
+@pytest.mark.parametrize(
+    ("lead", "loss"), [(0.01, 5.0), pytest.param(0.1, 1.0, marks=pytest.mark.long)]
+)
 def test_rare_losses_rule_out_the_better_policy_in_one_of_twenty(lead: float, loss: float) -> None:
     """`slow` always takes 1. `rash` is better by `lead` in nine seeds of ten, worse by `loss` in the tenth, and worse
     on the mean."""

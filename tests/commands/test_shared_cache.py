@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Command
-from schedlab.commands import examination
+from schedlab.commands import doctor
 from schedlab.machines.spike_install import installed_spike, spike_folder
 from schedlab.paths import in_caches
 from schedlab.report import html
@@ -54,11 +54,11 @@ def test_doctor_and_clean_tell_of_it(
     assert (shared / "spike").is_dir()
     done = schedlab("clean")
     assert f"{shared} is shared" in " ".join(done.stdout.split())
-    (found,) = examination.cache_of_many()
+    (found,) = doctor.cache_of_many()
     assert (found.status, found.path) == ("absent", str(shared))
     assert "another release" in found.advice
     monkeypatch.setattr("sys.prefix", str(shared / "python/x"))
-    assert next(examination.cache_of_many()).status == "ok"
+    assert next(doctor.cache_of_many()).status == "ok"
     (shared / "spike").rmdir()
     shared.rmdir()
-    assert "no such folder" in next(examination.cache_of_many()).advice
+    assert "no such folder" in next(doctor.cache_of_many()).advice

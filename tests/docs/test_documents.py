@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ROOT
 from schedlab.base.toolchain.tools import BROWSERS, compiler
-from schedlab.commands.examination import examine
+from schedlab.commands.doctor import examine
 from schedlab.errors import SchedlabError
 from schedlab.paths import SHARED
 from schedlab_tools.documents import first_run, screens, stairs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.commands import examination as doctor
+from schedlab.commands import doctor
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import guest, parts
 from schedlab.machines.spike_install import installed_spike

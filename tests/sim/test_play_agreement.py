@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-
 from chessboard import chessboard
+
 from conftest import ROOT
 from guest_machine import TICK_NS
 from played import play, simulated

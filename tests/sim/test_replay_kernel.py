@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from _pytest.mark.structures import ParameterSet
-
 from chessboard import chessboard
+
 from guest_machine import TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
 from schedlab.metrics import lives

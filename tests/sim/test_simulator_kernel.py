@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from chessboard import chessboard
+
 from guest_machine import TICK_NS, traced
 from played import play, simulated
 from schedlab import metrics, trace

@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-
 from chessboard import chessboard
+
 from conftest import ROOT
 from guest_machine import TICK_NS, traced
 from played import play, simulated

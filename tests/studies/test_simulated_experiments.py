@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from schedlab.commands.study import Request, only_simulated
 from schedlab.errors import FileRefused
+from schedlab.report.reproduction import Request, only_simulated
 from schedlab.report.studies.study_6 import Course
 from schedlab.studies.pack import Study
 from schedlab.studies.simulated import _of

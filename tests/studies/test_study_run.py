@@ -19,13 +19,13 @@ from conftest import Command
 from schedlab.base.files.placing import write_list
 from schedlab.base.toolchain.build import PARTS
 from schedlab.base.toolchain.policies import read_catalogue
-from schedlab.commands import study as study_run
-from schedlab.commands.study import Request, reproduce
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Release
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
+from schedlab.report import reproduction as study_run
 from schedlab.report.output import MARK
+from schedlab.report.reproduction import Request, reproduce
 from schedlab.runs import collection, perform, worker
 from schedlab.runs.collection import Collection
 from schedlab.runs.perform import check_policies

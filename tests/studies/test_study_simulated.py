@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.commands import study as study_run
-from schedlab.commands.study import Request, reproduce
 from schedlab.machines.spec import RunSpec
+from schedlab.report import reproduction as study_run
+from schedlab.report.reproduction import Request, reproduce
 from schedlab.studies import experiments, planning
 from schedlab.studies.experiment import Depth
 from schedlab.studies.files import FILES, WITHOUT

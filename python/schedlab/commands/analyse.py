@@ -13,7 +13,7 @@ import click
 
 from schedlab.base.display.numbers import duration, percent
 from schedlab.base.display.terminal import new_table, print_whole, results
-from schedlab.commands.options import echo_json, json_option
+from schedlab.commands.options import FOLDER, echo_json, json_option
 from schedlab.commands.request_options import request_options
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 @click.argument("file")
 @request_options(machine=SIMULATOR, cpus="1", costs=TEXTBOOK)
 @click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to keep the runs in.  [default: they are not kept]",
+    "--out", type=FOLDER, help="Folder to keep the runs in.  [default: they are not kept]"
 )
 @json_option
 def analyse(file: str, as_json: bool, **options: Any) -> None:

@@ -11,7 +11,7 @@ import click
 from schedlab.base.display.terminal import say
 from schedlab.base.toolchain.build import IMAGE, KERNEL, build
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
-from schedlab.commands.options import POLICIES, TICK, memory_option
+from schedlab.commands.options import FILE_THERE, FOLDER, POLICIES, TICK, memory_option
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
@@ -34,7 +34,7 @@ from schedlab.units import format_time
 @memory_option
 @click.option(
     "--disk",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE_THERE,
     help="A disk that build/mkfs made.  [default: the one with all programs]",
 )
 @click.option(
@@ -45,12 +45,12 @@ from schedlab.units import format_time
 )
 @click.option(
     "--record",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Of spike: a new folder for the trace, and for what is typed and when.",
 )
 @click.option(
     "--typed",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE_THERE,
     help="Of spike: type again what such a recording has, at the same times. With the same kernel,"
     " disk and options it is the same run, byte for byte (docs/spike.md).",
 )

@@ -12,7 +12,15 @@ import click
 from schedlab import __version__
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import ended_by_signal
-from schedlab.commands.options import POLICIES, SETTING, Parsed, echo_json, json_option
+from schedlab.commands.options import (
+    FOLDER,
+    PLACE_THERE,
+    SETTING,
+    Parsed,
+    echo_json,
+    json_option,
+    policy_option,
+)
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.runs.branches import (
@@ -35,7 +43,7 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
 
 
 @click.command()
-@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.argument("run", type=PLACE_THERE)
 @click.option(
     "--at",
     required=True,
@@ -43,12 +51,9 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     help="The moment: a time of the run, such as 1.2s; or a record of its trace, such as switch:100,"
     " the 100th SWITCH.",
 )
-@click.option(
-    "--policy",
-    "policies",
+@policy_option(
+    "A branch for each POLICY or POLICY:PRESET, with commas. Without it the policy stays.",
     default=(),
-    type=POLICIES,
-    help="A branch for each POLICY or POLICY:PRESET, with commas. Without it the policy stays.",
 )
 @click.option(
     "--set",
@@ -71,11 +76,7 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     type=SEEDS,
     help="Of the policy's random numbers, a branch for each: 7, 7,8, 1-5 or 1-3,7.",
 )
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the branches.  [default: a new one in runs/]",
-)
+@click.option("--out", type=FOLDER, help="Folder for the branches.  [default: a new one in runs/]")
 @json_option
 def branch(
     run: Path,

@@ -13,7 +13,14 @@ from schedlab.base.display.terminal import new_table, results, say
 from schedlab.base.files.placing import check_file
 from schedlab.base.toolchain.policies import kinds_of_policies
 from schedlab.commands.carrying_out import perform
-from schedlab.commands.options import CPUS, POLICIES, TICK, echo_json, json_option
+from schedlab.commands.options import (
+    CPUS,
+    FILE,
+    TICK,
+    echo_json,
+    json_option,
+    policy_option,
+)
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import KERNEL_MACHINES
 
@@ -26,12 +33,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--machine", default="spike", show_default=True, type=click.Choice(KERNEL_MACHINES))
-@click.option(
-    "--policy",
-    "policies",
-    type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas: those that have costs of their own."
-    "  [default: all policies, and the presets of the standard one]",
+@policy_option(
+    "POLICY or POLICY:PRESET, several with commas: those that have costs of their own."
+    "  [default: all policies, and the presets of the standard one]"
 )
 @click.option(
     "--cpus",
@@ -41,12 +45,7 @@ if TYPE_CHECKING:
     help="Of the run in which CPUs call others.",
 )
 @click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The profile to write.  [default: it is only shown]",
-)
+@click.option("-o", "--out", type=FILE, help="The profile to write.  [default: it is only shown]")
 @json_option
 def calibrate(
     machine: str,

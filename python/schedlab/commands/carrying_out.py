@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.numbers import counted
-from schedlab.base.display.terminal import say, tell
-from schedlab.commands.options import echo_json
+from schedlab.base.display.terminal import say, say_progress, tell
+from schedlab.commands.options import FOLDER, echo_json
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
@@ -21,13 +25,12 @@ if TYPE_CHECKING:
     from schedlab.runs.parts import Instead
     from schedlab.runs.plan import Plan
 
+
 SHOWN = 10
 """Runs of a plan that are shown."""
 
 out_option = click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to keep all runs in.  [default: they are not kept]",
+    "--out", type=FOLDER, help="Folder to keep all runs in.  [default: they are not kept]"
 )
 
 
@@ -105,3 +108,32 @@ def check_finished(runs: list[Finished], measured: bool = False) -> None:
         say(message)
     if not all(each.outcome.succeeded and (each.metrics or not measured) for each in runs):
         raise SystemExit(1)
+
+
+_WIDTH = 78
+_COMPARED = 4
+"""Policies that the second command sets side by side."""
+
+
+def tell_findings(findings: Sequence[str]) -> None:
+    """Prints what a report says first, without the marks of Markdown."""
+    for each in findings:
+        plain = re.sub(r"\\(.)|[*`]", lambda mark: mark[1] or "", each)
+        tell(textwrap.fill(plain, _WIDTH, initial_indent="- ", subsequent_indent="  "))
+
+
+def tell_what_next(runs: Sequence[Path]) -> None:
+    """Says how to see one of these runs, to change something, and to write a policy; nothing if there are none.
+
+    It goes where messages go: programs that read what is printed do not meet it.
+    """
+    if not runs:
+        return
+    from schedlab.base.toolchain.policies import known_policies
+
+    some = ",".join(list(known_policies())[:_COMPARED])
+    say_progress(f"See it:         ./schedlab monitor {shlex.quote(os.path.relpath(runs[0]))}")
+    say_progress(
+        f"Change it:      ./schedlab run --policy {some} --workload mixed --cpus 2 --runs 5"
+    )
+    say_progress("Write your own: ./schedlab new-policy my-own")

@@ -14,9 +14,8 @@ import click
 from schedlab import __version__
 from schedlab.base.display.terminal import say
 from schedlab.base.toolchain.needs import install_what_is_missing
-from schedlab.commands.environment import check_environment, import_refusal
-from schedlab.commands.guided import Guided
-from schedlab.commands.lazy import Modules
+from schedlab.commands.environment import check_environment, describe, import_refusal
+from schedlab.commands.guided import Guided, Modules
 from schedlab.errors import SchedlabError, WrongUsage, refusal
 
 COMMANDS: Any = Modules(
@@ -106,8 +105,6 @@ def main() -> None:
     except SystemExit:
         raise
     except BaseException as error:  # libraries in Rust raise what is no Exception
-        from schedlab.commands.internal_error import describe
-
         refused = import_refusal(error) if isinstance(error, ImportError) else ""
         if refused:
             say(f"schedlab: {refused}")

@@ -4,16 +4,142 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from schedlab.base.display.terminal import results
+from schedlab.base.display.numbers import counted
+from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import out_option
-from schedlab.commands.gating import gated, keep_baseline, side
-from schedlab.commands.options import Parsed, echo_json, json_option
+from schedlab.commands.options import FILE, PLACE, PLACE_THERE, Parsed, echo_json, json_option
 from schedlab.commands.trust import Consent, trust_options
 from schedlab.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from schedlab.analysis.gate.baseline import Baseline, Instructions
+
+
+@contextmanager
+def side(place: Path) -> Iterator[Baseline]:
+    """Gives the runs of a folder, of a sweep or of a baseline."""
+    from schedlab.analysis.gate.baseline import Baseline, opened
+    from schedlab.runs.collection import read
+    from schedlab.sweep import as_runs
+
+    if place.is_file():
+        with opened(place) as baseline:
+            yield baseline
+    elif as_runs.is_sweep(place):
+        yield Baseline(as_runs.collection(place))
+    else:
+        yield Baseline(read([place]))
+
+
+def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
+    """Keeps what is compared of runs in one file."""
+    from schedlab.analysis.gate.baseline import check_place, write_baseline
+    from schedlab.sweep import as_runs
+
+    check_place(place)
+    if as_runs.is_sweep(runs):
+        raise WrongUsage(
+            f"--keep: {runs} holds a sweep, which stands for itself: compare with it as it is"
+        )
+    with side(runs) as own:
+        instructions = (
+            _instructions({run.setup.policy for run in own.runs}) if with_instructions else {}
+        )
+        write_baseline(place, own.runs, instructions)
+        count = len(own.runs)
+    tell(
+        f"{counted(count, 'run')} {'is' if count == 1 else 'are'} kept in {place}, {place.stat().st_size:,} bytes"
+    )
+
+
+def gated(
+    before: Path,
+    after: Path | None,
+    metrics: tuple[str, ...],
+    matters: float,
+    markdown: Path | None,
+    out: Path | None,
+    as_json: bool,
+    consent: Consent,
+) -> None:
+    """Compares, says what is worse, and exits with status 1 if anything is."""
+    from schedlab.analysis.comparison.compare import check_metrics, compare
+    from schedlab.analysis.comparison.listing import listing
+    from schedlab.analysis.gate.comment import markdown as as_markdown
+    from schedlab.analysis.gate.verdict import judge
+
+    check_metrics(metrics)
+    if after and out:
+        raise WrongUsage("--out: nothing is run where AFTER is named; leave one of them out")
+    if not after and not before.is_file():
+        raise WrongUsage(
+            f"--gate: AFTER is missing, and {before} is no baseline whose runs can be carried out again;"
+            " make one with --keep"
+        )
+    with ExitStack() as stack:
+        first = stack.enter_context(side(before))
+        if after is None:
+            after = out or Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
+            )
+            _carry_out_again(first, after, before, consent)
+        second = stack.enter_context(side(after))
+        now = second.instructions or _instructions(set(first.instructions))
+        found = compare(first.runs, second.runs, metrics, matters)
+        gate = judge(found, first.instructions, now)
+        if markdown:
+            with markdown.open("a", encoding="utf-8") as file:
+                file.write(as_markdown(gate))
+        if as_json:
+            echo_json(gate.to_dict())
+        else:
+            for part in listing(found, False):
+                results().print(part, soft_wrap=isinstance(part, str))
+            for count in gate.worse_counts:
+                results().print(
+                    f"{count.policy}, {count.tasks} tasks: {count.before:,} → {count.after} instructions"
+                )
+            for reason in gate.unjudged():
+                say(f"schedlab: cannot be compared any more: {reason}")
+            results().print(f"Gate {gate.summary}")
+    if not gate.passes:
+        raise SystemExit(1)
+
+
+def _carry_out_again(baseline: Baseline, folder: Path, place: Path, consent: Consent) -> None:
+    """Carries out its runs, as the policies and the kernel are now."""
+    from schedlab.commands.verify import carry_out, planned_runs
+
+    folders = [run.folder for run in baseline.runs]
+    planned = planned_runs(folders, f"--gate {place}", consent)
+    if not planned:
+        raise WrongUsage("--gate: none of the baseline's runs can be carried out again; name AFTER")
+    carry_out(planned, folder.absolute())
+
+
+def _instructions(policies: set[str]) -> Instructions:
+    """Counts those of one pick and one enqueue, exactly, on Spike."""
+    if not policies:
+        return {}
+    from schedlab.base.toolchain.build import POLICY_COST, build
+    from schedlab.machines import kernel_machine
+    from schedlab_tools.benchmarks.instructions import measure_policies
+
+    build("policy-cost")
+    rows = measure_policies(kernel_machine("spike"), POLICY_COST)
+    return {
+        row.policy: {str(tasks): count for tasks, count in row.mean.items()}
+        for row in rows
+        if row.policy in policies
+    }
 
 
 def _part(text: str) -> float:
@@ -25,8 +151,8 @@ def _part(text: str) -> float:
 
 
 @click.command()
-@click.argument("before", type=click.Path(exists=True, path_type=Path))
-@click.argument("after", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("before", type=PLACE_THERE)
+@click.argument("after", required=False, type=PLACE_THERE)
 @click.option(
     "--metric", "metrics", multiple=True, help="Only this, such as turnaround. May be repeated."
 )
@@ -40,7 +166,7 @@ def _part(text: str) -> float:
 @click.option("--all", "everything", is_flag=True, help="Show what did not change, too.")
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     metavar="FILE.baseline",
     help="Keep what is compared of BEFORE in one small file, which can stand in its place.",
 )
@@ -57,7 +183,7 @@ def _part(text: str) -> float:
 )
 @click.option(
     "--markdown",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="With --gate: a file to add the verdict to, as a comment with a picture.",
 )
 @out_option

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from schedlab.base.display.terminal import say
+from schedlab.commands.options import FOLDER
 from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
 
@@ -19,7 +20,7 @@ _PLAIN = ("--protocol", "--dashboard", "--dashboard-address", "--jupyter")
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option(
     "--certificate",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="FOLDER",
     help="Of the cluster; the same for its scheduler, its workers, and those that use it.",
 )

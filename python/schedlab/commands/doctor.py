@@ -1,19 +1,321 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab doctor`: what schedlab stands on."""
+"""`./schedlab doctor`: what schedlab stands on, on this host, and what to do about what is missing."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from schedlab.base.display.terminal import new_table, results, say
+from schedlab.base.host.processor import is_complete, no_linux_guests, no_spike
+from schedlab.base.toolchain.needs import EXTRAS, LINUX_GUEST, PROGRAMS, cure
+from schedlab.base.toolchain.tools import compiler_there, output, version_in
 from schedlab.commands.options import echo_json, json_option
+from schedlab.environment import BASE, SIZES, libraries_of, own_environment
+from schedlab.errors import SchedlabError
+from schedlab.paths import ROOT, SHARED, shared_cache
+from schedlab.recordings.reader import PERF, TRACE_CMD, version
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from schedlab.commands.examination import Finding
+
+@dataclass(frozen=True)
+class Finding:
+    """One dependency. `status` is ok, missing, unfit or absent (which does no harm)."""
+
+    name: str
+    purpose: str
+    status: str
+    version: str = ""
+    path: str = ""
+    origin: str = ""
+    advice: str = ""
+
+    @property
+    def healthy(self) -> bool:
+        return self.status in ("ok", "absent")
+
+
+def examine() -> list[Finding]:
+    """Looks for all dependencies."""
+    findings = [python(), *cache_of_many(), *libraries(), *compilers()]
+    findings += [program("make"), program("dtc"), sandbox(), spike(), qemu(), *linux_guest()]
+    findings += [git(), *map(for_tests, ("formatter", "sanitizers", "browser")), *recorders()]
+    return name_packages(findings)
+
+
+def python() -> Finding:
+    return Finding(
+        "Python",
+        "runs schedlab",
+        "ok",
+        platform.python_version(),
+        str(Path(sys.executable).resolve()),
+        f"private environment {sys.prefix}",
+    )
+
+
+def cache_of_many() -> Iterator[Finding]:
+    """The cache that is shared, if one is named: what it lacks is fetched into the user's own."""
+    shared = shared_cache()
+    if not shared:
+        return
+    found = Finding("shared cache", "of several users", "ok", path=str(shared), origin=SHARED)
+    if not shared.is_dir():
+        advice = f"there is no such folder: see to {SHARED}; your own cache is used instead"
+        found = replace(found, status="absent", advice=advice)
+    elif not Path(sys.prefix).resolve().is_relative_to(shared.resolve()):
+        advice = (
+            "this Python is not from it: it is of another release, or your own cache has one, too"
+        )
+        found = replace(found, status="absent", advice=advice)
+    yield found
+
+
+def libraries() -> Iterator[Finding]:
+    """What all commands run with, and in a line each, what extras take besides."""
+    locked = set(re.findall(r"^([\w-]+)==", libraries_of(BASE), re.MULTILINE))
+    missing = sorted(name for name in locked if not version_of_library(name))
+    advice = (
+        f"{', '.join(missing)}: delete {sys.prefix}; the next start makes it anew"
+        if missing
+        else ""
+    )
+    yield Finding(
+        "Python libraries",
+        "of all commands",
+        "missing" if missing else "ok",
+        f"{len(locked) - len(missing)} of {len(locked)}",
+        advice=advice,
+    )
+    here = own_environment()
+    for extra, (library, purpose) in EXTRAS.items():
+        there = here.has(extra) if here else bool(version_of_library(library))
+        advice = (
+            "" if there else f"nothing: what needs them fetches them ({SIZES[extra].fetched} MB)"
+        )
+        state = "ok" if there else "absent"
+        yield Finding(
+            f"libraries of {extra}", purpose, state, version_of_library(library), advice=advice
+        )
+
+
+def version_of_library(name: str) -> str:
+    """Returns the version that is installed, or "" if none is."""
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def compilers() -> Iterator[Finding]:
+    needed = PROGRAMS["compiler"]
+    try:
+        chosen = compiler_there()
+    except SchedlabError as error:
+        yield Finding("clang", needed.purpose, "missing", advice=str(error))
+        return
+    if not chosen:
+        yield Finding("clang", needed.purpose, "missing", advice=cure(["compiler"]))
+        return
+    origin = "SCHEDLAB_CLANG" if os.environ.get("SCHEDLAB_CLANG") else ""
+    for name, purpose in (
+        (chosen.clang, needed.purpose),
+        (chosen.linker, "links them"),
+        (chosen.symbol_lister, "reads and packs objects"),
+    ):
+        yield found_program(name, purpose, cure(["compiler"]), origin)
+
+
+def for_tests(name: str) -> Finding:
+    """Only tests need it, and they install it where the release has it."""
+    needed = PROGRAMS[name]
+    if needed.found():
+        return Finding(needed.what, needed.purpose, "ok")
+    return Finding(
+        needed.what,
+        needed.purpose,
+        "absent",
+        advice=f"{cure([name])}; `./schedlab test` does it where it may, and skips its tests elsewhere",
+    )
+
+
+def program(name: str) -> Finding:
+    """Returns what is found of a program of the table."""
+    needed = PROGRAMS[name]
+    return found_program(needed.what, needed.purpose, cure([name]))
+
+
+def found_program(name: str, purpose: str, advice: str, origin: str = "") -> Finding:
+    path = shutil.which(name)
+    if not path:
+        return Finding(name, purpose, "missing", advice=advice)
+    text = output(path, "--version")
+    version = ".".join(map(str, version_in(text)))
+    if not text:
+        return Finding(name, purpose, "unfit", path=path, advice=f"it does not run; {advice}")
+    return Finding(name, purpose, "ok", version, path, origin or "PATH")
+
+
+def sandbox() -> Finding:
+    """What `grade` compiles submissions in. Without it all else works."""
+    from schedlab.courses.submissions.sandbox import lacking
+
+    found = program("sandbox")
+    why = lacking()
+    if not why:
+        return found
+    advice = found.advice or why
+    return replace(found, status="absent" if found.status == "missing" else "unfit", advice=advice)
+
+
+def spike() -> Finding:
+    from schedlab.machines.spike import SPIKE_VARIABLE, find_spike
+    from schedlab.machines.spike_install import fetched_megabytes, spike_folder
+
+    purpose = "the repeatable machine"
+    if not is_complete() and not (os.environ.get(SPIKE_VARIABLE) or shutil.which("spike")):
+        return Finding("spike", purpose, "absent", advice=no_spike())
+    if is_complete() and not os.environ.get(SPIKE_VARIABLE) and not spike_folder().exists():
+        return Finding(
+            "spike",
+            purpose,
+            "absent",
+            advice=f"nothing: the first run fetches it ({fetched_megabytes():.0f} MB, pinned by hash)",
+        )
+    return machine("spike", purpose, find_spike)
+
+
+def qemu() -> Finding:
+    from schedlab.machines.qemu import PROGRAM, find_qemu
+
+    return machine(PROGRAM, "the interactive machine", find_qemu)
+
+
+def linux_guest() -> Iterator[Finding]:
+    """Needed only to run policies on Linux; the commands that do so install and fetch what is missing."""
+    from schedlab.machines.linux.guest import PROGRAM, find_qemu
+
+    if not is_complete():
+        yield Finding(PROGRAM, "runs Linux guests", "absent", advice=no_linux_guests())
+        return
+    found = machine(PROGRAM, "runs Linux guests", find_qemu)
+    if found.status in ("missing", "unfit") and not shutil.which(PROGRAM):
+        found = replace(found, status="absent", advice=cure(LINUX_GUEST))
+    yield found
+    yield host_cpus(found)
+    yield linux_packages()
+
+
+def host_cpus(emulator: Finding) -> Finding:
+    """KVM, as a guest has found it."""
+    from schedlab.machines.linux.guest import kvm_problem
+    from schedlab.machines.linux.kvm import DEVICE
+
+    name, purpose = "KVM", "makes free-running Linux guests fast"
+    if not emulator.path:
+        return Finding(name, purpose, "absent", advice="without QEMU it cannot be told")
+    problem = kvm_problem()
+    if problem:
+        return Finding(name, purpose, "absent", advice=f"{problem}; guests are emulated instead")
+    return Finding(name, purpose, "ok", path=str(DEVICE))
+
+
+def linux_packages() -> Finding:
+    """The kernel and the programs of guests."""
+    from schedlab.machines.linux import packages
+
+    name, purpose = "Linux kernel", "of guests, with their programs"
+    kept = packages.kept()
+    if kept:
+        return Finding(name, purpose, "ok", kept.kernel.release, str(kept.tree), "schedlab's cache")
+    if packages.read_pins():
+        advice = "its files are damaged: the next run on Linux fetches them again"
+        return Finding(name, purpose, "unfit", path=str(packages.folder()), advice=advice)
+    advice = (
+        f"nothing: the first run on Linux fetches them ({packages.MEGABYTES} MB, pinned by hash)"
+    )
+    return Finding(name, purpose, "absent", advice=advice)
+
+
+def machine(name: str, purpose: str, find: Callable[[], Any]) -> Finding:
+    try:
+        release = find()
+    except SchedlabError as error:
+        path = shutil.which(name) or ""
+        return Finding(name, purpose, "unfit" if path else "missing", path=path, advice=str(error))
+    return Finding(name, purpose, "ok", release.version, release.path, release.origin)
+
+
+def git() -> Finding:
+    found = found_program("git", "names the commit in results", "install git")
+    return found if found.status == "ok" else replace(found, status="absent")
+
+
+def recorders() -> Iterator[Finding]:
+    """Only a reader of such recordings needs them."""
+    for tool in (PERF, TRACE_CMD):
+        purpose = f"reads {tool.file} for import"
+        path = tool.find()
+        if path:
+            number = version(tool).partition(" ")[2]
+            yield Finding(tool.program, purpose, "ok", number, path, "PATH")
+        else:
+            yield Finding(tool.program, purpose, "absent", advice=cure([tool.program]))
+
+
+def name_packages(findings: list[Finding]) -> list[Finding]:
+    """Says which Debian package a program on the PATH is of, where one is."""
+    paths = {f.path for f in findings if f.path and f.origin in ("PATH", "")}
+    owners = owning_packages(paths)
+    return [
+        replace(f, origin=f"Debian package {owners[f.path]}")
+        if f.path in owners and f.origin in ("PATH", "")
+        else f
+        for f in findings
+    ]
+
+
+def owning_packages(paths: set[str]) -> dict[str, str]:
+    """Path to package, for those that dpkg knows."""
+    if not paths or not shutil.which("dpkg-query"):
+        return {}
+    asked = {str(Path(path).resolve()): path for path in paths}
+    asked.update({path: path for path in paths})
+    done = subprocess.run(
+        ["dpkg-query", "--search", *asked],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    owners: dict[str, str] = {}
+    for line in done.stdout.splitlines():
+        packages, separator, path = line.rpartition(": ")
+        if separator and path in asked:
+            owners[asked[path]] = packages.partition(",")[0].partition(":")[0]
+    return owners
+
+
+def as_dict(findings: list[Finding]) -> dict[str, Any]:
+    """Returns it for programs."""
+    return {
+        "healthy": all(finding.healthy for finding in findings),
+        "checkout": str(ROOT),
+        "dependencies": [asdict(finding) for finding in findings],
+    }
 
 
 @click.command()
@@ -23,7 +325,6 @@ def doctor(as_json: bool) -> None:
 
     Installs nothing. Exit status 1 if something is missing or unfit.
     """
-    from schedlab.commands.examination import as_dict, examine
 
     findings = examine()
     if as_json:

@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""What a process was started in: without these, libraries abort, hang or fail with words of their own."""
+"""What a process needs before it begins, and what it says of errors that are not foreseen.
+
+Without the first, libraries abort, hang or fail with words of their own. Of the second there is one
+line for the user, and the rest is in a log.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
 import resource
+import sys
+import tempfile
+import traceback
+from pathlib import Path
 
+from schedlab import __version__
 from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
 
@@ -40,3 +50,49 @@ def import_refusal(error: ImportError) -> str:
             )
         cause = cause.__cause__ or cause.__context__
     return ""
+
+
+def describe(error: BaseException) -> str:
+    """One line: what kind of error, and the path of the log that was written about it."""
+    text = " ".join("".join(traceback.format_exception_only(error)).split())
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    try:
+        where = f"details are in {_write(error)}"
+    except OSError as problem:
+        where = f"no log could be written ({problem})"
+    return f"internal error, a fault of schedlab: {shown}; {where}"
+
+
+_SHOWN = 200
+
+
+def _write(error: BaseException) -> Path:
+    """Writes into the cache folder, or where temporary files go. Raises OSError if neither takes a file."""
+    try:
+        folder = cache_folder() / "errors"
+        folder.mkdir(parents=True, exist_ok=True)
+        return _write_in(folder, error)
+    except (OSError, RuntimeError):  # the latter: no home is known
+        return _write_in(Path(tempfile.gettempdir()), error)
+
+
+def _write_in(folder: Path, error: BaseException) -> Path:
+    handle, name = tempfile.mkstemp(prefix="schedlab-error-", suffix=".log", dir=folder)
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(_log(error))
+    return Path(name)
+
+
+def _log(error: BaseException) -> str:
+    return (
+        f"schedlab {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"command line: {sys.argv!r}\n"
+        f"folder: {_folder()}\n\n" + "".join(traceback.format_exception(error))
+    )
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "it is gone"

@@ -15,7 +15,7 @@ from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import messages, new_table, print_whole, say, tell
 from schedlab.base.display.working import working
 from schedlab.base.files.whole import written
-from schedlab.commands.options import as_object, echo_json, json_option
+from schedlab.commands.options import PLACE, PLACE_THERE, as_object, echo_json, json_option
 from schedlab.errors import NotGraded, WrongUsage
 
 if TYPE_CHECKING:
@@ -42,20 +42,20 @@ class Options:
 
 @click.command()
 @click.argument("lab", metavar="LAB")
-@click.argument("submission", required=False, type=click.Path(exists=True, path_type=Path))
+@click.argument("submission", required=False, type=PLACE_THERE)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Keep runs that lost points in this folder.  [default: a new one in runs/]",
 )
 @click.option(
     "--gradescope",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Also write the verdict to this file as Gradescope reads it: results.json.",
 )
 @click.option(
     "--classroom",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Also write it as the reporter of GitHub Classroom takes it, and print no words about hidden tests: students"
     " read the log.",
 )

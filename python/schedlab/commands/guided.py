@@ -1,16 +1,69 @@
 # SPDX-License-Identifier: MIT
-"""Help by subject: commands in sections, the seldom ones behind `--help all`, and two examples of each (guide.yaml)."""
+"""The command line as a whole: its help by subject, old spellings, and when commands are imported.
+
+The help hides seldom commands behind `--help all`, and has two examples of each (guide.yaml).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from schedlab.commands.spellings import modernize
+from schedlab.base.display.terminal import say
+
+RENAMED = {
+    "bench": "dev bench",
+    "docs": "dev docs",
+    "lint": "dev lint",
+    "soak": "dev soak",
+    "run study": "reproduce",
+    **{f"run study-{number}": f"reproduce study-{number}" for number in range(1, 7)},
+    "run --quick": "reproduce --quick",
+    "run --full": "reproduce --full",
+    "run --replay": "replay",
+    "run --what-if": "replay --what-if",
+    "run --again": "verify",
+    "trace --from-perf": "import",
+    "branch --seed": "branch --seeds",
+    "explore --workers": "explore --jobs",
+    "score --set": "score --workload-set",
+    "sweep --workers": "sweep --jobs",
+}
+"""Old spelling: new spelling. The second word stands anywhere behind the first; its value stays."""
+
+_FLAGS = ("--dry-run", "--ignore-limits", "--json", "--no-kvm", "--quiet", "--unchecked")
+"""Options of these commands without a value: a word that follows is no value of theirs."""
+
+
+def modernize(words: Sequence[str]) -> list[str]:
+    """Returns a command line in the new spelling, and prints a line if it was in an old one."""
+    command, *others = words or [""]
+    if command in RENAMED:
+        return _changed(command, [], others)
+    for place, word in enumerate(others):
+        name, _, value = word.partition("=")
+        before = others[place - 1] if place else ""
+        takes_value = before.startswith("--") and "=" not in before and before not in _FLAGS
+        is_value = takes_value and not word.startswith("--")
+        if f"{command} {name}" in RENAMED and not is_value:
+            own = [value] if value else []
+            return _changed(f"{command} {name}", others[:place], own + others[place + 1 :])
+    return list(words)
+
+
+def _changed(old: str, before: list[str], after: list[str]) -> list[str]:
+    new = RENAMED[old]
+    command, *more = new.split()
+    say(f"schedlab: `{old}` is `./schedlab {new}` now; the old spelling goes with the next release")
+    return [command, *before, *more, *after]
+
 
 _ALL = "all"
 _WIDE = 1000
@@ -81,3 +134,26 @@ class Guided(click.Group):
                 f"`./schedlab --help all` shows {others} more, for experts. Each command has --help,"
                 " with examples."
             )
+
+
+class Modules(Mapping[str, Any]):
+    """Commands by their names: `a-b` is `a_b` of the module a_b.py, in the folder of `package`; `import`
+    is `import_`. `elsewhere`: the packages of those that are not there."""
+
+    def __init__(self, package: str, *names: str, **elsewhere: str) -> None:
+        self.packages = dict.fromkeys(names, package) | elsewhere
+
+    def __getitem__(self, name: str) -> click.Command:
+        package = self.packages[name]
+        word = name.replace("-", "_") + "_" * iskeyword(name)
+        command: click.Command = getattr(import_module(f"{package}.{word}"), word)
+        return with_examples(command)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.packages
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.packages)
+
+    def __len__(self) -> int:
+        return len(self.packages)

@@ -10,7 +10,7 @@ import click
 
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.base.toolchain.policies import parse_choices
-from schedlab.commands.options import TICK, Parsed, echo_json, json_option
+from schedlab.commands.options import PLACE, TICK, Parsed, echo_json, json_option
 from schedlab.errors import SchedlabError
 from schedlab.paths import new_runs_folder
 
@@ -25,7 +25,7 @@ def _one_policy(text: str) -> str:
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PLACE)
 @click.option(
     "--tick",
     default="4ms",
@@ -45,12 +45,7 @@ def _one_policy(text: str) -> str:
     metavar="NAME|PID",
     help="Measure the descendants of this process, while it lives.  [default: all processes]",
 )
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Folder for the run.  [default: a new one in runs/]",
-)
+@click.option("-o", "--out", type=PLACE, help="Folder for the run.  [default: a new one in runs/]")
 @json_option
 def import_(
     file: Path, tick: int, policy: str, root: str | None, out: Path | None, as_json: bool

@@ -17,6 +17,9 @@ import click
 from schedlab.base.display.terminal import say
 from schedlab.base.toolchain.policies import check_choices, parse_choices, read_catalogue
 from schedlab.commands.options import (
+    FILE,
+    FILE_THERE,
+    FOLDER,
     SEED,
     SETTING,
     Parsed,
@@ -37,9 +40,7 @@ SHELL_BEGINS = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
 _SECOND_NS = 1_000_000_000
 TRIAL = Parsed("TIME", time_between(_SECOND_NS, 365 * 86400 * _SECOND_NS))
 control_option = click.option(
-    "--control",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the control files.  [default: /run/schedlab]",
+    "--control", type=FOLDER, help="Folder of the control files.  [default: /run/schedlab]"
 )
 
 
@@ -153,11 +154,7 @@ def stop() -> None:
 )
 @control_option
 @click.option("--seed", type=SEED, help="Of the policies' randomness.  [default: from the clock]")
-@click.option(
-    "--trace",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the event trace to this file.",
-)
+@click.option("--trace", type=FILE, help="Write the event trace to this file.")
 @click.option("--trace-memory", is_flag=True, help="Keep the trace in memory until the end.")
 @click.option("--trace-queues", is_flag=True, help="Tell of each place in a policy's queues, too.")
 @click.option(
@@ -230,10 +227,7 @@ def build(as_json: bool) -> None:
 
 @linux.command()
 @click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="Folder for both files.  [default: this one]",
+    "--out", type=FOLDER, default=Path(), help="Folder for both files.  [default: this one]"
 )
 @json_option
 def package(out: Path, as_json: bool) -> None:
@@ -280,11 +274,7 @@ def check_policy(name: str) -> None:
     "--memory", default=1024, show_default=True, type=click.IntRange(256, 65536), help="In MiB."
 )
 @click.option("--policy", "name", default=FAIR, show_default=True, help="To begin with.")
-@click.option(
-    "--kernel",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Another kernel than that of the guest's packages.",
-)
+@click.option("--kernel", type=FILE_THERE, help="Another kernel than that of the guest's packages.")
 @no_kvm_option
 def boot(cpus: int, memory: int, name: str, kernel: Path | None) -> None:
     """Boot a stock Linux kernel with a shell in this terminal, and the policies beside it.

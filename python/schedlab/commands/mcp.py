@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from schedlab.commands.options import FOLDER
+
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.option(
     "--trust",
     is_flag=True,

@@ -13,13 +13,14 @@ import click
 from schedlab.base.toolchain.policies import FAIR, STANDARD, PolicyChoice
 from schedlab.commands.options import (
     MEMORY,
-    POLICIES,
+    PLACE_THERE,
     SEED,
     SETTING,
     TICK,
     Number,
     given,
     no_kvm_option,
+    policy_option,
 )
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
@@ -63,7 +64,7 @@ def session_options(command: Callable[..., T]) -> Callable[..., T]:
 
 
 _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...] = (
-    click.argument("run", required=False, type=click.Path(exists=True, path_type=Path)),
+    click.argument("run", required=False, type=PLACE_THERE),
     click.option(
         "--machine",
         default="qemu",
@@ -72,13 +73,10 @@ _SESSION_OPTIONS: tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]
         help="qemu and spike have our kernel, sim none, linux a Linux kernel in a guest; host is this"
         " machine's own kernel, if it has sched_ext.",
     ),
-    click.option(
-        "--policy",
-        "policies",
-        default=STANDARD,
-        type=POLICIES,
-        help="POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: "
+    policy_option(
+        "POLICY or POLICY:PRESET; several with commas run side by side, in step.  [default: "
         f"{STANDARD}; of host {FAIR.name}, which changes nothing]",
+        default=STANDARD,
     ),
     click.option(
         "--cpus",

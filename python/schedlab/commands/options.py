@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -16,8 +17,8 @@ from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import be_quiet
 from schedlab.base.host.disk import TRACE_LIMIT, TRACE_LIMIT_MIB
 from schedlab.base.toolchain.policies import parse_choices, parse_own_setting, parse_setting
-from schedlab.commands.deciding import parse_budget
 from schedlab.machines.sim import Simulator
+from schedlab.report.deciding import parse_budget
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
 from schedlab.units import format_time, parse_counts, parse_time
 from schedlab.workload.changes import parse_change
@@ -76,11 +77,23 @@ TICK = Parsed("TIME", time_between(*TICK_NS))
 SHAPE = Parsed("SHAPE", choose_shape)
 LIMIT = Parsed("TIME", time_between(1_000_000, 24 * 3600 * 1_000_000_000))
 SEED = click.IntRange(0, 2**63 - 1)
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+PLACE = click.Path(path_type=Path)
+"""A file or a folder, as the ones above, which need not be there yet."""
+FILE_THERE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER_THERE = click.Path(exists=True, file_okay=False, path_type=Path)
+PLACE_THERE = click.Path(exists=True, path_type=Path)
 MEMORY = click.IntRange(*MEMORY_MIB)
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print the results as JSON, for programs."
 )
+
+
+def policy_option(help_text: str, **more: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Returns the option that names policies, for the parameter `policies`."""
+    return click.option("--policy", "policies", type=POLICIES, help=help_text, **more)
 
 
 def given(context: click.Context, options: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from schedlab.commands.options import FILE
 from schedlab.errors import WrongUsage
 
 
@@ -17,10 +18,7 @@ from schedlab.errors import WrongUsage
     help="Make NAME.wasm of policies/NAME.c instead, which the page takes when it is dropped there.",
 )
 @click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Where the policy's file goes.  [default: NAME.wasm]",
+    "--out", type=FILE, metavar="FILE", help="Where the policy's file goes.  [default: NAME.wasm]"
 )
 def page(policy: str | None, out: Path | None) -> None:
     """Make the page that stands alone: page/schedlab.html.

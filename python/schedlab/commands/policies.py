@@ -3,10 +3,118 @@
 
 from __future__ import annotations
 
-import click
+import io
+import shutil
+from collections.abc import Iterable, Iterator
 
-from schedlab.base.toolchain.policies import FAIR, read_catalogue, those_named
+import click
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from schedlab.base.toolchain.policies import (
+    FAIR,
+    Policy,
+    Preset,
+    Tunable,
+    read_catalogue,
+    those_named,
+)
 from schedlab.commands.options import echo_json, json_option
+
+COLUMNS_LEAST, COLUMNS, COLUMNS_MOST = 40, 80, 100
+SHARES = {
+    "equal": "equal for all",
+    "tickets": "by tickets",
+    "weight": "by weight",
+    "nice": "by nice value",
+    "groups": "by weights of groups, and by nice value within them",
+    "currencies": "by weights of groups, and by tickets within them",
+}
+
+
+def listing(policies: Iterable[Policy], columns: int | None = None) -> str:
+    """One section for each policy. Without `columns`, as wide as the terminal, if not too wide."""
+    wide = columns or shutil.get_terminal_size((COLUMNS, 24)).columns
+    wide = min(max(wide, COLUMNS_LEAST), COLUMNS_MOST)
+    text = io.StringIO()
+    console = Console(file=text, width=wide, color_system=None, highlight=False, markup=False)
+    for number, policy in enumerate(policies):
+        if number:
+            console.print()
+        print_policy(console, policy)
+    return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
+
+
+def print_policy(console: Console, policy: Policy) -> None:
+    facts = columns()
+    facts.add_row(
+        "" if policy.number is None else f"{policy.number}", f"{policy.name}: {policy.meaning}"
+    )
+    facts.add_row("", f"source: {policy.source}")
+    facts.add_row("", f"shares of the CPU: {SHARES.get(policy.shares_by, policy.shares_by)}")
+    for name, sentence in (
+        ("queue", policy.order), ("levels", policy.levels), ("a choice says", policy.remark)
+    ):  # fmt: skip
+        if sentence:
+            facts.add_row("", f"{name}: {sentence}")
+    console.print(facts)
+    if policy.presets:
+        console.print(Padding(presets_table(policy), (1, 0, 0, 3)))
+    for names, tunables in tunables_by_source(policy):
+        console.print(Padding(tunables_table(names, tunables), (1, 0, 0, 3)))
+
+
+def columns(*headings: str) -> Table:
+    """A table without lines; what does not fit is wrapped, column by column."""
+    table = Table(box=None, show_header=bool(headings), pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    return table
+
+
+def presets_table(policy: Policy) -> Table:
+    table = columns("preset", "meaning; what differs from the defaults")
+    for preset in policy.presets.values():
+        what = Text(preset.meaning)
+        differences = differing(policy, preset)
+        if differences:
+            what.append(f"\n{', '.join(differences)}")
+        table.add_row(f"{policy.name}:{preset.name}", what)
+    return table
+
+
+def differing(policy: Policy, preset: Preset) -> list[str]:
+    """Returns what a preset changes: "slice=5", and by what it shares."""
+    changed = [
+        f"{name}={value}"
+        for name, value in preset.values.items()
+        if value != policy.tunables_of(preset.name)[name].default
+    ]
+    if preset.shares_by != policy.shares_by:
+        changed.append(f"shares {SHARES.get(preset.shares_by, preset.shares_by)}")
+    return changed
+
+
+def tunables_by_source(policy: Policy) -> Iterator[tuple[list[str], dict[str, Tunable]]]:
+    """The policy's tunables, then those of presets that have their own, with the presets' names."""
+    if policy.tunables:
+        yield [], policy.tunables
+    own = [each for each in policy.presets.values() if each.tunables not in ({}, policy.tunables)]
+    while own:
+        tunables = own[0].tunables
+        yield [f"{policy.name}:{each.name}" for each in own if each.tunables == tunables], tunables
+        own = [each for each in own if each.tunables != tunables]
+
+
+def tunables_table(names: list[str], tunables: dict[str, Tunable]) -> Table:
+    heading = f"--set with {' or '.join(names)}" if names else "--set"
+    table = columns(heading, "default", "range", "meaning")
+    for tunable in tunables.values():
+        bounds = f"{tunable.minimum} to {tunable.maximum}"
+        table.add_row(f"{tunable.name}=…", str(tunable.default), bounds, Text(tunable.meaning))
+    return table
 
 
 @click.command()
@@ -16,7 +124,6 @@ def policies(names: tuple[str, ...], as_json: bool) -> None:
     """List policies, with their presets and tunables."""
     from dataclasses import asdict
 
-    from schedlab.commands.policy_listing import listing
     from schedlab.machines.linux.published import PUBLISHED
 
     catalogue = {**read_catalogue(), FAIR.name: FAIR, PUBLISHED.name: PUBLISHED}

@@ -14,13 +14,12 @@ from typing import Any
 
 import click
 
+from schedlab.commands.options import FILE_THERE
 from schedlab.errors import WrongUsage
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument(
-    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("file", required=False, type=FILE_THERE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def python(file: Path | None, arguments: tuple[str, ...]) -> None:
     """Run a Python FILE, or a notebook, with schedlab and its libraries.

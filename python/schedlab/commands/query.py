@@ -12,7 +12,7 @@ import click
 
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import new_table, print_whole, say, tell
-from schedlab.commands.options import echo_json
+from schedlab.commands.options import FILE, echo_json
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ _TOLD_EVERY = 50
     type=click.Choice(get_args(Format)),
     help="parquet needs --out.",
 )
-@click.option(
-    "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it into this file."
-)
+@click.option("-o", "--out", type=FILE, help="Write it into this file.")
 @click.option("--tables", "only_list", is_flag=True, help="List the tables and their columns.")
 @click.option(
     "--allow-files",

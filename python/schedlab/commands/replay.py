@@ -3,29 +3,46 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from schedlab.base.display.terminal import new_table, print_whole, say, tell
 from schedlab.base.files.placing import check_file
-from schedlab.commands.options import dry_run_option, execution_options, given, json_option
+from schedlab.base.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
+from schedlab.commands.options import (
+    PLACE_THERE,
+    dry_run_option,
+    echo_json,
+    execution_options,
+    given,
+    json_option,
+)
 from schedlab.commands.request_options import decide_option, out_option, request_options
-from schedlab.commands.what_if import run_what_if
 from schedlab.commands.workload_run import run_workload
-from schedlab.errors import WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.machines import SIMULATOR
+from schedlab.paths import new_runs_folder
 from schedlab.runs.recording import Recording, recording
 from schedlab.runs.request import of_recording
 
 if TYPE_CHECKING:
-    from schedlab.commands.deciding import Budget
+    from schedlab.metrics import Metrics
+    from schedlab.report.deciding import Budget
+    from schedlab.report.what_if import Replay, WhatIf
+    from schedlab.runs.carrying_out import Finished
+    from schedlab.runs.request import Request
+
 
 AS_RECORDED = "as recorded"
 
 
 @click.command()
-@click.argument("recording", type=click.Path(exists=True, path_type=Path))
+@click.argument("recording", type=PLACE_THERE)
 @request_options(
     machine=SIMULATOR,
     without=("changes", "kernel", "memory", "ignore_limits"),
@@ -105,3 +122,183 @@ def write_workload(place: Path, file: Path) -> Recording:
     head = f"# A {found.title}.\n# {command} {file.name}\n\n"
     file.write_text(head + found.replay.source)
     return found
+
+
+RECORDED, REPLAYS, PAGE = "recorded", "replays", "page"
+"""Folders in the one that is made."""
+_SHOWN = (
+    "policy",
+    "waiting, mean",
+    "wake-up latency, maximum",
+    "turnaround, mean",
+    "finished",
+    "waiting, change",
+)
+"""Columns of the page's table that the terminal has room for."""
+
+
+def run_what_if(
+    recording: Path,
+    policies: tuple[PolicyChoice, ...] | None,
+    tick: int | None,
+    out: Path | None,
+    unchecked: bool,
+    as_json: bool,
+) -> None:
+    """Imports it, if need be, replays it, and makes the page. `policies`: None: all of ours. `tick`: the recorded
+    machine's, in ns; None: as the recording says, or the standard one."""
+    from schedlab.report.build import facts, write_into
+    from schedlab.report.model import Report
+    from schedlab.report.what_if import TITLE, page
+    from schedlab.runs.collection import Collection, kept_run
+
+    check_choices(read_catalogue(), policies or (), {})
+    if recording.is_dir():
+        place = (out or new_runs_folder("what-if")).absolute()
+        folder = recording.absolute()
+        notes: list[str] = []
+    else:
+        place, folder, notes = _imported(recording, out, tick)
+    for name in (REPLAYS, PAGE):
+        if (place / name).exists():
+            raise WrongUsage(f"--out {place}: it holds {name} already; name another folder")
+    found = _found(folder, policies, place / REPLAYS, unchecked, notes)
+    replays = (kept_run(folder) for each in found.replays for folder in each.folders)
+    runs = Collection([*found.recorded, *replays])
+    report = Report(TITLE, (page(found),), facts(runs), found.findings)
+    written = write_into(report, place / PAGE)
+    if as_json:
+        told = {"folder": str(place), "page": str(written), "findings": list(found.findings)}
+        echo_json({**told, **found.to_dict()})
+    else:
+        _show(found, written)
+
+
+def _imported(file: Path, out: Path | None, tick: int | None) -> tuple[Path, Path, list[str]]:
+    """The place for everything, the folder of the run that was made of the recording, and what is to be known."""
+    from schedlab.recordings.convert import TICK_NS, convert
+    from schedlab.trace.format import MAGIC
+
+    with file.open("rb") as opened:
+        if opened.read(len(MAGIC)) == MAGIC:
+            raise WrongUsage(f"{file}: a trace alone; name the folder of its run")
+    place = (out or new_runs_folder("what-if")).absolute()
+    made = convert(file, place / RECORDED, FAIR.name, tick or TICK_NS)
+    if not made.outcome.succeeded:
+        raise SchedlabError(f"{file}: {made.outcome.message}")
+    for note in made.notes:
+        say(f"schedlab: {file}: {note}")
+    return place, made.folder, list(made.notes)
+
+
+def _found(
+    folder: Path,
+    policies: tuple[PolicyChoice, ...] | None,
+    place: Path,
+    unchecked: bool,
+    notes: list[str],
+) -> WhatIf:
+    from schedlab import metrics
+    from schedlab.analysis.explanation import Asked, explain
+    from schedlab.report.what_if import WhatIf
+    from schedlab.runs.collection import kept_run
+    from schedlab.runs.recording import recordings
+    from schedlab.runs.replay.nearness import pooled
+    from schedlab.runs.request import of_recording
+
+    sources = recordings(folder)
+    recorded = [kept_run(each.path.parent) for each in sources]
+    source, *others = sources
+    ours = [PolicyChoice(name) for name in read_catalogue()]
+    own = source.policy if source.policy.name in read_catalogue() else None
+    asked = of_recording(folder, policies=(own or ours[0],))
+    traces = [each.trace() for each in recorded]
+    limits = {each.seed: _limit(each, trace) for each, trace in zip(sources, traces, strict=True)}
+    asked = replace(asked, out=place, unchecked=unchecked)
+    chosen = [each for each in policies or ours if each != own]
+    requests = [replace(asked, policies=tuple(chosen), settings=())] if chosen else []
+    if own:
+        requests.insert(
+            0,
+            replace(
+                asked,
+                policies=(own,),
+                settings=source.settings,
+                replay=source.with_switches(),
+                beside=tuple(each.with_switches() for each in others),
+            ),
+        )
+    measured = pooled([metrics.load(each.measured) for each in recorded])
+    replays = _replayed(requests, limits)
+    nearest = replays[0] if own else _nearest(measured, replays)
+    explained = explain(traces[0], Asked(), read_catalogue())
+    notes += dict.fromkeys(note for each in sources for note in each.notes)
+    return WhatIf(recorded, measured, explained, replays, nearest, own is not None, notes)
+
+
+def _limit(source: Recording, trace: Any) -> int:
+    """How long a replay lasts at most. Of a whole machine, some processes would go on for ever: it ends when the
+    recording did."""
+    from schedlab.metrics import measured_window
+
+    window = measured_window(trace)
+    if window.root_pid is None:
+        return int(window.end_ns)
+    return max(source.limit_ns, 10 * int(window.end_ns))
+
+
+def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Replay]:
+    """What each policy made of all recordings. `limits`: how long the replay of each lasts at most, by its seed. Raises
+    SchedlabError if a replay fails. To reach its limit is no failure here."""
+    from schedlab.commands.carrying_out import perform
+    from schedlab.report.what_if import Replay
+    from schedlab.runs.collection import kept_run
+    from schedlab.runs.replay.nearness import pooled
+
+    plans = [request.plan() for request in requests]
+    runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
+    whole = replace(plans[0], runs=tuple(runs))
+    found: dict[str, list[Finished]] = {}
+    for each in perform(whole, SIMULATOR):
+        if each.metrics is None:
+            raise SchedlabError(f"{each.run.title}: {each.outcome.message}; kept in {each.folder}")
+        found.setdefault(kept_run(each.folder).setup.policy_title, []).append(each)
+    return [
+        Replay(
+            title,
+            alike[0].run.policy,
+            [each.folder for each in alike],
+            pooled([each.metrics for each in alike if each.metrics]),
+        )
+        for title, alike in found.items()
+    ]
+
+
+def _nearest(recorded: Metrics, replays: Sequence[Replay]) -> Replay:
+    """Of the policies that share the CPU by nice, as Linux does, that with the least error; of all, if none does."""
+    from schedlab.runs.replay.nearness import FIGURES, error, nearness
+
+    def off(each: Replay) -> float:
+        groups = nearness(recorded, each.metrics)
+        return sum(error(groups, figure) or 0.0 for figure in FIGURES)
+
+    def by_nice(each: Replay) -> bool:
+        return read_catalogue()[each.choice.name].shares_under(each.choice.preset) == "nice"
+
+    return min(filter(by_nice, replays), key=off, default=None) or min(replays, key=off)
+
+
+def _show(found: WhatIf, written: Path) -> None:
+    from schedlab.commands.carrying_out import tell_findings
+    from schedlab.report.what_if import told
+
+    policy, *numbers = _SHOWN
+    headings = (f">{heading}".replace(", ", "\n").replace("up ", "up\n") for heading in numbers)
+    table = new_table("The same demand under each policy", policy, *headings)
+    for row in (found.as_recorded, *found.rows):
+        cells = told(row)
+        table.add_row(*(cells[heading] for heading in _SHOWN))
+    print_whole(table)
+    tell_findings([found.trust, *found.findings])
+    tell(f"Kept in {shlex.quote(str(written.parents[1]))}")
+    tell(f"Page: {written}")

@@ -10,22 +10,14 @@ import click
 
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import tell
-from schedlab.commands.options import echo_json, json_option
+from schedlab.commands.options import PLACE, PLACE_THERE, echo_json, json_option
 from schedlab.errors import WrongUsage
 
 
 @click.command()
-@click.argument(
-    "places",
-    nargs=-1,
-    required=True,
-    metavar="RUN...",
-    type=click.Path(exists=True, path_type=Path),
-)
+@click.argument("places", nargs=-1, required=True, metavar="RUN...", type=PLACE_THERE)
 @click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="Folder for the report.  [default: report, beside the runs]",
+    "--out", type=PLACE, help="Folder for the report.  [default: report, beside the runs]"
 )
 @click.option(
     "--format",
@@ -50,7 +42,7 @@ from schedlab.errors import WrongUsage
 )
 @click.option(
     "--artifact",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Also write FILE.zip, with what is needed to make the figures again: `./schedlab verify FILE.zip`"
     " does it on another machine, and proves it byte for byte.",
 )

@@ -28,7 +28,7 @@ from schedlab.runs.request import Request
 from schedlab.studies.pack import studies
 
 if TYPE_CHECKING:
-    from schedlab.commands.deciding import Budget
+    from schedlab.report.deciding import Budget
     from schedlab.studies.experiment import Depth
 
 STUDIES = {f"study-{each.number}": each.number for each in studies()}
@@ -81,9 +81,9 @@ def reproduce(
     STUDY is `study-1` to `study-6`; without any, all six. Their experiments run under their policies
     and all built-in ones. With its folder as --out, an interrupted start continues.
     """
-    from schedlab.commands import study
-    from schedlab.commands.deciding import tell_decided
-    from schedlab.commands.what_next import tell_findings, tell_what_next
+    from schedlab.commands.carrying_out import tell_findings, tell_what_next
+    from schedlab.report import reproduction
+    from schedlab.report.deciding import tell_decided
     from schedlab.report.output import findings_in
 
     if quick and full:
@@ -95,11 +95,11 @@ def reproduce(
     assert filled.memory is not None
     numbers = tuple(sorted({STUDIES[name] for name in names}))
     depth: Depth = "full" if full else "quick"
-    wanted = study.Request(numbers, depth, seed, filled.tick, filled.memory, machine, decide)
+    wanted = reproduction.Request(numbers, depth, seed, filled.tick, filled.memory, machine, decide)
     if dry_run:
-        print_plan(study.planned(wanted, out)[1].runs, as_json)
+        print_plan(reproduction.planned(wanted, out)[1].runs, as_json)
         return
-    done = study.reproduce(wanted, out)
+    done = reproduction.reproduce(wanted, out)
     if as_json:
         runs = [{"folder": str(run.folder), "status": run.status} for run in done.runs]
         place = {"folder": str(done.folder), "report": str(done.report)}

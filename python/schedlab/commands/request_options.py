@@ -5,27 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import reduce
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from schedlab.base.toolchain.policies import STANDARD
-from schedlab.commands.deciding import Budget
 from schedlab.commands.options import (
     BUDGET,
     CHANGE,
     CPUS,
     DELAY,
+    FOLDER,
     LIMIT,
     MEMORY,
     OWN_SETTING,
+    PLACE,
     POLICIES,
     SEED,
     SHAPE,
     TICK,
 )
 from schedlab.machines import KERNEL_MACHINES, MACHINES
+from schedlab.report.deciding import Budget
 from schedlab.runs.request import READY_WORKLOAD, STANDARD_WORKLOAD, Request
 from schedlab.workload.costs import KERNEL
 
@@ -53,9 +54,7 @@ decide_option = click.option(
     f"  [without a value: {Budget()} seeds]",
 )
 out_option = click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the results.  [default: a new one in runs/]",
+    "--out", type=FOLDER, help="Folder for the results.  [default: a new one in runs/]"
 )
 
 
@@ -156,7 +155,7 @@ def request_options(
             help="The shape of the machine: which CPUs share a core, a cache, a node, and how fast they are. A file, or"
             " one that `./schedlab shape` lists.  [default: all CPUs are alike]",
         ),
-        "kernel": click.option("--kernel", type=click.Path(path_type=Path), help=KERNEL_HELP),
+        "kernel": click.option("--kernel", type=PLACE, help=KERNEL_HELP),
         "memory": click.option(
             "--memory",
             type=MEMORY,

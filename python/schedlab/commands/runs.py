@@ -15,12 +15,10 @@ from schedlab.base.display.names import visible, visible_line
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import new_table, print_whole, say, tell
 from schedlab.base.files import placing
-from schedlab.commands.options import echo_json, json_option
+from schedlab.commands.options import FOLDER_THERE, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import RUNS
 from schedlab.runs import results
-
-PLACE = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group()
@@ -29,7 +27,7 @@ def runs() -> None:
 
 
 @runs.command("ls")
-@click.argument("place", required=False, type=PLACE)
+@click.argument("place", required=False, type=FOLDER_THERE)
 @json_option
 def list_(place: Path | None, as_json: bool) -> None:
     """List the runs in the folders of PLACE.
@@ -57,7 +55,7 @@ def list_(place: Path | None, as_json: bool) -> None:
 
 
 @runs.command()
-@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=PLACE)
+@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=FOLDER_THERE)
 @json_option
 def show(places: tuple[Path, ...], as_json: bool) -> None:
     """Show the metrics of kept runs side by side.
@@ -95,7 +93,7 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
 
 
 @runs.command()
-@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=PLACE)
+@click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=FOLDER_THERE)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def rm(places: tuple[Path, ...], yes: bool) -> None:
     """Remove kept runs.

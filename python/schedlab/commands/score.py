@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.terminal import new_table, results
-from schedlab.commands.options import POLICIES, echo_json, json_option
+from schedlab.commands.options import FILE_THERE, POLICIES, echo_json, json_option
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ KEY_BYTES_MIN = 16
 @click.option(
     "--key",
     "key_file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE_THERE,
     help="A file of 16 bytes or more that draws other variants, which no author has seen.",
 )
 @click.option(

@@ -9,7 +9,7 @@ import click
 
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.base.files.whole import written
-from schedlab.commands.options import SHAPE, echo_json, json_option
+from schedlab.commands.options import FILE, SHAPE, echo_json, json_option
 from schedlab.errors import WrongUsage
 from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
 from schedlab.workload.shapes.of_sys import SYS, shape_of_sys
@@ -28,9 +28,7 @@ from schedlab.workload.shapes.writing import file_text
     help="Make the file of the machine whose /sys, or a copy of it, this is.  [without a value: this"
     " machine's]",
 )
-@click.option(
-    "-o", "--out", type=click.Path(dir_okay=False, path_type=Path), help="Where that file goes."
-)
+@click.option("-o", "--out", type=FILE, help="Where that file goes.")
 @json_option
 def shape(shape: Shape | None, folder: str | None, out: Path | None, as_json: bool) -> None:
     """List the shapes of machines that are there by name; or check SHAPE, a file or one of those, and say

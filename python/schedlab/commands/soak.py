@@ -13,7 +13,7 @@ import click
 
 from schedlab.base.display.numbers import host_time
 from schedlab.base.display.terminal import messages, new_table, results, say, tell
-from schedlab.commands.options import Number, echo_json, json_option
+from schedlab.commands.options import FOLDER, Number, echo_json, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
 
@@ -32,7 +32,7 @@ HOURS = Number(0, 1000, min_open=True)
 @click.option("--hours", default=1.0, show_default=True, type=HOURS, help="How long.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder for samples, findings and logs; it must not exist, or be empty.  [default: one in runs/]",
 )
 @json_option

@@ -13,7 +13,15 @@ import click
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import SHOWN, ended_by_signal, print_planned
-from schedlab.commands.options import dry_run_option, echo_json, execution_options, json_option
+from schedlab.commands.options import (
+    FILE,
+    FOLDER,
+    FOLDER_THERE,
+    dry_run_option,
+    echo_json,
+    execution_options,
+    json_option,
+)
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 
@@ -53,9 +61,7 @@ class Request:
 
 
 @click.command()
-@click.argument(
-    "file", required=False, metavar="[FILE.yaml]", type=click.Path(dir_okay=False, path_type=Path)
-)
+@click.argument("file", required=False, metavar="[FILE.yaml]", type=FILE)
 @click.option("--workload", "workloads", multiple=True, help="A workload. May be repeated.")
 @click.option(
     "--with",
@@ -119,7 +125,7 @@ class Request:
 )
 @click.option(
     "--certificate",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     metavar="FOLDER",
     help="Of the cluster (./schedlab dask certificate).",
 )
@@ -147,20 +153,20 @@ class Request:
 )
 @click.option(
     "--chart",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="A picture, .svg or .png: of two --best their frontier, of --effects heat maps.",
 )
 @click.option(
     "--from",
     "source",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER_THERE,
     help="Run nothing: rank what is in this folder of a sweep.",
 )
 @click.option("--keep-traces", is_flag=True, help="Keep each run's folder, with its trace.")
 @click.option("--retry-failed", is_flag=True, help="Run again what is there and failed.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder of the data set; also one to go on in.  [default: a new one in runs/]",
 )
 @json_option

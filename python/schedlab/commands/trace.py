@@ -10,14 +10,14 @@ import click
 
 from schedlab.base.display.terminal import say, tell
 from schedlab.base.files.whole import written
-from schedlab.commands.options import echo_json, given, json_option
+from schedlab.commands.options import FILE, PLACE, PLACE_THERE, echo_json, given, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 
 Format = Literal["perfetto", "parquet", "csv"]
 
 
 @click.command()
-@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.argument("run", type=PLACE_THERE)
 @click.option(
     "--format",
     "file_format",
@@ -29,13 +29,13 @@ Format = Literal["perfetto", "parquet", "csv"]
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="The file to write.  [default: trace.FORMAT in the run's folder]",
 )
 @click.option(
     "--as-workload",
     "workload",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="Instead: write what its processes wanted into this file, as a workload for the simulator.",
 )
 @json_option

@@ -15,6 +15,8 @@ from schedlab.base.display.terminal import say, tell
 from schedlab.base.files.whole import file_hash
 from schedlab.commands.carrying_out import ended_by_signal, perform, print_plan
 from schedlab.commands.options import (
+    FOLDER,
+    PLACE_THERE,
     dry_run_option,
     echo_json,
     execution_options,
@@ -75,12 +77,8 @@ class Held:
 
 
 @click.command()
-@click.argument("place", type=click.Path(exists=True, path_type=Path))
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the new runs.  [default: a new one in runs/]",
-)
+@click.argument("place", type=PLACE_THERE)
+@click.option("--out", type=FOLDER, help="Folder for the new runs.  [default: a new one in runs/]")
 @trust_options
 @no_kvm_option
 @execution_options

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from schedlab.base.display.terminal import new_table, print_whole, results, say, tell
-from schedlab.commands.carrying_out import perform, print_plan
-from schedlab.commands.deciding import FEWEST_SEEDS
-from schedlab.commands.what_next import tell_what_next
+from schedlab.commands.carrying_out import perform, print_plan, tell_what_next
 from schedlab.errors import WrongUsage
+from schedlab.report.deciding import FEWEST_SEEDS
 
 if TYPE_CHECKING:
-    from schedlab.commands.deciding import Budget, Contest
+    from schedlab.report.deciding import Budget, Contest
     from schedlab.runs.carrying_out import Finished
     from schedlab.runs.parts import Instead
     from schedlab.runs.plan import Plan
@@ -74,7 +73,7 @@ def decide(
     wanted: Plan, budget: Budget, machine: str, instead: Instead, finished: list[Finished]
 ) -> list[Contest]:
     """Adds runs with other seeds, and to `finished` what came of them. Returns what is decided then."""
-    from schedlab.commands import deciding
+    from schedlab.report import deciding
     from schedlab.report.suites import Suite, suites
     from schedlab.runs.collection import Collection, kept_run
 
@@ -90,7 +89,7 @@ def decide(
 
 def show_decided(finished: list[Finished], contests: list[Contest], as_json: bool) -> None:
     """Prints which policy is best for what, as far as it is told; or JSON."""
-    from schedlab.commands.deciding import tell_decided
+    from schedlab.report.deciding import tell_decided
     from schedlab.runs import carrying_out as runs
 
     if as_json:

@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from schedlab.base.display.terminal import results
-from schedlab.commands.options import CHANGE, SEED, TICK, echo_json, given, json_option
+from schedlab.commands.options import CHANGE, PLACE, SEED, TICK, echo_json, given, json_option
 from schedlab.errors import WrongUsage
 
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=PLACE)
 @click.option(
     "--with", "changes", multiple=True, type=CHANGE, help="Of FILE: another value in it, as of run."
 )

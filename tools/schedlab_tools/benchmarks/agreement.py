@@ -14,7 +14,7 @@ from schedlab.analysis.agreement.plan import Setting
 from schedlab.base.display.terminal import new_table, results, tell
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.carrying_out import ended_by_signal
-from schedlab.commands.options import CPUS, POLICIES, echo_json, json_option
+from schedlab.commands.options import CPUS, FOLDER, echo_json, json_option, policy_option
 from schedlab.paths import RUNS
 
 DEFAULT = RUNS / "agreement"
@@ -22,11 +22,8 @@ DEFAULT = RUNS / "agreement"
 
 @click.command("agreement")
 @click.option("--full", is_flag=True, help="All experiments, 1 to 5 CPUs, all presets, more seeds.")
-@click.option(
-    "--policy",
-    "policies",
-    type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas.  [default: all; presets of studies 1, 4]",
+@policy_option(
+    "POLICY or POLICY:PRESET, several with commas.  [default: all; presets of studies 1, 4]"
 )
 @click.option("--cpus", type=CPUS, help="How many CPUs.  [default: 1,2,4; --full: 1-5]")
 @click.option(
@@ -39,7 +36,7 @@ DEFAULT = RUNS / "agreement"
 @click.option("--all", "everything", is_flag=True, help="Print what is near, too.")
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder of the runs, of which those that are there are not run again."
     "  [default: runs/agreement]",
 )

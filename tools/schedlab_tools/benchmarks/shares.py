@@ -13,7 +13,6 @@ from schedlab.base.toolchain.policies import PolicyChoice, first_that_shares_by,
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
 from schedlab.commands.options import (
     CPUS,
-    POLICIES,
     TICK,
     Parsed,
     as_object,
@@ -21,6 +20,7 @@ from schedlab.commands.options import (
     given,
     json_option,
     no_kvm_option,
+    policy_option,
 )
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
@@ -77,11 +77,8 @@ class Request:
 
 
 @click.command()
-@click.option(
-    "--policy",
-    "policies",
-    type=POLICIES,
-    help="POLICY or POLICY:PRESET, several with commas.  [default: the study's, and ours of its kind]",
+@policy_option(
+    "POLICY or POLICY:PRESET, several with commas.  [default: the study's, and ours of its kind]"
 )
 @click.option("--tests", default="1-6", show_default=True, type=SHARE_TESTS, help="Which tests.")
 @click.option("--cpus", default="1-5", show_default=True, type=CPUS, help="How many CPUs.")

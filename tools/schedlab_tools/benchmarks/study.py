@@ -169,7 +169,7 @@ def study(experiments: tuple[str, ...], as_json: bool) -> None:
 
 def measure(setups: tuple[RunSpec, ...]) -> Cost:
     """Carries the setups out, and makes their report, in a folder that goes."""
-    from schedlab.commands.study import REPORT, make_report
+    from schedlab.report.reproduction import REPORT, make_report
 
     supply(machine_named(MACHINE).parts)  # what is built is no part of the study
     began = reading()

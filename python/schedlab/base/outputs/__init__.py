@@ -9,20 +9,16 @@ hold is taken from there. Text around an output, such as that of a console, does
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
-
-from schedlab.base.outputs import hackbench, stress_ng, sysbench
-from schedlab.base.outputs.errors import OutputError
+from itertools import accumulate
 
 Figures = dict[str, float]
 
-READERS: dict[str, Callable[[str], Figures]] = {
-    "sysbench": sysbench.figures,
-    "hackbench": hackbench.figures,
-    "stress-ng": stress_ng.figures,
-}
-"""Readers by the program's name."""
+
+class OutputError(ValueError):
+    """A benchmark did not print what it prints when it succeeds; says what is missing."""
 
 
 def figures(command: str, text: str) -> Figures:
@@ -38,4 +34,115 @@ def figures(command: str, text: str) -> Figures:
     return read(text.replace("\r", "")) if read else {}
 
 
-__all__ = ["READERS", "Figures", "OutputError", "figures"]
+def _number_after(program: str, text: str, what: str, pattern: str) -> float:
+    """The number that the pattern's group holds, where it is first found at a line's beginning."""
+    found = re.search(rf"^\s*{pattern}", text, re.MULTILINE)
+    if not found:
+        raise OutputError(f"{program} printed no {what}: it did not end, or is another version")
+    return float(found[1])
+
+
+# --- hackbench (rt-tests)
+
+
+def _hackbench(text: str) -> Figures:
+    """`elapsed_s`: until all messages were passed; `tasks` that passed them."""
+    return {
+        "elapsed_s": _number_after("hackbench", text, "time", r"Time: ([\d.]+)$"),
+        "tasks": _number_after(
+            "hackbench", text, "number of tasks", r"Running in .*== (\d+) tasks"
+        ),
+    }
+
+
+# --- stress-ng --metrics-brief
+#
+# It has a report in YAML as well, which it opens anew as a file and so writes over what others have
+# printed, if that is a file too.
+
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_COLUMNS = (
+    "bogo_ops",
+    "elapsed_s",
+    "user_s",
+    "system_s",
+    "bogo_ops_per_second",
+    "bogo_ops_per_cpu_second",
+)
+"""The columns of a stressor's line, behind its name. The rate is by real time, then by CPU time."""
+_LINE = re.compile(r"^stress-ng: metrc: +\[\d+\] +(.*)$", re.MULTILINE)
+
+
+def _stress_ng(text: str) -> Figures:
+    """`bogo_ops_per_second` of real time, and what it is made of. Of one stressor."""
+    rows = [row for line in _LINE.findall(text) if (row := _row(line.split()))]
+    if not rows:
+        raise OutputError(
+            "stress-ng printed no metrics: it did not end, is older than 0.15, or was started"
+            " without --metrics-brief"
+        )
+    if len(rows) > 1:
+        raise OutputError(f"stress-ng told of {len(rows)} stressors; run one at a time")
+    return rows[0]
+
+
+def _row(words: list[str]) -> Figures | None:
+    """Returns the row, or None for a heading or another metric."""
+    numbers = words[1 : 1 + len(_COLUMNS)]
+    if len(numbers) < len(_COLUMNS) or not all(map(_NUMBER.fullmatch, numbers)):
+        return None
+    return dict(zip(_COLUMNS, map(float, numbers), strict=True))
+
+
+# --- sysbench 1.0
+
+_LINES = {
+    "threads": r"Number of threads: ([\d.]+)",
+    "events_per_second": r"events per second: +([\d.]+)",
+    "elapsed_s": r"total time: +([\d.]+)s$",
+    "events": r"total number of events: +([\d.]+)",
+    "latency_min_ms": r"min: +([\d.]+)$",
+    "latency_mean_ms": r"avg: +([\d.]+)$",
+    "latency_max_ms": r"max: +([\d.]+)$",
+    "latency_sum_ms": r"sum: +([\d.]+)$",
+}
+_PERCENTILE = re.compile(r"^\s*(\d+)th percentile: +([\d.]+)$", re.MULTILINE)
+_BUCKET = re.compile(r"^ *([\d.]+) \|\**  *(\d+)$", re.MULTILINE)
+_FROM_HISTOGRAM = (50, 95, 99)
+
+
+def _sysbench(text: str) -> Figures:
+    """`events_per_second`, `latency_max_ms` and so on; `latency_p95_ms` for the percentile printed.
+
+    With `--histogram` there are the 50th, 95th and 99th percentile, of buckets 1.8 % wide. All is
+    rounded as sysbench rounds it: latencies to 10 µs, the histogram's to 1 µs.
+    """
+    told = {name: _number_after("sysbench", text, name, line) for name, line in _LINES.items()}
+    told.update({f"latency_p{which}_ms": float(at) for which, at in _PERCENTILE.findall(text)})
+    buckets = [(float(value), int(count)) for value, count in _BUCKET.findall(text)]
+    if buckets:
+        counted = sum(count for _, count in buckets)
+        if counted != told["events"]:
+            raise OutputError(
+                f"sysbench printed a histogram of {counted} events, and did {told['events']:.0f}: some"
+                " of its lines are missing"
+            )
+        told.update({f"latency_p{p}_ms": _percentile(buckets, p) for p in _FROM_HISTOGRAM})
+    return told
+
+
+def _percentile(buckets: list[tuple[float, int]], percent: int) -> float:
+    """The bucket that this many hundredths of all do not exceed."""
+    counted = accumulate(count for _, count in buckets)
+    wanted = sum(count for _, count in buckets) * percent / 100
+    return next(
+        value for (value, _), so_far in zip(buckets, counted, strict=True) if so_far >= wanted
+    )
+
+
+READERS: dict[str, Callable[[str], Figures]] = {
+    "sysbench": _sysbench,
+    "hackbench": _hackbench,
+    "stress-ng": _stress_ng,
+}
+"""Readers by the program's name."""

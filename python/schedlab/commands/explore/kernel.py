@@ -14,7 +14,15 @@ import click
 from schedlab.base.display.terminal import tell
 from schedlab.base.display.working import working
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
-from schedlab.commands.options import LIMIT, Parsed, as_object, echo_json, json_option
+from schedlab.commands.options import (
+    FILE_THERE,
+    LIMIT,
+    PLACE,
+    Parsed,
+    as_object,
+    echo_json,
+    json_option,
+)
 from schedlab.errors import WrongUsage
 
 WORKLOADS = ("test-channels", "test-stress")
@@ -47,9 +55,7 @@ class Options:
 )
 @click.option("--seed", type=click.IntRange(0, 2**64 - 1), help="Try this one alone.")
 @click.option(
-    "--holds",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Try the turns of this file, which an earlier search has left.",
+    "--holds", type=FILE_THERE, help="Try the turns of this file, which an earlier search has left."
 )
 @click.option(
     "--workload",
@@ -71,7 +77,7 @@ class Options:
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Keep the run that breaks in this folder.  [default: a new one in runs/]",
 )
 @json_option

@@ -14,7 +14,15 @@ from schedlab.base.display.terminal import say, tell
 from schedlab.base.display.working import Update, working
 from schedlab.base.files.whole import written
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
-from schedlab.commands.options import SETTING, Number, Parsed, as_object, echo_json, json_option
+from schedlab.commands.options import (
+    FILE,
+    SETTING,
+    Number,
+    Parsed,
+    as_object,
+    echo_json,
+    json_option,
+)
 from schedlab.errors import MachineUnfit, RuleBroken
 from schedlab.machines.acted_out import TICK_US
 from schedlab.machines.explored import (
@@ -118,7 +126,7 @@ class Wanted:
 @click.option(
     "--workload",
     "workload",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="If a rule is broken, search for a workload that shows it when it is run, and write it here.",
 )
 @json_option

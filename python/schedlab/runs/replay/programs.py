@@ -4,18 +4,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 import numpy as np
 
 from schedlab.runs.replay.charges import Charges
-from schedlab.runs.replay.otherwise import AS_RECORDED, Otherwise
 from schedlab.runs.replay.outside import NOTHING
 from schedlab.runs.replay.story import Story
 from schedlab.runs.replay.text import NAME_MAX, safe_name, with_loops
 from schedlab.runs.replay.writer import AT_ONCE_NS, GROUP_MAX, Writer
 from schedlab.trace import Trace, TraceError, check_records
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """Processes go by the numbers of their lives (schedlab.metrics.lives)."""
+
+    idle: frozenset[int] = frozenset()
+    """They compute nothing; all else they do, since others may wait for it."""
+    attributes: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    """Attributes that processes have from their fork on, whatever they set themselves."""
+
+    def body(self, life: int, lines: list[str]) -> list[str]:
+        """What a process does, of what it did."""
+        own = self.attributes.get(life, {})
+        if life in self.idle:
+            lines = [line for line in lines if not line.startswith("run ")]
+        kept = [line for line in lines if _set_by(line) not in own]
+        return [*(f"{name} {value}" for name, value in own.items()), *kept]
+
+
+AS_RECORDED = Otherwise()
+
+
+def _set_by(line: str) -> str:
+    """The attribute that a line sets of the process itself; "": none."""
+    words = line.split()
+    return words[0] if len(words) == 2 else ""
+
 
 _BEGIN = ("fork", "arrive")
 """Steps by which another process begins."""

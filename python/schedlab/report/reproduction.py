@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.base.display.terminal import say, say_progress
-from schedlab.commands.deciding import Budget, Contest, decide
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.linux.packages import MEGABYTES, kept
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import new_runs_folder
+from schedlab.report.deciding import Budget, Contest, decide
 from schedlab.report.output import check_place
 from schedlab.runs.carrying_out import Finished, Interrupted, Software, describe
 from schedlab.runs.collection import Collection, Kept, kept_run
