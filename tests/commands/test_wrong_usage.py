@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What commands refuse before anything is fetched, built or written: with status 2, and a word that says why."""
+"""What commands refuse before anything is fetched, built or written: with status 2 and the cause."""
 
 from __future__ import annotations
 

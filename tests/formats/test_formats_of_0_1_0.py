@@ -71,7 +71,13 @@ def test_traces_of_runs_are_read(schedlab: Command, files: Path, folder: str) ->
     assert query_rows(schedlab, files / folder, SQL) == ROWS[folder]
 
 
-@pytest.mark.parametrize("folder", ROWS)
+SOON = ("run", "study")
+"""What is reported each time; the others take long, and prove little more."""
+
+
+@pytest.mark.parametrize(
+    "folder", [pytest.param(name, marks=[pytest.mark.long] * (name not in SOON)) for name in ROWS]
+)
 def test_metrics_of_runs_are_reported(
     schedlab: Command, files: Path, tmp_path: Path, folder: str
 ) -> None:
