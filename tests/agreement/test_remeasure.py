@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from kept_runs import keep_simulated
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.report.remeasure import remeasured
+from schedlab.report.command import remeasured
 from schedlab.runs import collection, results
 from schedlab.runs.collection import Collection
 

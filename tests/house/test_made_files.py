@@ -13,8 +13,7 @@ from mistake_table import PAGE, table
 from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.policies import built_listing
 from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
-from schedlab.studies import document
-from schedlab_tools.documents import api_list, trace_definitions
+from schedlab_tools.documents import api_list, make, trace_definitions
 from schedlab_tools.documents.gallery import pages, trials
 from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked import marked, with_marked, write
@@ -39,7 +38,7 @@ def test_the_catalogue_of_policies() -> None:
 
 def test_the_document_of_the_studies() -> None:
     """Else: ./schedlab dev docs studies, and look at what it changes."""
-    assert document.DOCUMENT.read_text(encoding="utf-8") == document.text()
+    assert make.DOCUMENT.read_text(encoding="utf-8") == make.text()
 
 
 def test_the_reference_of_the_api() -> None:

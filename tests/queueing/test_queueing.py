@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from schedlab import metrics
-from schedlab.analysis.queueing import means, per_job
+from schedlab.analysis import queueing as means
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.sweep.theory import theory
 from schedlab.workload import workload_files
@@ -173,7 +173,7 @@ def test_first_come_with_several_servers_is_as_erlang_has_it() -> None:
         when += random.expovariate(2.4)
         arrivals.append(round(when * 1e9))
     work = [round(random.expovariate(1) * 1e9) for _ in arrivals]
-    ends = per_job.first_come(arrivals, work, 3)
+    ends = means.first_come_ends(arrivals, work, 3)
     stay = pl.Series([end - at for end, at in zip(ends, arrivals, strict=True)])
     assert close(stay, 1e9 * means.several_servers(2.4, 1, 3))
 

@@ -75,6 +75,16 @@ def test_several_contests_are_counted(tmp_path: Path) -> None:
     assert "`stride`" not in texts(found_in(tmp_path))[1]
 
 
+def test_a_goal_of_policies_that_ran_seldom_is_passed_over(tmp_path: Path) -> None:
+    """Only suites of others have it."""
+    for test in ("s3-mixed", "s3-cpu", "s3-io"):
+        keep(tmp_path, test, {"rr": around(10), "mlfq": around(5), "lottery": around(8)})
+    for place, policy in enumerate(("stride", "wrr", "edf")):
+        waits = {"wakeup_latency_median_ns": (1.0 + place) * MS}
+        keep(tmp_path, "mine", {policy: around(7)}, **waits)
+    assert [each.measure for each in findings(found_in(tmp_path))] == [None, TURNAROUND]
+
+
 @pytest.mark.parametrize(("policies", "seeds"), [(("rr", "mlfq"), 4), (POLICIES, 1)])
 def test_nothing_is_found_where_nothing_can_be_told(
     tmp_path: Path, policies: tuple[str, ...], seeds: int

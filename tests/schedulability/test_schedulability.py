@@ -15,18 +15,18 @@ from click.testing import CliRunner
 
 from built_once import build_once
 from schedlab import metrics
-from schedlab.analysis.schedulability.earliest_deadline import (
+from schedlab.analysis.schedulability import (
     Overload,
+    Reserved,
     busy_period,
     demand,
+    judge,
     overload,
-)
-from schedlab.analysis.schedulability.fixed_priority import (
     response_times,
+    task_set,
+    utilisation,
     utilisation_bound,
 )
-from schedlab.analysis.schedulability.task_set import Reserved, task_set, utilisation
-from schedlab.analysis.schedulability.verdict import judge
 from schedlab.commands.cli import cli
 from schedlab.workload import workload_files
 from schedlab_tools.benchmarks.deadlines import horizon, our_ends, random_set, simulated

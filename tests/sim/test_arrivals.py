@@ -12,7 +12,7 @@ import pytest
 
 from played import play
 from schedlab import metrics, trace
-from schedlab.analysis.queueing import per_job
+from schedlab.analysis.queueing import first_come_ends
 from schedlab.errors import WrongUsage
 from schedlab.metrics.model import Metrics
 from schedlab.workload import workload_files
@@ -60,7 +60,7 @@ def test_each_job_is_as_lindleys_recursion_has_it(tmp_path: Path, seed: int) -> 
     when = [int(time) for time in re.findall(r"arrive \S+ (\d+)ns", text)]
     own = [int(time) for time in re.findall(r"  run (\d+)ns", text)]
     assert found["fork_ns"].to_list() == when
-    assert found["exit_ns"].to_list() == per_job.first_come(when, own)
+    assert found["exit_ns"].to_list() == first_come_ends(when, own)
 
 
 def test_an_alarm_that_has_passed_is_due_now(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from schedlab.runs.request import Request
 TEXTBOOK = "textbook"
 
 if TYPE_CHECKING:
-    from schedlab.analysis.schedulability.verdict import Verdict
+    from schedlab.analysis.schedulability import Verdict
     from schedlab.runs.carrying_out import Finished
 
 
@@ -43,8 +43,7 @@ def analyse(file: str, as_json: bool, **options: Any) -> None:
 
     If a run fails, the theory is printed all the same, and the status is 1.
     """
-    from schedlab.analysis.schedulability.task_set import task_set
-    from schedlab.analysis.schedulability.verdict import judge
+    from schedlab.analysis.schedulability import judge, task_set
     from schedlab.commands.carrying_out import check_finished
 
     if options["machine"] == SIMULATOR and options["costs"] is None:

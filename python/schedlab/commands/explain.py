@@ -317,7 +317,7 @@ class Again:
 def _again(
     opened: Run, options: Options, kinds: Sequence[str], instead: Instead, found: Explained
 ) -> Again:
-    from schedlab.analysis.explanation.difference import confirmed, difference
+    from schedlab.analysis.explanation.delays import confirmed, difference
 
     begin_ns = opened.window.begin_ns if options.begin_ns is None else options.begin_ns
     with rerun(opened, instead, options.begin_ns) as done:

@@ -25,8 +25,7 @@ def mcp(folder: Path, trust: bool) -> None:
     are compiled in a sandbox, and run in a machine of their own, as submissions are. docs/score.md has a client's
     configuration.
     """
-    from schedlab.courses.assistant.laboratory import Laboratory
-    from schedlab.courses.assistant.server import serve
+    from schedlab.courses.assistant.laboratory import Laboratory, serve
     from schedlab.courses.submissions.sandbox import need_sandbox
 
     if not trust:

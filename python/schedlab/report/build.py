@@ -162,10 +162,8 @@ def page_maker(number: int) -> Callable[[Collection], Page | None]:
 
     def page(collection: Collection) -> Page | None:
         from schedlab.report.studies.pages import page_of
-        from schedlab.report.studies.simulated import with_notice
 
-        made = page_of(study_numbered(number), collection)
-        return made and with_notice(made, collection, number)
+        return page_of(study_numbered(number), collection)
 
     return page
 

@@ -7,15 +7,66 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.working import working
+from schedlab.base.host.workers import worker_pool
+from schedlab.base.toolchain.build import host_processors
 from schedlab.errors import WrongUsage
+from schedlab.machines.outcome import Outcome
 from schedlab.report import artifact as artifacts
 from schedlab.report.build import write_report
 from schedlab.report.output import check_place
 from schedlab.runs import collection as runs
+from schedlab.runs.collection import Collection, Kept
+from schedlab.runs.worker import evaluate
+
+Work = tuple[Path, Path, Outcome]
+"""A run's folder, where its metrics go, how its machine ended."""
+
+
+def remeasured(
+    collection: Collection,
+    folder: Path,
+    progress: Callable[[str, int, int], None] = lambda what, done, of: None,
+    workers: int | None = None,
+) -> Collection:
+    """Returns the same runs, with metrics in `folder` that were computed by `workers` processes; None: one for
+    each CPU.
+
+    A run whose trace cannot be measured has the status `unmeasured`, and says why. Raises
+    SchedlabError if the host does not let the processes do their work.
+    """
+    work = [
+        (run.folder, folder / str(number), _outcome_of(run))
+        for number, run in enumerate(collection)
+    ]
+    kept = []
+    with worker_pool(min(workers or host_processors(), max(len(work), 1))) as pool:
+        outcomes = pool.map(_measure, work, chunksize=4)
+        for run, (_, place, _), outcome in zip(collection, work, outcomes, strict=True):
+            kept.append(_with_metrics(run, place, outcome))
+            progress("measuring", len(kept), len(work))
+    return Collection(kept)
+
+
+def _outcome_of(run: Kept) -> Outcome:
+    """Returns how its machine ended: a trace that could not be measured then may be measured now."""
+    status = "success" if run.status == "unmeasured" else run.status
+    return Outcome(status, "" if status == "success" else str(run.manifest.get("message", "")))
+
+
+def _measure(work: Work) -> Outcome:
+    folder, place, outcome = work
+    return evaluate(folder, outcome, place)[1]
+
+
+def _with_metrics(run: Kept, place: Path, outcome: Outcome) -> Kept:
+    manifest = {**run.manifest, "status": outcome.status, "message": outcome.message}
+    return replace(run, manifest=manifest, metrics_folder=place)
+
 
 DEFAULT_NAME = "report"
 
@@ -40,8 +91,6 @@ def report(
     with ExitStack() as stack:
         tell = stack.enter_context(progress())
         if from_traces:
-            from schedlab.report.remeasure import remeasured
-
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
             collection = remeasured(collection, Path(folder), tell)
         first = write_report(

@@ -109,6 +109,7 @@ def findings(found: Sequence[Suite]) -> list[Finding]:
     told = sum(len(suite.as_good(each)) == 1 for suite in contest for each in suite.contests)
     names = contenders(contest)
     scores = {each: [score(contest, name, each) for name in names] for each in goals(contest)}
+    scores = {each: own for each, own in scores.items() if any(one.suites for one in own)}
     order = sorted(scores, key=lambda each: -sum(one.out for one in scores[each]))
     first = (
         f"**{_general(contest, names)}** Of {counted(asked, 'contest')} (a goal, on a test and a number of"

@@ -20,9 +20,8 @@ from schedlab.base.files.whole import written
 from schedlab.paths import in_caches
 from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
-from schedlab.report.numbering import Numbering, numbered_notes
+from schedlab.report.numbering import SIGNS, Numbering, meaning, numbered_notes, used_tones
 from schedlab.report.specifications import VEGA_LITE, for_page
-from schedlab.report.tones import SIGNS, meaning, used_tones
 
 TEMPLATES = Path(__file__).parent / "templates"
 _SCRIPT = "vega.js"

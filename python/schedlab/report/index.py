@@ -14,9 +14,9 @@ from schedlab.report.goal_strip import strip
 from schedlab.report.headlines import headlines
 from schedlab.report.markup import TRIAL
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
+from schedlab.report.numbering import MEANINGS, SIGNS
 from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.suites import Suite
-from schedlab.report.tones import MEANINGS, SIGNS
 from schedlab.report.trials import of_suite
 from schedlab.report.wording import cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated

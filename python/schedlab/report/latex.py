@@ -12,9 +12,8 @@ from string import Template
 from schedlab import __version__
 from schedlab.report import drawing, layout, markup
 from schedlab.report.model import Cell, Chart, Column, Report, Table
-from schedlab.report.numbering import numbered_notes
+from schedlab.report.numbering import SIGNS, numbered_notes, used_tones
 from schedlab.report.specifications import for_paper
-from schedlab.report.tones import SIGNS, used_tones
 
 FOLDER = "latex"
 DOCUMENT = "report.tex"

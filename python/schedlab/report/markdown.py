@@ -11,8 +11,7 @@ from schedlab.report import files
 from schedlab.report.layout import fitted, heading
 from schedlab.report.markup import title_markdown, without_html, without_trials
 from schedlab.report.model import Block, Cell, Chart, Page, Report, Section, Table, Text
-from schedlab.report.numbering import Numbering, numbered_notes
-from schedlab.report.tones import SIGNS, used_tones
+from schedlab.report.numbering import SIGNS, Numbering, numbered_notes, used_tones
 
 DOCUMENT = "report.md"
 

@@ -1,9 +1,28 @@
 # SPDX-License-Identifier: MIT
-"""The numbers of a report's tables, figures and footnotes, whatever it is written as."""
+"""The numbers of a report's tables, figures and footnotes, and the signs of its cells, whatever it is written as."""
 
 from __future__ import annotations
 
-from schedlab.report.model import Chart, Page, Report, Table
+from schedlab.report.model import Chart, Page, Report, Table, Tone
+
+SIGNS: dict[Tone, str] = {"good": "✓", "bad": "≠", "failed": "✕"}
+"""Signs that stand before a cell's text."""
+MEANINGS: dict[Tone, str] = {
+    "good": "near its ideal",
+    "bad": "off its ideal",
+    "failed": "a run failed",
+}
+
+
+def used_tones(table: Table) -> dict[str, str]:
+    """Sign and meaning of each tone in it that has a sign, in a fixed order."""
+    used = {cell.tone for row in table.rows for cell in row}
+    return {SIGNS[tone]: meaning(table, tone) for tone in SIGNS if tone in used}
+
+
+def meaning(table: Table, tone: Tone) -> str:
+    """Returns what a tone says in this table."""
+    return table.meanings.get(tone, MEANINGS[tone])
 
 
 class Numbering:

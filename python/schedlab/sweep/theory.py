@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schedlab.analysis.queueing import means
+from schedlab.analysis import queueing as means
 from schedlab.workload.distributions import Constant, Distribution, Exponential
 from schedlab.workload.model import ATTRIBUTES, Step, Task, WorkloadFile, everything
 from schedlab.workload.times import Time

@@ -21,8 +21,7 @@ import click
 from rich.table import Table
 
 from schedlab import metrics, trace
-from schedlab.analysis.schedulability.earliest_deadline import overload
-from schedlab.analysis.schedulability.task_set import Reserved, utilisation, uunifast
+from schedlab.analysis.schedulability import Reserved, overload, utilisation, uunifast
 from schedlab.base.display.terminal import new_table
 from schedlab.base.host.interpreter import PYTHON
 from schedlab.base.toolchain.build import SIMULATOR

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import jinja2
+
 from schedlab.base.toolchain.kept import CATALOGUE, catalogue_text
 from schedlab.base.toolchain.policies import built_listing
-from schedlab.paths import ROOT
-from schedlab.studies import document
+from schedlab.paths import ROOT, STUDIES
+from schedlab.studies import select
+from schedlab.studies.ideal import CPUS, LOTTERY_GROUPS, ideal_group_shares, unmeetable
+from schedlab.studies.pack import studies
 from schedlab_tools.documents import (
     api_list,
     cards,
@@ -26,6 +31,53 @@ from schedlab_tools.documents.marked import with_marked, write
 from schedlab_tools.documents.running import told_by
 
 HELP = ROOT / "python" / "schedlab" / "commands" / "help.txt"
+DOCUMENT = ROOT / "docs" / "studies.md"
+TEMPLATE = "studies.md"
+_WIDTH = 118
+
+
+def text() -> str:
+    """What the document is to say."""
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(STUDIES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # Markdown: there is nothing to escape
+    templates.filters["item"] = _item
+    return templates.get_template(TEMPLATE).render(studies=studies(), ideal_shares=_ideal_shares())
+
+
+def _item(said: str) -> str:
+    """One of a list, its lines as long as all others."""
+    return textwrap.fill(
+        said,
+        _WIDTH,
+        initial_indent="- ",
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _ideal_shares() -> list[str]:
+    """Rows of study 1's tables, where ideals are not what it expects on each number of CPUs."""
+    expected = {(each.place, each.row): each.text for each in select(kind="expectation")}
+    return [
+        " | ".join(
+            (
+                f"{table}, {group.row}",
+                expected[f"table {table}", group.row],
+                *(f"{100 * ideal_group_shares(table, cpus)[group.row]:.1f}" for cpus in CPUS),
+            )
+        )
+        for table in LOTTERY_GROUPS
+        if any(unmeetable(table, cpus) for cpus in CPUS)
+        for group in LOTTERY_GROUPS[table]
+    ]
+
+
 DOCS = ROOT / "docs"
 
 
@@ -46,8 +98,8 @@ def parts() -> dict[str, Part]:
     return {
         "studies": Part(
             "what is compared with the studies, from their folders",
-            (document.DOCUMENT,),
-            lambda: write(document.DOCUMENT, document.text()),
+            (DOCUMENT,),
+            lambda: write(DOCUMENT, text()),
         ),
         "api": Part(
             "the reference of the Python API, from its docstrings",

@@ -2,8 +2,7 @@
 """Why a process waited: each wait taken apart, to the last nanosecond (docs/explain.md)."""
 
 from schedlab.analysis.explanation.blame import Blame, Blames, Cause
-from schedlab.analysis.explanation.delays import delays
-from schedlab.analysis.explanation.difference import confirmed, difference
+from schedlab.analysis.explanation.delays import confirmed, delays, difference
 from schedlab.analysis.explanation.explained import Asked, Explained, critical_path, explain
 
 __all__ = [

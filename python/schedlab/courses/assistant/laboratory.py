@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A policy's way from its source to its score, for a program that writes it: each step is one function.
+"""The tools for language models, and their server (Model Context Protocol) at standard input and output.
 
 What is written is anybody's, so it is compiled and run as a submission is (docs/grading.md), and it is written to one
 folder alone.
@@ -7,26 +7,30 @@ folder alone.
 
 from __future__ import annotations
 
+import functools
 import re
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
+from schedlab import __version__
 from schedlab.analysis.explanation.explained import Asked
 from schedlab.analysis.explanation.explained import explain as take_apart
 from schedlab.analysis.tables import open_run
 from schedlab.base.files import placing
 from schedlab.base.files.whole import written
+from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import known_policies, read_catalogue
-from schedlab.courses.grading.keeping import keep_run
-from schedlab.courses.grading.seen import Seen
+from schedlab.courses.grading.seen import Seen, keep_run
 from schedlab.courses.scoring import candidate
 from schedlab.courses.submissions import apart
 from schedlab.courses.submissions.compiling import SOURCE_MAX, Compiled
 from schedlab.courses.submissions.sandbox import need_sandbox
 from schedlab.courses.submissions.trial import CPUS_MAX, PROCESSES_MAX, Trial
-from schedlab.errors import RuleBroken, WrongUsage
+from schedlab.errors import RuleBroken, SchedlabError, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import ROOT
 from schedlab.workload import workload_files
@@ -177,3 +181,51 @@ class Laboratory:
 def _workloads() -> dict[str, Entry]:
     """Those that end by themselves."""
     return {name: entry for name, entry in palette().items() if entry.kind == "study"}
+
+
+_ABOUT = (
+    "A laboratory for CPU schedulers. Read the interface and a policy, write one of your own, check it, run it, see"
+    " why processes waited, and score it. The same source has the same score each time."
+)
+
+_ONE_AT_A_TIME = Lock()
+"""A client may ask for several at once: the list of what is in a folder is written anew for each file."""
+
+
+def serve(laboratory: Laboratory) -> None:
+    """Serves one client until it leaves."""
+    need_extra("courses")
+    from mcp.server import MCPServer
+
+    server: Any = MCPServer(
+        "schedlab", instructions=_ABOUT, version=__version__, log_level="WARNING"
+    )
+    for tool in (
+        laboratory.read_interface,
+        laboratory.list_policies,
+        laboratory.read_policy,
+        laboratory.write_policy,
+        laboratory.check_policy,
+        laboratory.list_workloads,
+        laboratory.run_policy,
+        laboratory.explain_waits,
+        laboratory.score_policy,
+    ):
+        server.add_tool(_telling(tool), structured_output=False)
+    server.run("stdio")
+
+
+def _telling(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """The same tool. The client reads why it was refused, and nothing of errors of another kind."""
+
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    @functools.wraps(tool)
+    def called(*given: Any, **named: Any) -> Any:
+        try:
+            with _ONE_AT_A_TIME:
+                return tool(*given, **named)
+        except SchedlabError as error:
+            raise ToolError(str(error)) from None
+
+    return called

@@ -13,11 +13,10 @@ from pathlib import Path
 from schedlab.base.display.names import slug
 from schedlab.base.files.whole import file_hash
 from schedlab.courses.grading import kernel
+from schedlab.courses.grading.drawing import timeline
 from schedlab.courses.grading.judging import Judged, judge, judge_instructions
-from schedlab.courses.grading.keeping import keep_run
 from schedlab.courses.grading.lab import Expectation, Lab, LabTest
-from schedlab.courses.grading.seen import Seen
-from schedlab.courses.grading.timeline import timeline
+from schedlab.courses.grading.seen import Seen, keep_run
 from schedlab.courses.grading.verdict import Scored, TestVerdict, Verdict, picture_of
 from schedlab.courses.submissions import apart
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""A run's trace, and what is computed of it when it is asked for."""
+"""A graded run: its trace, what is computed of it when it is asked for, and its folder."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 
 import polars as pl
 
-from schedlab import metrics, trace
+from schedlab import __version__, metrics, trace
+from schedlab.base.files import placing
+from schedlab.courses.submissions.trial import Trial
+from schedlab.machines import SIMULATOR
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.metrics import Window
 from schedlab.metrics.intervals import state_intervals
+from schedlab.runs import results
 from schedlab.trace import Trace
 
 
@@ -42,3 +49,46 @@ class Seen:
         """The group of each process of the workload, by its PID."""
         table = self.metrics.processes.filter(pl.col("role") == "workload")
         return dict(zip(table["pid"].to_list(), table["group"].to_list(), strict=True))
+
+
+def keep_run(
+    trial: Trial,
+    policy: str,
+    seen: Seen,
+    place: Path,
+    group: str,
+    workload_sha256: str,
+    pictures: Mapping[str, str] | None = None,
+) -> None:
+    """Makes a run's folder of it, which the monitor plays, and explain explains. It replaces what schedlab made there.
+    `group`: what its label begins with. `pictures`: SVGs that go with it, by the names of their files."""
+    placing.remove(place)
+    with results.new_folder(place) as folder:
+        shutil.copy(seen.path, folder / TRACE_FILE)
+        seen.metrics.write(folder / results.METRICS)
+        (folder / WORKLOAD_TEXT).write_text(trial.text)
+        manifest = {
+            "format": results.FORMAT,
+            "schedlab": __version__,
+            "label": f"{group}-{trial.name}",
+            "workload": trial.name,
+            "workload_sha256": workload_sha256,
+            "costs": trial.costs,
+            "policy": policy,
+            "tunables": dict(trial.settings),
+            "cpus": trial.cpus,
+            "seed": trial.seed,
+            "tick_ns": trial.tick_ns,
+            "limit_ns": trial.limit_ns,
+            "memory_mib": 0,
+            "boot_arguments": "",
+            "machine": SIMULATOR,
+            "machine_version": __version__,
+            "machine_origin": "built from sim/, with the policy in a machine of its own",
+            "repeatable": True,
+            "status": "success",
+            "message": "",
+        }
+        results.write_json(folder / results.MANIFEST, manifest)
+        for name, picture in (pictures or {}).items():
+            (folder / name).write_text(picture)

@@ -13,8 +13,8 @@ from schedlab.report.charts.lanes import lanes, readable_length_ns
 from schedlab.report.charts.latencies import latencies, latencies_in_panels
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
-from schedlab.report.charts.nothing import drawn
 from schedlab.report.charts.one_wait import one_wait
+from schedlab.report.charts.parts import drawn
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.states import states
 from schedlab.report.charts.theme import (

@@ -10,8 +10,7 @@ import altair as alt
 import polars as pl
 
 from schedlab.base.display.numbers import duration
-from schedlab.report.charts.nothing import NothingToDraw
-from schedlab.report.charts.parts import NUMBERS, Looks, chart_of, panels_of, stacked
+from schedlab.report.charts.parts import NUMBERS, Looks, NothingToDraw, chart_of, panels_of, stacked
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
 

@@ -13,11 +13,11 @@ import numpy.typing as npt
 import polars as pl
 
 from schedlab.base.display.numbers import three_digits
-from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
     Looks,
+    NothingToDraw,
     Reach,
     chart_of,
     chosen_in_legend,

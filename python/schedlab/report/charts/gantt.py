@@ -25,13 +25,14 @@ from schedlab.report.charts.processes import (
     Colouring,
     People,
     Span,
+    TimeAxis,
+    Unit,
     drawable,
     people_of,
     readable,
     span_of,
 )
 from schedlab.report.charts.theme import FAINT, WIDTH
-from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 

@@ -11,19 +11,18 @@ import polars as pl
 
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import lags
-from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
     Looks,
+    NothingToDraw,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
 )
-from schedlab.report.charts.processes import people_of, span_of
+from schedlab.report.charts.processes import TimeAxis, Unit, people_of, span_of
 from schedlab.report.charts.theme import WIDTH
-from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 

@@ -11,18 +11,26 @@ import polars as pl
 
 from schedlab.base.display.numbers import counted, duration, percent
 from schedlab.report.charts.levels import levels_rise, stays_of
-from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     Looks,
+    NothingToDraw,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
     zoom_along_time,
 )
-from schedlab.report.charts.processes import People, Span, drawable, people_of, readable, span_of
+from schedlab.report.charts.processes import (
+    People,
+    Span,
+    TimeAxis,
+    Unit,
+    drawable,
+    people_of,
+    readable,
+    span_of,
+)
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
-from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.charts.waits import (
     READY_LEAST,
     STARVING_TICKS,

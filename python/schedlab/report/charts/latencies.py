@@ -9,8 +9,7 @@ import polars as pl
 
 from schedlab.metrics import wakeup_latencies
 from schedlab.report.charts.ecdf import Mark, ecdf
-from schedlab.report.charts.nothing import NothingToDraw
-from schedlab.report.charts.parts import sentences
+from schedlab.report.charts.parts import NothingToDraw, sentences
 from schedlab.report.charts.processes import people_of
 from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.model import Chart

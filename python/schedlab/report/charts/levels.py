@@ -11,18 +11,25 @@ import polars as pl
 
 from schedlab.base.display.numbers import duration
 from schedlab.base.toolchain.policies import Policy, known_policies
-from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     Looks,
+    NothingToDraw,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
     zoom_along_time,
 )
-from schedlab.report.charts.processes import People, Span, drawable, people_of, span_of
+from schedlab.report.charts.processes import (
+    People,
+    Span,
+    TimeAxis,
+    Unit,
+    drawable,
+    people_of,
+    span_of,
+)
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
-from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
 from schedlab.trace import Kind, Trace
 

@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from schedlab.report.charts.parts import chart_of, sentences
-from schedlab.report.charts.processes import Span, drawable, people_of
+from schedlab.report.charts.processes import Span, TimeAxis, drawable, people_of
 from schedlab.report.charts.states import (
     chart_of_states,
     named_states,
@@ -18,7 +18,6 @@ from schedlab.report.charts.states import (
     words_of_states,
 )
 from schedlab.report.charts.theme import ANNOTATION
-from schedlab.report.charts.time_axis import TimeAxis
 from schedlab.report.model import Chart
 from schedlab.trace import Kind, Trace
 

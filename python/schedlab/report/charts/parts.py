@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec
 
 import altair as alt
 import numpy as np
@@ -15,8 +15,24 @@ import polars as pl
 
 from schedlab.analysis.comparison.statistics import estimates
 from schedlab.base.display.names import json_text, visible_in_chart
-from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
+from schedlab.report.model import Chart
+
+P = ParamSpec("P")
+
+
+class NothingToDraw(ValueError):
+    """There is no value, no process or no time that the chart could show."""
+
+
+def drawn(make: Callable[P, Chart | None], *arguments: P.args, **named: P.kwargs) -> list[Chart]:
+    """Returns the chart, or no chart if there is nothing that it could show."""
+    try:
+        chart = make(*arguments, **named)
+    except NothingToDraw:
+        chart = None
+    return [chart] if chart else []
+
 
 LETTER_WIDTH = 7
 """About what a letter of a legend takes, in pixels."""

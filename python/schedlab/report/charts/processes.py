@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Which processes ran, waited and were blocked in a trace, with names: what its charts are drawn of."""
+"""The processes of a trace, and time as an axis, as charts of a trace draw them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import altair as alt
 import polars as pl
 
 from schedlab.base.display.numbers import duration
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.lives import Lives, lives, names
 from schedlab.metrics.people import people
-from schedlab.report.charts.nothing import NothingToDraw
+from schedlab.report.charts.parts import NothingToDraw
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
@@ -163,3 +164,69 @@ def thick_enough(frame: pl.DataFrame, keys: list[str], least_ns: float) -> pl.Da
         )
         .drop("cell", "piece")
     )
+
+
+Unit = Literal["ticks", "ms"]
+_MICROSECOND = 1000
+_UNITS_NS = {"ms": 1_000_000}
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """Times are embedded as whole microseconds since `origin_ns`, and drawn in `unit`."""
+
+    span: Span
+    origin_ns: int
+    unit: Unit
+    tick_ns: int
+
+    @property
+    def unit_ns(self) -> int:
+        return self.tick_ns if self.unit == "ticks" else _UNITS_NS[self.unit]
+
+    @property
+    def title(self) -> str:
+        return f"time ({self.unit})"
+
+    def embed(self, *columns: str) -> list[pl.Expr]:
+        """Columns of nanoseconds as whole microseconds, by the same names without `_ns`."""
+        return [
+            ((pl.col(name) - self.origin_ns) / _MICROSECOND)
+            .round()
+            .cast(pl.Int64)
+            .alias(name.removesuffix("_ns"))
+            for name in columns
+        ]
+
+    def in_units(self, name: str) -> str:
+        """A Vega expression: a column of microseconds in the axis's unit."""
+        return f"datum.{name} / {self.unit_ns // _MICROSECOND}"
+
+    def value(self, time_ns: int) -> float:
+        """A time on the axis."""
+        return (time_ns - self.origin_ns) / self.unit_ns
+
+    def x(self, name: str) -> alt.X:
+        """The horizontal axis."""
+        domain = [self.value(self.span.begin_ns), self.value(self.span.end_ns)]
+        return alt.X(
+            f"{name}:Q",
+            title=self.title,
+            scale=alt.Scale(domain=domain, nice=False),
+            axis=alt.Axis(grid=False, format=",.6~g", tickCount=10),
+        )
+
+    def tooltips(self) -> list[alt.Tooltip]:
+        """Begin and length of an interval of `from_` and `length`."""
+        return [
+            alt.Tooltip("from_:Q", title=f"from ({self.unit})", format=",.6~g"),
+            alt.Tooltip("length:Q", title=f"for ({self.unit})", format=",.6~g"),
+        ]
+
+    def intervals(self, chart: alt.Chart) -> Any:
+        """Intervals with `from_`, `to` and `length` in the axis's unit, made of `begin` and `end`."""
+        return chart.transform_calculate(
+            from_=self.in_units("begin"),
+            to=self.in_units("end"),
+            length="datum.to - datum.from_",
+        )

@@ -12,19 +12,18 @@ import polars as pl
 
 from schedlab.base.display.numbers import percent
 from schedlab.metrics import compute
-from schedlab.report.charts.nothing import NothingToDraw
 from schedlab.report.charts.parts import (
     NUMBERS,
     STROKE_SIZE,
     Looks,
+    NothingToDraw,
     chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
 )
-from schedlab.report.charts.processes import Span, people_of, span_of
+from schedlab.report.charts.processes import Span, TimeAxis, Unit, people_of, span_of
 from schedlab.report.charts.theme import WIDTH
-from schedlab.report.charts.time_axis import TimeAxis, Unit
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 

@@ -12,9 +12,8 @@ import polars as pl
 from schedlab.base.display.names import visible_in_chart
 from schedlab.base.display.numbers import duration, percent
 from schedlab.report.charts.parts import Looks, chart_of, sentences
-from schedlab.report.charts.processes import drawable, people_of, span_of
+from schedlab.report.charts.processes import TimeAxis, drawable, people_of, span_of
 from schedlab.report.charts.theme import WIDTH
-from schedlab.report.charts.time_axis import TimeAxis
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""The studies' pages: module page_N writes that of study N, from what study_N's Queries find in the runs."""
+"""A study's page, and what it says after its first section if its runs are the simulator's."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 
-from schedlab.report.model import Page
-from schedlab.runs.collection import Collection
-from schedlab.studies.pack import Study
+from schedlab.base.display.markdown import code
+from schedlab.base.display.numbers import counted
+from schedlab.machines import SIMULATOR
+from schedlab.report.model import Page, Section, Text
+from schedlab.report.wording import listed
+from schedlab.runs.collection import Collection, Kept
+from schedlab.studies.files import FILES, WITHOUT
+from schedlab.studies.pack import Study, study_numbered
 
 
 def page_of(study: Study, collection: Collection) -> Page | None:
@@ -18,5 +24,58 @@ def page_of(study: Study, collection: Collection) -> Page | None:
     if not find_spec(name) or not any(run.setup.experiment.startswith(label) for run in collection):
         return None
     module = import_module(name)
-    page: Page = module.make(module.Queries(study, collection))
-    return page
+    return with_notice(module.make(module.Queries(study, collection)), collection, study.number)
+
+
+TITLE = "These runs are simulated"
+
+
+def with_notice(page: Page, collection: Collection, study: int) -> Page:
+    """The page of a study; if any of its runs are simulated, what that means follows its first section."""
+    runs = [run for run in collection if run.setup.experiment.startswith(f"s{study}-")]
+    simulated = [run for run in runs if run.setup.machine == SIMULATOR]
+    if not simulated:
+        return page
+    notice = Section(TITLE, (Text(_said(simulated, len(runs), study), "warning"),))
+    return replace(page, sections=(*page.sections[:1], notice, *page.sections[1:]))
+
+
+def _said(simulated: list[Kept], runs: int, study: int) -> str:
+    all_of_them = len(simulated) == runs
+    which = "All" if all_of_them else f"{len(simulated)} of the {runs}"
+    lines = [
+        f"{which} runs of this page are those of the **simulator**, which has the policies and no"
+        " kernel. What processes do there, workload files describe as the programs of our kernel do"
+        f" it; so where this page speaks of the kernel, it is the simulator{_share(all_of_them)}."
+        " What calls and switches take was measured on the kernel."
+    ]
+    if missing := study_numbered(study).facts.get("only_programs_tell"):
+        lines.append(f"**Not there** is what only a program can tell: {missing}.")
+    experiments = dict.fromkeys(run.setup.experiment for run in simulated)
+    remarks: dict[str, list[str]] = {}
+    for name in experiments:
+        if name in FILES and FILES[name].remark:
+            remarks.setdefault(FILES[name].remark, []).append(name)
+    for remark, names in remarks.items():
+        lines.append(f"{_named(names)}: {remark}")
+    without: dict[str, list[str]] = {}
+    for name, reason in WITHOUT.items():
+        if name.startswith(f"s{study}-"):
+            without.setdefault(reason, []).append(name)
+    for reason, names in without.items():
+        lines.append(f"{_named(names)} {'was' if len(names) == 1 else 'were'} not run: {reason}")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _share(all_of_them: bool) -> str:
+    return "" if all_of_them else " in these"
+
+
+_NAMED_MAX = 3
+
+
+def _named(names: list[str]) -> str:
+    """A few, or the first of many."""
+    if len(names) <= _NAMED_MAX:
+        return listed([code(name) for name in names])
+    return f"{code(names[0])} and {counted(len(names) - 1, 'other')} like it"

@@ -11,9 +11,8 @@ import polars as pl
 
 from schedlab.base.display.numbers import fitting
 from schedlab.report.charts.parts import Looks, chart_of
-from schedlab.report.charts.processes import Span, drawable, people_of
+from schedlab.report.charts.processes import Span, TimeAxis, drawable, people_of
 from schedlab.report.charts.theme import PALETTE, SLATE, policy_look
-from schedlab.report.charts.time_axis import TimeAxis
 from schedlab.report.model import Chart
 from schedlab.sweep.objectives import parse
 from schedlab.trace import Trace

@@ -8,6 +8,7 @@ the mean, and the mean of the square.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -119,3 +120,18 @@ def shortest_remaining(
     before = np.concatenate(([0.0], load[:-1]))
     stays = np.cumsum(grows / (1 - before))
     return float(np.mean(waits + stays))
+
+
+def first_come_ends(arrivals: Sequence[int], work: Sequence[int], servers: int = 1) -> list[int]:
+    """Returns when each job ends if jobs are served first come, first served, without interruption,
+    by so many alike servers with one line. Times are in their order, and all in the same unit.
+
+    Source: D. V. Lindley 1952 for one server; J. Kiefer and J. Wolfowitz 1955 for several.
+    """
+    free = [0] * servers
+    ends = []
+    for when, takes in zip(arrivals, work, strict=True):
+        end = max(free[0], when) + takes
+        heapq.heapreplace(free, end)
+        ends.append(end)
+    return ends

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""Tasks that need a runtime in each period, within a deadline; all times are in nanoseconds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from schedlab.units import format_time
+from schedlab.workload.model import ATTRIBUTES, WorkloadFile
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """A periodic or sporadic task (Liu and Layland 1973)."""
+
+    name: str
+    runtime: int
+    deadline: int
+    """From the release of a job; at most the period."""
+    period: int
+    priority: int = ATTRIBUTES["priority"].standard
+    """0 is the highest."""
+    group: str = ""
+    """By which metrics know it."""
+
+    @property
+    def utilisation(self) -> Fraction:
+        """The part of a CPU that it needs."""
+        return Fraction(self.runtime, self.period)
+
+    @property
+    def density(self) -> Fraction:
+        """The part of a CPU that it needs between a job's release and its deadline."""
+        return Fraction(self.runtime, self.deadline)
+
+
+def task_set(file: WorkloadFile) -> tuple[Reserved, ...]:
+    """Returns the processes of a workload file that have a runtime and a period from their beginnings on."""
+    found: list[Reserved] = []
+    for task in file.tasks:
+        runtime, deadline, period, priority = (
+            task.attributes.get(name, ATTRIBUTES[name].standard)
+            for name in ("runtime", "deadline", "period", "priority")
+        )
+        if runtime and period:
+            within = min(deadline or period, period)
+            own = Reserved(task.name, runtime, within, period, priority, task.group)
+            found += [own] * task.instances
+    return tuple(found)
+
+
+def utilisation(tasks: Sequence[Reserved]) -> Fraction:
+    """Returns the number of CPUs that all need together."""
+    return sum((task.utilisation for task in tasks), Fraction(0))
+
+
+def uunifast(source: random.Random, count: int, total: float) -> Iterator[float]:
+    """Draws utilisations whose sum is `total`, each such set as likely as another (Bini and Buttazzo
+    2005)."""
+    left = total
+    for others in range(count - 1, 0, -1):
+        after = left * source.random() ** (1 / others)
+        yield left - after
+        left = after
+    yield left
+
+
+_STEPS_MAX = 1_000_000
+
+
+@dataclass(frozen=True)
+class Overload:
+    """Jobs that are released and due within `interval` ns need `demand` ns of a CPU, which is more."""
+
+    interval: int
+    demand: int
+
+
+class TooLong(Exception):
+    """It would take more than a million steps to tell."""
+
+
+def demand(tasks: Sequence[Reserved], interval: int) -> int:
+    """Returns the time that jobs need which are released and due within an interval, if all tasks release
+    their first ones at its begin (Baruah, Rosier and Howell 1990)."""
+    return sum(
+        ((interval - task.deadline) // task.period + 1) * task.runtime
+        for task in tasks
+        if interval >= task.deadline
+    )
+
+
+def overload(tasks: Sequence[Reserved]) -> Overload | None:
+    """Returns an interval in which one CPU has too little time, or None if there is none: then the earliest
+    deadline first meets all deadlines, whenever jobs are released a period apart or more; else not
+    all.
+
+    The utilisation must be at most 1. Goes from the end of the busy period back, over the few
+    intervals that matter (Zhang and Burns 2009). Raises TooLong.
+    """
+    end = busy_period(tasks)
+    earliest = min(task.deadline for task in tasks)
+    interval = _deadline_before(tasks, end + 1)
+    for _ in range(_STEPS_MAX):
+        needed = demand(tasks, interval)
+        if needed > interval:
+            return Overload(interval, needed)
+        if needed <= earliest:
+            return None
+        interval = needed if needed < interval else _deadline_before(tasks, interval)
+    raise TooLong
+
+
+def busy_period(tasks: Sequence[Reserved]) -> int:
+    """Returns how long a CPU is busy at most without a break, if all release jobs at its begin. Raises
+    TooLong."""
+    length = sum(task.runtime for task in tasks)
+    for _ in range(_STEPS_MAX):
+        longer = sum(-(-length // task.period) * task.runtime for task in tasks)
+        if longer == length:
+            return length
+        length = longer
+    raise TooLong
+
+
+def fits_several(tasks: Sequence[Reserved], cpus: int) -> bool:
+    """Returns true if the sum of densities is at most what several CPUs that take the earliest deadlines of one
+    queue can always serve (Goossens, Funk and Baruah 2003); if it is more, deadlines may be met
+    all the same."""
+    densities = [task.density for task in tasks]
+    return sum(densities, Fraction(0)) <= cpus - (cpus - 1) * max(densities)
+
+
+def _deadline_before(tasks: Sequence[Reserved], time: int) -> int:
+    """The last deadline before a time, or 0."""
+    return max(
+        (time - 1 - task.deadline) // task.period * task.period + task.deadline
+        if time > task.deadline
+        else 0
+        for task in tasks
+    )
+
+
+def utilisation_bound(count: int) -> float:
+    """Returns the utilisation up to which tasks, whose deadlines are their periods, meet all deadlines if those
+    of shorter periods have higher priorities (Liu and Layland 1973)."""
+    return float(count * (2 ** (1 / count) - 1)) if count else 1.0
+
+
+def deadline_monotonic(tasks: Sequence[Reserved]) -> tuple[Reserved, ...]:
+    """Returns the tasks with a priority each: the shorter the deadline, the higher. No other order of fixed priorities
+    meets all deadlines where this one does not (Leung and Whitehead 1982)."""
+    order = sorted(range(len(tasks)), key=lambda place: tasks[place].deadline)
+    return tuple(replace(task, priority=order.index(place)) for place, task in enumerate(tasks))
+
+
+def response_times(tasks: Sequence[Reserved]) -> tuple[int | None, ...]:
+    """Returns the longest time from the release of a job of each task to its end, or None if that is longer than
+    the deadline (Joseph and Pandya 1986). A task waits also for those of its own priority."""
+    return tuple(_response(tasks, place) for place in range(len(tasks)))
+
+
+def _response(tasks: Sequence[Reserved], place: int) -> int | None:
+    own = tasks[place]
+    others = [
+        each for at, each in enumerate(tasks) if at != place and each.priority <= own.priority
+    ]
+    length = own.runtime
+    while length <= own.deadline:
+        longer = own.runtime + sum(-(-length // each.period) * each.runtime for each in others)
+        if longer == length:
+            return length
+        length = longer
+    return None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known before a run."""
+
+    tasks: tuple[Reserved, ...]
+    cpus: int
+    overload: Overload | None
+    """On one CPU, an interval in which jobs need more than it has."""
+    meets: bool | None
+    """True if the earliest deadline first meets all deadlines, false if it does not; None: it is not known."""
+    given_priorities: bool
+    """False: those of deadline-monotonic order are assumed."""
+    responses: tuple[int | None, ...]
+    """Of fixed priorities, on one CPU: see response_times(); else None for each."""
+
+    def lines(self) -> Iterator[str]:
+        """A sentence for each test."""
+        share = float(utilisation(self.tasks))
+        cpus = "1 CPU" if self.cpus == 1 else f"{self.cpus} CPUs"
+        yield f"{len(self.tasks)} tasks need {share:.3f} of {cpus}."
+        yield self._of_deadlines()
+        if self.cpus == 1:
+            yield self._of_priorities()
+
+    def _of_deadlines(self) -> str:
+        first = "Earliest deadline first"
+        if utilisation(self.tasks) > self.cpus:
+            return "That is more than there is: in whatever order tasks are served, deadlines are missed."
+        if self.overload:
+            within, needed = (
+                format_time(each) for each in (self.overload.interval, self.overload.demand)
+            )
+            return f"{first} misses deadlines: jobs within {within} need {needed}."
+        if self.meets and self.cpus == 1:
+            return f"{first} meets all deadlines: jobs never need more than there is until they are due."
+        if self.meets:
+            return f"{first}, from one queue, meets all deadlines: no task is too dense for the others."
+        return f"{first}: it is not known whether it meets all deadlines."
+
+    def _of_priorities(self) -> str:
+        how = "as given" if self.given_priorities else "the shorter the deadline, the higher"
+        late = [
+            task.name for task, each in zip(self.tasks, self.responses, strict=True) if each is None
+        ]
+        bound = utilisation_bound(len(self.tasks))
+        simple = all(task.deadline == task.period for task in self.tasks)
+        quick = f" Up to {bound:.3f}, no test would be needed." if simple else ""
+        if late:
+            names = ", ".join(dict.fromkeys(late))
+            return f"Fixed priorities, {how}: deadlines of {names} may be missed.{quick}"
+        return f"Fixed priorities, {how}: all deadlines are met.{quick}"
+
+
+def judge(tasks: Sequence[Reserved], cpus: int) -> Verdict:
+    """Returns what the tests say of some tasks; there must be one at least."""
+    given = len({task.priority for task in tasks}) > 1
+    alone = cpus == 1
+    responses = response_times(tasks if given else deadline_monotonic(tasks))
+    found: Overload | None = None
+    meets: bool | None = False
+    if utilisation(tasks) <= cpus:
+        try:
+            found = overload(tasks) if alone else None
+            meets = not found if alone else fits_several(tasks, cpus) or None
+        except TooLong:
+            meets = None
+    return Verdict(
+        tuple(tasks), cpus, found, meets, given, responses if alone else (None,) * len(tasks)
+    )
