@@ -13,11 +13,11 @@ from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.best import level_of, ranking
 from schedlab.analysis.comparison.measures import BY_NAME
 from schedlab.analysis.comparison.statistics import estimate, probability_apart
+from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import FileRefused
 from schedlab.machines.spec import RunSpec
 from schedlab.report.deciding import Budget, Contest, decide, parse_budget, tell_decided
-from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
 from schedlab.runs.plan import Plan
 from schedlab.runs.results import LOOKS, looks_at, note_looks

@@ -116,7 +116,7 @@ from schedlab_tools.benchmarks.instructions import PolicyRow
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.model import Model
 from schedlab.report.charts import theme
-from schedlab.base.toolchain.policies import parse_choices
+from schedlab.base.toolchain.policies import in_policy_order, parse_choices
 from schedlab.trace.format import RECORD, Kind
 from schedlab.trace.model import Header
 
@@ -142,7 +142,7 @@ def found(name):
         "decision": now["decisions"][0]["text"],
         "levels": now["levels"],
         "shared": now["shared_queue"],
-        "in order": theme.in_policy_order(["not there", name])[0] == name,
+        "in order": in_policy_order(["not there", name])[0] == name,
         "a preset looks otherwise": theme.policy_look(name) != theme.policy_look(f"{name} slice=2"),
     }
 

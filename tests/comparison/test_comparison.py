@@ -13,10 +13,10 @@ import vl_convert
 
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.measures import BY_NAME, measured
+from schedlab.analysis.comparison.suites import COMPARED, Suite, suites
 from schedlab.report import comparison
 from schedlab.report.model import Chart, Page, Table, Text
 from schedlab.report.specifications import for_page, for_paper
-from schedlab.report.suites import COMPARED, Suite, suites
 from schedlab.runs.collection import read
 
 TURNAROUND = BY_NAME["turnaround"]

@@ -11,6 +11,7 @@ import vl_convert
 
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.measures import BY_NAME
+from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.report.findings import (
     contests,
     findings,
@@ -21,7 +22,6 @@ from schedlab.report.findings import (
 )
 from schedlab.report.goal_strip import strip
 from schedlab.report.specifications import for_page
-from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
 
 TURNAROUND = BY_NAME["turnaround"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import vl_convert
 
 from kept_runs import MS, keep_figures
+from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.report.findings import contests, findings, telling
 from schedlab.report.headlines import CHARTS, headlines
 from schedlab.report.specifications import for_page
-from schedlab.report.suites import Suite, suites
 from schedlab.runs.collection import read
 
 FIGURES = {"rr": (20.0, 9.0), "mlfq": (10.0, 1.0), "lottery": (15.0, 30.0), "stride": (12.0, 0.5)}

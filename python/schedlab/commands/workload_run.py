@@ -73,8 +73,8 @@ def decide(
     wanted: Plan, budget: Budget, machine: str, instead: Instead, finished: list[Finished]
 ) -> list[Contest]:
     """Adds runs with other seeds, and to `finished` what came of them. Returns what is decided then."""
+    from schedlab.analysis.comparison.suites import Suite, suites
     from schedlab.report import deciding
-    from schedlab.report.suites import Suite, suites
     from schedlab.runs.collection import Collection, kept_run
 
     def perform_added(added: Plan) -> None:

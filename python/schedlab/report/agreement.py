@@ -10,7 +10,7 @@ from schedlab.analysis.agreement.cells import KERNEL, NEARNESS, SIMULATOR, Key, 
 from schedlab.analysis.agreement.known import Judged, judged
 from schedlab.analysis.agreement.text import HEADINGS, LEFT, row, table
 from schedlab.base.display.numbers import counted, percent
-from schedlab.report.charts.theme import in_policy_order
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
 from schedlab.report.provenance import provenance
 from schedlab.report.wording import cpus, prose

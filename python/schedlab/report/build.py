@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from schedlab import __version__
+from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.base.display.names import all_visible
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
@@ -19,7 +20,6 @@ from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
 from schedlab.report.output import MARK, check_place, report_folder
 from schedlab.report.splitting import divided
-from schedlab.report.suites import Suite, suites
 from schedlab.runs import results
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS

@@ -14,15 +14,15 @@ import polars as pl
 from schedlab.analysis.comparison.measures import Measure
 from schedlab.analysis.comparison.printed import column_decimals, in_column
 from schedlab.analysis.comparison.statistics import Estimate
+from schedlab.analysis.comparison.suites import COMPARED, Suite
 from schedlab.base.display.names import slug
 from schedlab.base.display.numbers import Quantity, counted, fitting
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report import turns
-from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.comparison_charts import chooser, relative, trade_off
 from schedlab.report.comparison_stills import each_metric, each_own, means_of_own
 from schedlab.report.findings import FEW_POLICIES, Score, contests, score
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text
-from schedlab.report.suites import COMPARED, Suite
 from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection
 from schedlab.units import format_time

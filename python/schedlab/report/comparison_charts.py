@@ -11,12 +11,13 @@ import altair as alt
 import polars as pl
 
 from schedlab.analysis.comparison.measures import Measure
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.names import json_text
 from schedlab.base.display.numbers import TIME, Quantity
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.charts.parts import NUMBERS, Looks, chart_of
-from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH, in_policy_order
+from schedlab.report.charts.theme import ANNOTATION, BLUE, WIDTH
 from schedlab.report.model import Chart
-from schedlab.report.suites import Suite
 
 _ROW = 22
 _MILLISECONDS = Quantity("ms", 1e-6)

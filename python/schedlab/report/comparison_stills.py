@@ -10,11 +10,11 @@ from typing import Any
 import polars as pl
 
 from schedlab.analysis.comparison.measures import Measure
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.names import slug, unique_slugs
 from schedlab.report.charts import dots, drawn, lines
 from schedlab.report.comparison_charts import label, named, unit_of
 from schedlab.report.model import Chart
-from schedlab.report.suites import Suite
 from schedlab.report.wording import cpus
 from schedlab.units import format_time
 

@@ -19,7 +19,7 @@ from schedlab.units import parse_time
 
 if TYPE_CHECKING:
     from schedlab.analysis.comparison.measures import Measure
-    from schedlab.report.suites import Suite
+    from schedlab.analysis.comparison.suites import Suite
 
 FEWEST_SEEDS = 3
 """Fewer seeds tell next to nothing: it is not looked at them."""

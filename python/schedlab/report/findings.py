@@ -12,10 +12,10 @@ import numpy as np
 from schedlab.analysis.comparison.best import level_of
 from schedlab.analysis.comparison.measures import Measure
 from schedlab.analysis.comparison.statistics import sample_size
+from schedlab.analysis.comparison.suites import COMPARED, Suite
 from schedlab.base.display.markdown import code
 from schedlab.base.display.numbers import counted
-from schedlab.report.charts.theme import in_policy_order
-from schedlab.report.suites import COMPARED, Suite
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.wording import listed
 
 FINDINGS = 5

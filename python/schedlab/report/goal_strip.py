@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from schedlab.analysis.comparison.measures import Measure
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.names import json_text, visible_in_chart
 from schedlab.report.charts.parts import chart_of
 from schedlab.report.charts.theme import BLUE, SMALL_TEXT_SIZE, WIDTH
 from schedlab.report.findings import contenders, contests, goals, score, undecided
 from schedlab.report.model import Chart
-from schedlab.report.suites import Suite
 
 _ROW = 36
 _BAR = 0.86

@@ -12,13 +12,14 @@ import altair as alt
 import polars as pl
 
 from schedlab.analysis.comparison.measures import BY_NAME, Measure
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.numbers import TIME, Quantity, fitting
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.charts.parts import CUT, NUMBERS, Looks, Reach, chart_of, reach_of, sentences
-from schedlab.report.charts.theme import ANNOTATION, WIDTH, in_policy_order
+from schedlab.report.charts.theme import ANNOTATION, WIDTH
 from schedlab.report.comparison_charts import label
 from schedlab.report.findings import contests, goals, telling
 from schedlab.report.model import Chart
-from schedlab.report.suites import Suite
 
 CHARTS = 3
 _ROW = 22

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.markdown import code, literal
 from schedlab.base.display.numbers import counted
 from schedlab.report.findings import Finding, findings
@@ -16,7 +17,6 @@ from schedlab.report.markup import TRIAL
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.numbering import MEANINGS, SIGNS
 from schedlab.report.provenance import is_repeatable, message, provenance
-from schedlab.report.suites import Suite
 from schedlab.report.trials import of_suite
 from schedlab.report.wording import cpus, listed, prose, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated

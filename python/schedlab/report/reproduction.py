@@ -36,7 +36,7 @@ from schedlab.studies.proposals import plan_of_proposals
 from schedlab.units import format_time
 
 if TYPE_CHECKING:
-    from schedlab.report.suites import Suite
+    from schedlab.analysis.comparison.suites import Suite
 
 SPIKE = "spike"
 LINUX_STUDY = 5

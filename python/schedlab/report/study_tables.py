@@ -72,6 +72,17 @@ class Measured:
         """Returns the mean, for texts: `f"{measured:.1f}"`. Raises NotMeasured if there is none."""
         return format(self.value, spec)
 
+    def record(self) -> dict[str, float | int | str | None]:
+        """Returns the columns of the data behind a table."""
+        mean = self.estimate
+        return {
+            "measured": mean.mean if mean else None,
+            "low": mean.low if mean else None,
+            "high": mean.high if mean else None,
+            "seeds": mean.count if mean else None,
+            "missing": None if mean else self.missing,
+        }
+
     def text(self, decimals: int) -> str:
         """`86.0 [85.1, 86.9]`, or `not run`."""
         if self.estimate is None:
@@ -197,16 +208,11 @@ class Comparison:
 
     def record(self) -> dict[str, float | int | str | None]:
         """Returns the columns of the data behind a table."""
-        mean = self.here.estimate if self.here else None
         return {
             "expected": _value(self.expected),
             "published": _value(self.study),
             "rerun": _value(self.rerun),
-            "measured": mean.mean if mean else None,
-            "low": mean.low if mean else None,
-            "high": mean.high if mean else None,
-            "seeds": mean.count if mean else None,
-            "missing": self.here.missing if self.here and not mean else None,
+            **(self.here.record() if self.here else dict.fromkeys(Measured().record())),
             "on_their_costs": self.on_costs.mean if self.on_costs else None,
             "ideal": self.ideal,
         }

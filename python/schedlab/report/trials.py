@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.markdown import code
 from schedlab.base.toolchain.kept import committed_policies
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import WORKLOAD_FILE
 from schedlab.report.model import Trial
-from schedlab.report.suites import Suite
 from schedlab.report.wording import cpus, listed
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS

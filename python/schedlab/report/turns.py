@@ -10,9 +10,9 @@ import polars as pl
 from schedlab.analysis.comparison.measures import BY_NAME, Measure
 from schedlab.analysis.comparison.printed import column_decimals, in_column
 from schedlab.analysis.comparison.statistics import Estimate, estimate
+from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.numbers import fitting, number_as_text, percent
 from schedlab.report.model import Cell, Column, Section, Table, Text
-from schedlab.report.suites import Suite
 from schedlab.runs.collection import Collection
 
 TURNAROUND, RESPONSE, OVERHEAD = (BY_NAME[name] for name in ("turnaround", "response", "overhead"))

@@ -13,10 +13,10 @@ from schedlab.analysis.comparison.statistics import Estimate
 from schedlab.base.display.markdown import literal
 from schedlab.base.display.names import unique_slugs
 from schedlab.base.display.numbers import NOTHING, SHARE, TIME, Quantity, counted
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.metrics.registry import METRICS, Metric
 from schedlab.metrics.steady import BATCHES, steady_of
 from schedlab.metrics.tails import tails
-from schedlab.report.charts import theme
 from schedlab.report.model import Cell, Column, Row, Table
 from schedlab.report.provenance import failure_cells, mark, provenance
 from schedlab.report.wording import (
@@ -102,7 +102,7 @@ def workloads(collection: Collection) -> list[Workload]:
 
 
 def _in_order(setups: Sequence[Repeated]) -> tuple[Repeated, ...]:
-    policies = theme.in_policy_order(each.setup.policy_title for each in setups)
+    policies = in_policy_order(each.setup.policy_title for each in setups)
     return tuple(
         sorted(
             setups,

@@ -10,16 +10,18 @@ printed. Its page of a report is a module of schedlab.report.studies.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused
 from schedlab.paths import STUDIES
 from schedlab.studies.figures import PUBLISHED, Figure, read
 
+Made = TypeVar("Made")
 Sort = Literal["number", "conclusion", "comparison", "method", "expectation"]
 """Two numbers for one thing; a conclusion that its numbers deny; two things compared that differ
 in more than what is compared; a measure that does not tell what it is said to; an expectation
@@ -95,16 +97,8 @@ class Study:
     @cached_property
     def contradictions(self) -> tuple[Contradiction, ...]:
         """None if there is no such file. Raises FileRefused."""
-        path = self.folder / "contradictions.yaml"
-        if not path.exists():
-            return ()
-        try:
-            return tuple(_contradiction(each) for each in read_yaml(path))
-        except (TypeError, KeyError, ValueError) as error:
-            raise FileRefused(
-                f"{path}: expected a list of contradictions, each with name, sort, statements,"
-                f" reason and checked: {error}"
-            ) from None
+        expected = "a list of contradictions, each with name, sort, statements, reason and checked"
+        return read_list(self.folder / "contradictions.yaml", _contradiction, expected)
 
 
 def studies(folder: Path = STUDIES) -> tuple[Study, ...]:
@@ -134,6 +128,19 @@ def read_yaml(path: Path) -> Any:
         return yaml.load(read_text(path), yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise FileRefused(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def read_list(
+    path: Path, make: Callable[[dict[str, Any]], Made], expected: str
+) -> tuple[Made, ...]:
+    """What is made of each member of a file's list; none if there is no such file. Raises FileRefused, which says
+    what was expected."""
+    if not path.exists():
+        return ()
+    try:
+        return tuple(make(merged(each)) for each in read_yaml(path))
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        raise FileRefused(f"{path}: expected {expected}: {error}") from None
 
 
 def merged(said: dict[str, Any]) -> dict[str, Any]:

@@ -6,21 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
-
-from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, parse_setting
-from schedlab.errors import FileRefused
 from schedlab.machines import SIMULATOR
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
-from schedlab.studies.pack import Study, merged, studies
+from schedlab.studies.pack import Study, merged, read_list, studies
 from schedlab.workload.workload_files import read
 
 PROPOSALS = "proposals.yaml"
@@ -93,24 +89,8 @@ def proposals(only: Iterable[int] = ()) -> tuple[Proposal, ...]:
 
 @cache
 def _proposals(study: Study) -> tuple[Proposal, ...]:
-    path = study.folder / PROPOSALS
-    if not path.exists():
-        return ()
-    try:
-        return tuple(_proposal(study.number, each) for each in _read(path))
-    except (TypeError, KeyError, ValueError) as error:
-        raise FileRefused(
-            f"{path}: expected a list of proposals, each with name, place, proposes, and tests or"
-            f" missing: {error}"
-        ) from None
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    try:
-        found: list[dict[str, Any]] = yaml.load(read_text(path), yaml.BaseLoader)
-    except yaml.YAMLError as error:
-        raise FileRefused(f"{path}: {' '.join(str(error).split())}") from None
-    return found
+    expected = "a list of proposals, each with name, place, proposes, and tests or missing"
+    return read_list(study.folder / PROPOSALS, partial(_proposal, study.number), expected)
 
 
 def _proposal(study: int, said: dict[str, Any]) -> Proposal:

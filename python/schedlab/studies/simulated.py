@@ -4,16 +4,14 @@ plays under which policies. Such a study needs no line of Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
-from schedlab.errors import FileRefused
 from schedlab.machines import SIMULATOR
 from schedlab.studies.experiment import Experiment, Part, Share
-from schedlab.studies.pack import Study, merged, read_yaml, studies
+from schedlab.studies.pack import Study, read_list, studies
 from schedlab.units import parse_time
 from schedlab.workload.changes import Change
 
@@ -41,19 +39,8 @@ def simulated() -> tuple[Simulated, ...]:
 
 @cache
 def _of(study: Study) -> tuple[Simulated, ...]:
-    path = study.folder / EXPERIMENTS
-    return tuple(_read(path, study.number)) if path.exists() else ()
-
-
-def _read(path: Path, study: int) -> Iterator[Simulated]:
-    try:
-        for each in read_yaml(path):
-            yield _simulated(study, merged(each))
-    except (AttributeError, TypeError, KeyError, ValueError) as error:
-        raise FileRefused(
-            f"{path}: expected a list of experiments, each with name, title, workload, tick and"
-            f" policies: {error}"
-        ) from None
+    expected = "a list of experiments, each with name, title, workload, tick and policies"
+    return read_list(study.folder / EXPERIMENTS, partial(_simulated, study.number), expected)
 
 
 def _simulated(study: int, said: Mapping[str, Any]) -> Simulated:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -160,17 +160,11 @@ def kernel_run(case: Case) -> RunSpec:
 
 def simulated_run(case: Case, on_kernel: Window | None = None) -> RunSpec:
     file = case.pair.file(on_kernel)
-    return RunSpec(
+    return replace(
+        kernel_run(case),
         workload=case.pair.described.workload,
-        policy=case.policy,
-        settings=(),
-        cpus=case.cpus,
         machine=SIMULATOR,
-        seed=case.seed,
-        tick_ns=case.pair.tick_ns,
-        limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
         memory_mib=0,
-        label=case.pair.experiment,
         file=file,
         changes=file.changes,
     )

@@ -252,6 +252,17 @@ def known_policies() -> Catalogue:
     return read_catalogue()
 
 
+def in_policy_order(names: Iterable[str]) -> list[str]:
+    """Policies as all tables and charts have them: by policy, its presets after it."""
+    numbers = {name: number for number, name in enumerate(known_policies())}
+
+    def place(name: str) -> tuple[int, str]:
+        policy = name.partition(" ")[0].partition(":")[0]
+        return (numbers.get(policy, len(numbers)), name)
+
+    return sorted(dict.fromkeys(names), key=place)
+
+
 def attributes_ignored(
     choice: PolicyChoice, settings: Iterable[tuple[str, int]], given: Iterable[str]
 ) -> list[str]:

@@ -18,7 +18,6 @@ from schedlab.report.charts.parts import drawn
 from schedlab.report.charts.shares import shares_over_time
 from schedlab.report.charts.states import states
 from schedlab.report.charts.theme import (
-    in_policy_order,
     page_config,
     paper_config,
 )
@@ -34,7 +33,6 @@ __all__ = [
     "ecdf",
     "gantt",
     "heat",
-    "in_policy_order",
     "lag_over_time",
     "lanes",
     "latencies",

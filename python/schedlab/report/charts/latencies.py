@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.metrics import wakeup_latencies
 from schedlab.report.charts.ecdf import Mark, ecdf
 from schedlab.report.charts.parts import NothingToDraw, sentences
 from schedlab.report.charts.processes import people_of
-from schedlab.report.charts.theme import in_policy_order
 from schedlab.report.model import Chart
 from schedlab.trace import Trace
 

@@ -15,7 +15,8 @@ import polars as pl
 
 from schedlab.analysis.comparison.statistics import estimates
 from schedlab.base.display.names import json_text, visible_in_chart
-from schedlab.report.charts.theme import MUTED, WIDTH, in_policy_order, looks
+from schedlab.base.toolchain.policies import in_policy_order
+from schedlab.report.charts.theme import MUTED, WIDTH, looks
 from schedlab.report.model import Chart
 
 P = ParamSpec("P")

@@ -11,7 +11,7 @@ for the monitor, too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,18 +110,6 @@ def looks(series: Sequence[str], *, policies: bool = True) -> list[Look]:
         )
         for place in range(len(series))
     ]
-
-
-def in_policy_order(names: Iterable[str]) -> list[str]:
-    """Policies as all tables and charts have them: by policy, its presets after it."""
-
-    numbers = {name: number for number, name in enumerate(known_policies())}
-
-    def place(name: str) -> tuple[int, str]:
-        policy = name.partition(" ")[0].partition(":")[0]
-        return (numbers.get(policy, len(numbers)), name)
-
-    return sorted(dict.fromkeys(names), key=place)
 
 
 def page_config() -> Spec:

@@ -53,17 +53,6 @@ class MeasuredCell:
         muted = self.muted or measured.mean is None
         return Cell(measured.text(self.digits), "muted" if muted else "plain", measured.why)
 
-    def record(self) -> dict[str, float | int | str | None]:
-        """Returns the columns of the data behind a table."""
-        mean = self.measured.estimate
-        return {
-            "measured": mean.mean if mean else None,
-            "low": mean.low if mean else None,
-            "high": mean.high if mean else None,
-            "seeds": mean.count if mean else None,
-            "missing": None if mean else self.measured.missing,
-        }
-
 
 @dataclass(frozen=True)
 class Quantity:
@@ -198,7 +187,7 @@ class Writer:
                 {
                     **dict(zip(labels, label, strict=True)),
                     "quantity": f"{each.group}, {each.title}" if each.group else each.title,
-                    **one.record(),
+                    **one.measured.record(),
                 }
                 for each, one in zip(columns, found, strict=True)
             ]

@@ -20,7 +20,7 @@ from schedlab.analysis.comparison.statistics import (
     probability_apart,
     unseen_rate,
 )
-from schedlab.report.charts.theme import in_policy_order
+from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.workload.changes import workload_title
