@@ -222,22 +222,6 @@ def change_manifests(place: Path, **members: str) -> None:
             packed.writestr(name, part)
 
 
-def test_policies_of_another_repository_are_put_among_ours(tmp_path: Path) -> None:
-    for name in ("tools", "policies"):
-        (tmp_path / name).mkdir()
-    script = str(shutil.copy(ROOT / "tools/gate.sh", tmp_path / "tools"))
-    (tmp_path / "schedlab").write_text('#!/bin/sh\necho "$@"\n')
-    (tmp_path / "schedlab").chmod(0o755)
-    for name in ("b c.baseline", "mine.c"):
-        (tmp_path / name).touch()
-    asked = [script, "b c.baseline", "--matters", "2%", "mine.c"]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == "compare b c.baseline --gate --matters 2%\n"
-    assert (tmp_path / "policies" / "mine.c").exists()
-    for wrong in ([script], [script, "none.baseline"]):
-        assert subprocess.run(wrong, cwd=tmp_path, capture_output=True, check=False).returncode == 2
-
-
 def test_action_and_hook_call_what_is_there() -> None:
     """They cannot be run here; their form is what GitHub and pre-commit ask for."""
     action = yaml.safe_load((ROOT / "action.yml").read_text())

@@ -14,7 +14,7 @@ from scipy import stats
 
 from schedlab.analysis.comparison import statistics
 from schedlab.analysis.comparison.best import ranking
-from schedlab.analysis.comparison.printed import as_text, column_decimals
+from schedlab.analysis.comparison.printed import as_text
 from schedlab.analysis.comparison.statistics import (
     Estimate,
     Floats,
@@ -25,7 +25,6 @@ from schedlab.analysis.comparison.statistics import (
     holm,
     probability_beyond,
 )
-from schedlab.base.display.numbers import SHARE
 from schedlab.metrics import interquartile_range
 
 NUMBERS = st.floats(-1e6, 1e6).map(lambda number: round(number, 3))
@@ -177,14 +176,6 @@ def test_one_seed_tells_nothing_of_chance() -> None:
     assert difference([5], [7, 8], paired=False).chance is None
 
 
-def test_equal_differences_are_no_finer_than_the_resolution() -> None:
-    """Both seeds differ by one step of the clock: that may be rounding."""
-    small = difference([1000, 2000], [1005, 2005], paired=True, resolution=5)
-    large = difference([1000, 2000], [9000, 10000], paired=True, resolution=5)
-    assert small.chance is not None and small.chance > 0.05
-    assert large.chance is not None and large.chance < 0.001
-
-
 @PATIENT
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=11), st.booleans())
 def test_the_other_way_round_changes_the_sign_alone(
@@ -285,22 +276,6 @@ def test_the_true_best_is_possible_in_nineteen_of_twenty(count: int) -> None:
 )
 def test_digits(value: Estimate, text: str) -> None:
     assert as_text(value) == text
-
-
-def test_a_column_has_one_precision() -> None:
-    wide, narrow, tiny = (
-        Estimate(280.0, 160.0, 400.0, 2), Estimate(8.66, 8.61, 8.71, 2), Estimate(0.155, 0.155, 0.155, 2)
-    )  # fmt: skip
-    assert column_decimals([wide]) == 0, "no column is rounded to tens"
-    assert column_decimals([wide, narrow, narrow]) == 2, "as the middle one allows"
-    assert column_decimals([wide, wide, narrow]) == 0
-    assert column_decimals([wide, wide, tiny]) == 1, "no number is printed as 0"
-    assert column_decimals([Estimate(1e6, 9e5, 1.1e6, 2)] * 2 + [tiny]) == 0, (
-        "except beside huge ones"
-    )
-    assert column_decimals([Estimate(0, 0, 0, 2)]) == 0
-    assert column_decimals([narrow], SHARE) == 0
-    assert column_decimals([]) == 0
 
 
 @PATIENT

@@ -141,27 +141,3 @@ def test_a_solution_decides_the_same_from_every_clock(name: str, tmp_path: Path)
             trial = replace(test, policy_clock_ns=clock_ns)
             traces.add(apart.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
         assert len(traces) == 1, test.name
-
-
-@pytest.mark.parametrize(
-    ("bits", "clock"), [("(uint32_t)(queue->now / 1000)", 1), ("(uint32_t)queue->now", 2), ("", 2)]
-)
-def test_a_clock_of_32_bits_loses_points(bits: str, clock: int, tmp_path: Path) -> None:
-    """The text of a lab's time in 32 bits, in the one test whose clock wraps them."""
-    lab = find_lab("feedback")
-    text = lab.solution.read_text()
-    old = "return queue->now / (boost * queue->scheduler->tick_ns);"
-    assert old in text
-    if bits:
-        unit = 1000 if "1000" in bits else 1
-        text = text.replace(old, f"return {bits} / (boost * queue->scheduler->tick_ns / {unit});")
-    source = tmp_path / "feedback.c"
-    source.write_text(text)
-    (boost,) = (test for test in lab.tests if test.name == "boost")
-    trusted = bool(sandbox.lacking())
-    traces = []
-    for clock_ns in (0, CLOCKS_NS[clock]):
-        compiled = compile_policy(lab.form, source, trusted=trusted)
-        trial = replace(boost, policy_clock_ns=clock_ns)
-        traces.append(apart.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
-    assert (traces[0] == traces[1]) == (not bits)

@@ -217,54 +217,6 @@ def test_a_chart_is_drawn(name: str) -> None:
     assert '"currentColor"' in config and "white" not in config and "black" not in config
 
 
-def busy_trace(intervals: int) -> Trace:
-    """Four CPUs on which ten processes take turns, each for 1 to 300 microseconds."""
-    source = random.Random(9)
-    time, cpus = 1000, 4
-    current, queue = [0] * cpus, list(range(2, 12))
-    records: list[Record] = []
-
-    def emit(cpu: int, kind: Kind, process: int = 0, first: int = 0, second: int = 0) -> None:
-        records.append(Record(time, len(records), process, kind, cpu, first, second))
-
-    for cpu in range(cpus):
-        emit(cpu, Kind.START)
-    for pid in range(1, 12):
-        emit(0, Kind.FORK, min(pid - 1, 1), pid)
-    for _ in range(intervals):
-        time += source.randrange(1000, 300_000) // cpus
-        cpu = source.randrange(cpus)
-        pid, left = queue.pop(0), current[cpu]
-        emit(cpu, Kind.SCHEDULER_ENTER, left, 0, time)
-        emit(cpu, Kind.SWITCH, pid, left, int(ProcessState.RUNNABLE) if left else 0)
-        emit(cpu, Kind.SCHEDULER_EXIT, pid, 0, time + 300)
-        current[cpu] = pid
-        queue += [left] if left else []
-    for cpu in range(cpus):
-        emit(cpu, Kind.END)
-    return load(records, Script(cpus=cpus))
-
-
-def test_a_long_trace_makes_a_small_chart() -> None:
-    """Of 50,000 intervals as much is drawn as a page can hold, and none of it is lost."""
-    trace = busy_trace(50_000)
-    chart = charts.gantt("long", trace, end_ns=trace.end_ns, **WORDS)
-    assert len(chart.data) > 50_000
-    assert len(json.dumps(for_page(chart))) <= SIZE_MOST
-    assert "are drawn together" in chart.caption
-    drawn = sum(row["end"] - row["begin"] for row in bars_of(chart))
-    ran = chart.data.filter(pl.col("pid") != 0).select(pl.col("end_ns") - pl.col("begin_ns"))
-    assert drawn == pytest.approx(ran.sum().item() / 1000, rel=0.001)
-    first = charts.gantt("long", trace, **WORDS)
-    assert "Drawn are 0 ns to " in first.caption
-    assert len(json.dumps(for_page(charts.levels("long", trace, **WORDS)))) <= SIZE_MOST
-
-
-def bars_of(chart: Chart) -> list[dict[str, Any]]:
-    """Of a Gantt chart: the processes that ran, as drawn."""
-    return next(table for table in embedded(chart) if "why" in table[0])
-
-
 # --- colours
 
 

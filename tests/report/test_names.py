@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
@@ -35,7 +34,6 @@ from schedlab.base.display.names import (
 )
 from schedlab.base.toolchain.kept import PAGE
 from schedlab.base.toolchain.tools import find_browser
-from schedlab.commands.cli import main
 from schedlab.runs.collection import read
 from schedlab.runs.parts import supply
 from test_report_browser import opened
@@ -149,19 +147,6 @@ def test_a_terminal_is_given_the_text(name: str, capsys: pytest.CaptureFixture[s
     if name.startswith("[") or ":smile:" in name:
         assert out.count(name) == 4
         assert name in err
-
-
-def test_wrong_usage_shows_what_was_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for words in (["report", "\x07none"], ["\x07none"], ["run", "--policy", "\x07"]):
-        monkeypatch.setattr(sys, "argv", ["schedlab", *words])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 2
-        out, err = capsys.readouterr()
-        assert "\\x07" in err
-        assert not UNSAFE.search(out + err)
 
 
 # --- every command

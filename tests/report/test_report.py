@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +20,6 @@ from report_samples import (
     REAL_RUNS,
     Parsed,
     copy_run,
-    line_chart,
     report_of_small_runs,
     sample_report,
     small_runs,
@@ -34,7 +32,7 @@ from schedlab.base.files.placing import LIST
 from schedlab.errors import WrongUsage
 from schedlab.metrics.registry import POSITIVE
 from schedlab.report import build, files, html, markup
-from schedlab.report.model import Cell, Report, Section, Table
+from schedlab.report.model import Cell, Table
 from schedlab.report.output import MARK, report_folder
 from schedlab.runs import collection as runs
 from schedlab.runs.collection import Collection
@@ -140,18 +138,6 @@ def test_a_charts_data_cannot_end_its_script(page: Parsed) -> None:
     (rows,) = specification["datasets"].values()
     assert [row["policy"] for row in rows] == [HOSTILE, "rr", HOSTILE, "rr"]
     assert all("<" not in script for script in page.scripts)
-
-
-def test_names_that_are_no_files_or_stand_twice_are_refused() -> None:
-    page = sample_report().pages[1]
-    for wrong in ("", "a b", "../x", "-x", "ä"):
-        bad = replace(page, sections=(Section("x", (table(wrong),)),))
-        with pytest.raises(ValueError, match="letters, digits and hyphens"):
-            files.check_names(Report("x", (bad,)))
-    for name in ("line", "Line", "second"):
-        twice = replace(page, sections=(Section("x", (line_chart(), table(name))),))
-        with pytest.raises(ValueError, match="have this name"):
-            files.check_names(Report("x", (twice,)))
 
 
 # --- Markdown

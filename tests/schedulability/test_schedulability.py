@@ -220,19 +220,3 @@ def test_work_that_ends_with_its_budget_has_ended(tmp_path: Path, policy: str, c
     analysis = analysed(tmp_path, ALONE, "--policy", policy, "--costs", costs)
     assert longest_ms(analysis) == [20]
     assert analysis["runs"][0]["tasks"][0]["jobs"] == 40
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["workloads/files/cpu-bound.json"], "no task has dl-runtime and dl-period"),
-        (["nothing"], "there is no such workload file"),
-        (["deadlines", "--cpus", "1,2"], "one number of CPUs"),
-        (["deadlines", "--runs", "3"], "one number of CPUs"),
-        (["deadlines", "--polcy", "rr"], "No such option"),
-    ],
-)
-def test_analyse_says_what_is_wrong(words: list[str], message: str) -> None:
-    done = CliRunner().invoke(cli, ["analyse", *words])
-    assert done.exit_code == 2 or message in str(done.exception)
-    assert message in done.output + str(done.exception)

@@ -144,16 +144,6 @@ def test_who_dominates(other: Sequence[Sequence[float]], dominated: bool, surely
     assert ("other" in own.surely_dominated_by) is surely
 
 
-def test_what_has_no_value_or_failed_has_no_number() -> None:
-    """It cannot gain by that: one that has all it has, and the rest, dominates it."""
-    own = carded(made_up(mine=[[1, 1, 1]]))
-    assert own.score is None
-    assert own.figures[1].better is None
-    assert own.dominated_by == ("rr",)
-    failed = carded(Measured(made_up().values, {"mine": "crowd-0, 1 CPUs: it hung"}))
-    assert (failed.score, failed.failure) == (None, "crowd-0, 1 CPUs: it hung")
-
-
 def told(shown: Measured, hidden: Measured) -> str:
     gap = gaps(shown, hidden, "rr", "mine")
     console = Console(file=io.StringIO(), width=160)

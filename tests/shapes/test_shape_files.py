@@ -13,7 +13,7 @@ from conftest import Command
 from schedlab.base.files.json_lines import parse
 from schedlab.errors import WrongUsage
 from schedlab.runs.results import read_manifest
-from schedlab.workload.shapes.model import Model, Shape
+from schedlab.workload.shapes.model import Shape
 from schedlab.workload.shapes.reading import choose, read, ready, shape_of
 from schedlab.workload.shapes.writing import file_text
 
@@ -141,28 +141,3 @@ def test_a_run_remembers_its_shape_and_is_carried_out_again(
     assert again.returncode == 0, again.stdout + again.stderr
     kept = read_manifest(tmp_path / "again" / "rr-2cpu-seed1")
     assert kept["shape"] == manifest["shape"]
-
-
-def test_wrong_usage(schedlab: Command, tmp_path: Path) -> None:
-    """The kernel is told of few CPUs, or of many that lie in order."""
-    mixed = [f"{cpu},{255 - cpu}" for cpu in range(128)]
-    many = written(tmp_path, {"format": 1, "cpus": 256, "cores": mixed, "caches": mixed})
-    for words, message in (
-        (("run", "--machine", "sim", "--workload", "mixed", "--shape", "two-sockets", "--cpus", "4"),
-         "--cpus 4: the shape two-sockets is of 32 CPUs; leave out --cpus, or take another --shape"),
-        (("run", "--workload", "mixed", "--shape", str(many)), "characters too long to be passed to the kernel"),
-        (("run", "--workload", "mixed", "--machine", "linux", "--shape", "fast-and-slow"),
-         "--shape fast-and-slow: kinds: QEMU"),
-        (("shape", "two-sockets", "--sys"), "expected SHAPE, or --sys FOLDER"),
-        (("shape", "--sys", str(tmp_path)), "it does not say which CPUs there are"),
-    ):  # fmt: skip
-        done = schedlab(*words)
-        assert done.returncode == 2
-        assert message in done.stderr
-
-
-def test_they_are_listed(schedlab: Command) -> None:
-    done = schedlab("shape", "--json")
-    assert done.returncode == 0, done.stderr
-    assert [each["name"] for each in json.loads(done.stdout)] == list(ready())
-    assert Model().words() == []

@@ -81,18 +81,6 @@ def test_cpus_that_are_offline_are_left_out(tmp_path: Path) -> None:
     ]
 
 
-def test_a_container_that_tells_nothing(tmp_path: Path) -> None:
-    shape, notes = shape_of_sys(copy_of_sys(tmp_path, {"cpu/online": "0-3"}))
-    assert shape.text(False) == "core/1"
-    assert notes == [
-        "nodes of memory are not told, or not of all CPUs: there is one",
-        "hardware threads are not told: each CPU is a core",
-        "caches are not told: the CPUs of a node share one",
-        "neither capacities nor frequencies are told: all CPUs are equally fast",
-        GUESSED,
-    ]
-
-
 @pytest.mark.parametrize(
     "change",
     [

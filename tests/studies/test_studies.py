@@ -13,34 +13,23 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pytest
 
-from schedlab.errors import FileRefused
-from schedlab.metrics import jain_index
 from schedlab.paths import ROOT
 from schedlab.studies import (
     Figure,
     all_published,
     published,
     read_figures,
-    select,
 )
 from schedlab.studies.figures import COLUMNS
 from schedlab.studies.ideal import (
     CPUS,
-    LOTTERY_GROUPS,
-    SLEEPER_TICKS,
-    STUDY_3_WORK,
     TIMING_TESTS,
-    ideal_batch,
     ideal_completion,
-    ideal_group_shares,
-    ideal_mixed_benchmark,
     ideal_told,
     least_mean_turnaround,
-    ticket_shares,
 )
 from schedlab.studies.pack import Contradiction, Statement, studies
 from study_texts import baselines, numbers, paragraphs, section, study_text
@@ -203,37 +192,6 @@ def test_no_published_time_is_better_than_ideal() -> None:
         ideal_completion(1, "Nothing", 1)
 
 
-@pytest.mark.parametrize(("table", "cpus"), list(product(LOTTERY_GROUPS, CPUS)))
-def test_ideal_shares_of_groups(table: int, cpus: int) -> None:
-    """They add up; no process has more than a CPU; one that can have what its tickets say does."""
-    shares = ideal_group_shares(table, cpus)
-    assert sum(shares.values()) == pytest.approx(1)
-    used = min(cpus, sum(each.processes * each.demand for each in LOTTERY_GROUPS[table]))
-    for each in LOTTERY_GROUPS[table]:
-        assert shares[each.row] * used <= each.processes * each.demand + 1e-9
-    if cpus == 1 and table != 8:
-        assert shares == pytest.approx(ticket_shares(table))
-
-
-def test_study_3_and_4_ideals() -> None:
-    """What was measured is not better, and the sleeper of MLFQ is ideal."""
-    batch = ideal_batch(40, STUDY_3_WORK, 3)
-    for each in published(3, 3):
-        assert each.column != "CPU-bound" or each.value < batch.throughput
-    turnaround = [each for each in published(3, 1) if each.column == "CPU-bound"]
-    assert len(turnaround) == 3
-    assert all(batch.least_turnaround < each.value for each in turnaround)
-    assert batch.least_turnaround < batch.shared_turnaround
-    assert jain_index([STUDY_3_WORK] * 40) == pytest.approx(1)
-    for each in select(study=4, source="authors"):
-        interactive, _ = ideal_mixed_benchmark(int(each.row.split()[0]))
-        assert each.value > interactive
-    (mlfq,) = select(study=4, place="section 4.3", quantity="sleep", kind="measurement")[1:]
-    assert mlfq.value == SLEEPER_TICKS
-    with pytest.raises(ValueError, match="must be"):
-        ideal_mixed_benchmark(0)
-
-
 # What does not fit together.
 
 
@@ -277,27 +235,3 @@ def stands(study: int, statement: Statement) -> bool:
         set(statement.numbers) <= numbers(text) and all(word in text for word in statement.words)
         for text in paragraphs(section(study, number))
     )
-
-
-WRONG = {
-    "name: [": "expected",
-    "- name: a\n  sort: rumour\n  statements: []\n  reason: b.": "rumour is no sort",
-    "- name: a": "'sort'",
-    "- a": "expected a list of contradictions",
-    "- name: a\n  sort: number\n  statements: []\n  reasons: b.": "reasons",
-    "5": "expected a list",
-}
-
-
-@pytest.mark.parametrize("text", WRONG)
-def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
-    """With its name, and what is wrong."""
-    folder = tmp_path / "6"
-    folder.mkdir()
-    (folder / "contradictions.yaml").write_text(text)
-    (folder / "study.yaml").write_text("- citation")
-    (study,) = studies(tmp_path)
-    with pytest.raises(FileRefused, match=rf"contradictions\.yaml: .*{WRONG[text]}"):
-        _ = study.contradictions
-    with pytest.raises(FileRefused, match=r"study\.yaml: expected a citation"):
-        _ = study.facts

@@ -7,10 +7,9 @@ import json
 import os
 import shutil
 import signal
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from schedlab.base.toolchain.build import PARTS
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Release
-from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.report import reproduction as study_run
 from schedlab.report.output import MARK
@@ -31,7 +29,7 @@ from schedlab.runs.collection import Collection
 from schedlab.runs.perform import check_policies
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Durations
-from schedlab.studies import experiments, planning
+from schedlab.studies import planning
 from schedlab.studies.experiment import Depth, Experiment, Part, Share
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.planning import plan
@@ -59,15 +57,6 @@ def test_every_policy_of_a_plan_is_there_and_knows_its_settings(
     check_policies(read_catalogue(), wanted)
 
 
-@cache
-def planned(depth: Depth) -> dict[tuple[str, str], list[RunSpec]]:
-    """All runs of a depth, by label and policy: to plan them takes long enough to do it once."""
-    found = defaultdict(list)
-    for run in plan(Path("/nowhere"), depth).runs:
-        found[run.label, str(run.policy)].append(run)
-    return dict(found)
-
-
 def test_pages_and_help_tell_how_many_runs_there_are() -> None:
     """README.md, docs/studies.md and `./schedlab run --help`."""
     counts = {}
@@ -85,41 +74,6 @@ def test_pages_and_help_tell_how_many_runs_there_are() -> None:
     assert (
         f"boots Linux {boots} times" in (ROOT / "python/schedlab/commands/reproduce.py").read_text()
     )
-
-
-def cells(depth: Depth, label: str, policy: str) -> dict[int, int]:
-    """CPUs to seeds, under a policy as it is, or with whatever is set where that is all there is."""
-    runs = planned(depth).get((label, policy), [])
-    plain = [run for run in runs if not run.settings]
-    return dict(Counter(run.cpus for run in plain or runs))
-
-
-ON_ALL_CPUS = [
-    *((f"s1-timing-{test}", "rr:table-scan") for test in experiments.TIMING_TESTS),
-    *((f"s1-priority-{test}", "priority:passes") for test in experiments.TIMING_TESTS),
-    *((f"s1-lottery-original-{test}", "lottery:thesis") for test in experiments.LOTTERY_TESTS),
-]
-
-
-@pytest.mark.parametrize(("label", "policy"), ON_ALL_CPUS)
-def test_study_1_ran_each_test_five_times_on_one_to_five_cpus(label: str, policy: str) -> None:
-    """The quick plan has all of its cells, with fewer seeds, except those that take a minute."""
-    assert cells("full", label, policy) == dict.fromkeys(range(1, 6), 5)
-    slow = label == "s1-lottery-original-switch"
-    assert set(cells("quick", label, policy)) == ({1, 2} if slow else set(range(1, 6)))
-
-
-@pytest.mark.parametrize("machine", ["spike", "sim"])
-def test_the_work_of_table_6_follows_the_number_of_cpus(machine: str) -> None:
-    """Processes that end after a number of bursts: the longer these are, the fewer end in time."""
-    found = {
-        run.cpus: dict(run.changes).get("tasks.A+B.run", "83")
-        if machine == "sim"
-        else str(int(run.workload.split("-y ")[1]) // 100)
-        for run in plan(Path("/nowhere"), "full", (1,), machine=machine).runs
-        if run.label == "s1-lottery-original-starve"
-    }
-    assert found == {1: "83", 2: "100", 3: "150", 4: "250", 5: "250"}
 
 
 # --- small runs, with a stand-in for the machine
