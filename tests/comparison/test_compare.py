@@ -16,8 +16,6 @@ from conftest import Command
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.compare import MATTERS, Comparison, Match, Row, compare
 from schedlab.analysis.comparison.listing import listing
-from schedlab.analysis.comparison.measures import TAILS
-from schedlab.errors import WrongUsage
 from schedlab.runs.collection import read
 
 
@@ -93,21 +91,6 @@ def test_a_fraction_of_a_point_is_too_little(tmp_path: Path) -> None:
         for name, match in found.items()
     }
     assert verdicts == {"mlfq": "slight", "wrr": "worse"}
-
-
-def test_tails_are_compared_where_they_are_asked_for(tmp_path: Path) -> None:
-    """Responses of 1 to 20 ms beside those of 11 to 30: of their 95th percentiles."""
-    first, second = ([(at + least) * MS for at in range(20)] for least in (1, 11))
-    before = seeds(tmp_path / "a", [10.0] * 3, responses=first)
-    after = seeds(tmp_path / "b", [10.0] * 3, policy="mlfq", responses=second)
-    names = {each.measure.name for each in only(compared(before, after)).rows}
-    assert not names & TAILS
-    found = row(only(compared(before, after, "response-95th")), "response-95th").found
-    assert (found.before.mean, found.after.mean) == pytest.approx((19.05 * MS, 29.05 * MS))
-    few = compared(before, after, "response-99th")
-    assert only(few).rows == ()
-    words = "of either side have it: response, 99th percentile: it takes 100 processes in each run"
-    assert words in told(few)
 
 
 def test_the_warm_up_may_be_left_out(tmp_path: Path) -> None:
@@ -242,15 +225,6 @@ def test_what_programs_told(tmp_path: Path) -> None:
     assert [each.measure.name for each in alone.rows] == ["told-slept"]
 
 
-def test_the_same_seed_twice_is_a_mistake(tmp_path: Path) -> None:
-    """Where it need not come out the same; else it counts once."""
-    for place in ("1", "2"):
-        keep_figures(tmp_path / "a" / place, manifest={"repeatable": False})
-    keep_figures(tmp_path / "b")
-    with pytest.raises(WrongUsage, match="more than once"):
-        compared(tmp_path / "a", tmp_path / "b")
-
-
 def test_the_command(schedlab: Command, tmp_path: Path) -> None:
     seeds(tmp_path / "a", [30.0, 31.0, 32.1])
     seeds(tmp_path / "b", [1.0, 2.0, 3.0], policy="mlfq")
@@ -286,13 +260,3 @@ def test_wrong_usage(schedlab: Command, tmp_path: Path, arguments: list[str]) ->
         places[1] = str(tmp_path / "empty")
     done = schedlab("compare", *places)
     assert done.returncode == 2 and done.stderr and "Traceback" not in done.stderr
-
-
-def test_only_what_a_machine_has_is_told(tmp_path: Path) -> None:
-    """The simulator has no kernel, and the kernel no file of a workload."""
-    for side in ("a", "b"):
-        keep_figures(
-            tmp_path / side, manifest={"kernel_sha256": None, "workload_sha256": "cc" * 32}
-        )
-    told = {fact.name for fact in compared(tmp_path / "a", tmp_path / "b").facts}
-    assert "workload file" in told and "kernel" not in told

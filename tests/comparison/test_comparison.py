@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 from kept_runs import MS, keep_figures
-from schedlab.analysis.comparison.measures import BY_NAME, measured
+from schedlab.analysis.comparison.measures import BY_NAME
 from schedlab.analysis.comparison.suites import COMPARED, Suite, suites
 from schedlab.report import comparison
 from schedlab.report.model import Chart, Page, Table, Text
@@ -204,13 +204,3 @@ def test_what_repeats_an_experiment_on_a_slower_machine_is_no_suite(tmp_path: Pa
     for name in ("s3-cpu", "s3-cpu-on-their-costs"):
         fill(tmp_path, name, {"rr": 5, "mlfq": 6})
     assert [each.experiment for each in suites(read([tmp_path]))] == ["s3-cpu"]
-
-
-def test_measures_that_are_asked_for_have_the_values_that_they_have_among_all(
-    folder: Path,
-) -> None:
-    runs = read([folder])
-    names = {"turnaround", "share-error", "predictability", "slowdown-99th", "steady-slowdown"}
-    everything, some = measured(runs), measured(runs, names)
-    assert set(some["measure"]) > {"turnaround", "predictability"}
-    assert some.equals(everything.filter(pl.col("measure").is_in(sorted(names))))

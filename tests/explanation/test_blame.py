@@ -24,7 +24,6 @@ from schedlab.analysis.explanation.waits import KINDS, select_waits, waits_of
 from schedlab.analysis.explanation.words import Names, described
 from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
-from schedlab.errors import WrongUsage
 from schedlab.trace import read
 from simulator_command import simulate as simulate_text
 from trace_simulator import PATIENT, RANDOMS, Script, load, simulate
@@ -231,21 +230,3 @@ def test_other_policies_and_attributes_are_tried(recorded: Path) -> None:
     assert io["after_ns"] < 0.2 * io["before_ns"]
     assert io["confirmed"] is None
     assert found["what"] == "under priority, io:priority=0"
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["--task", "strange"], "no process is called 'strange'"),
-        (["--path", "strange"], "no process is called 'strange'"),
-        (["--from", "2s", "--to", "1s"], "--to is before --from"),
-        (["--at", "1s", "--to", "2s"], "leave out --from, --to"),
-        (["--at", "1s", "--policy", "rr"], "not in one wait; give --from"),
-        (["--policy", "rr,mlfq"], "name one"),
-        (["--without", "strange"], "no process is called 'strange'"),
-    ],
-)
-def test_what_cannot_be_is_refused(recorded: Path, words: list[str], why: str) -> None:
-    done = explained(recorded, *words)
-    assert isinstance(done.exception, WrongUsage)
-    assert why in str(done.exception)

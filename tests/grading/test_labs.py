@@ -5,14 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from schedlab.courses.grading import kernel
 from schedlab.courses.grading.grading import Grader, grader
-from schedlab.courses.grading.judging import Judged
 from schedlab.courses.grading.lab import (
     SOLUTION,
     START,
@@ -27,7 +24,7 @@ from schedlab.courses.grading.trying import with_mistake, without_kernel
 from schedlab.courses.submissions import apart, sandbox
 from schedlab.courses.submissions.compiling import compile_policy
 from schedlab.courses.submissions.trial import CLOCKS_NS
-from schedlab.errors import FileRefused, MachineUnfit, NotGraded
+from schedlab.errors import FileRefused
 from submissions import LAB, small_lab
 
 pytestmark = pytest.mark.xdist_group("grading")
@@ -72,36 +69,6 @@ def test_usual_mistakes_lose_what_they_are_to_lose(ready: Grader, tmp_path: Path
             for test in verdict.tests
         }
         assert with_kernel == pytest.approx(points, abs=0.005), name
-
-
-def lab_with_kernel_test(folder: Path) -> Lab:
-    place = small_lab(folder)
-    text = (place / "lab.json").read_text()
-    (place / "lab.json").write_text(text.replace('"order": "solution"', '"kernel": true', 1))
-    return read(place)
-
-
-def test_a_fault_of_the_host_costs_no_points(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lab = lab_with_kernel_test(tmp_path / "small")
-    monkeypatch.setattr(kernel, "need_kernel", lambda: None)
-    monkeypatch.setattr(kernel, "judge", lambda *_: Judged(Fraction(0), "spike-driver: not found"))
-    with (
-        pytest.raises(FileRefused, match=r"own solution fails in small: spike-driver: not found"),
-        grader(lab, trusted=True),
-    ):
-        pass
-
-    def unfit(*_: object) -> Judged:
-        raise MachineUnfit("dtc is not on the PATH")
-
-    monkeypatch.setattr(kernel, "judge", unfit)
-    with pytest.raises(NotGraded, match="not graded: dtc") as refused, grader(lab, trusted=True):
-        pass
-    assert refused.value.exit_status == 2
-    with pytest.raises(NotGraded), grader(lab, trusted=True, kernel_tried=True) as ready:
-        ready.grade(lab.solution)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from conftest import Command
 from schedlab.courses.grading.grading import grader
 from schedlab.courses.grading.lab import find_lab, made_test, read
 from schedlab.courses.grading.mutants import mutants_of
@@ -80,18 +78,6 @@ def test_a_survivor_comes_with_a_test_that_kills_it(tmp_path: Path) -> None:
         assert made.grade(lab.solution).points == better.points
         verdict = made.grade(source)
     assert [test.lost for test in verdict.tests] == [False, True]
-
-
-def test_the_command_prints_the_lab_s_verdict(schedlab: Command, tmp_path: Path) -> None:
-    lab = small_lab(tmp_path / "small")
-    trust = ["--trust"] if sandbox.lacking() else []
-    done = schedlab("grade", str(lab), "--try-lab", "--mutants", "2", "--json", *trust)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["passed"]
-    assert [told[status] for status in ("killed", "equivalent", "survived")] == [1, 0, 0]
-    assert told["mutants"][0]["line"] == 31
-    assert done.stderr.splitlines()[-1].startswith("[2/2] line 31: ")
 
 
 @pytest.mark.long

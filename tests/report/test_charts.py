@@ -18,11 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules, schedule
-from schedlab.base.toolchain.policies import known_policies
 from schedlab.metrics import compute, state_intervals
 from schedlab.report import charts
 from schedlab.report.charts import theme
-from schedlab.report.charts.ecdf import ALL
 from schedlab.report.charts.levels import boosts, stays_of
 from schedlab.report.charts.processes import people_of
 from schedlab.report.model import Chart
@@ -280,27 +278,6 @@ def test_colours_differ_for_everybody(sight: str) -> None:
         assert np.linalg.norm(seen[one] - seen[other]) >= 0.06, (one, other)
 
 
-def test_presets_have_the_colour_of_their_policy_and_differ_otherwise() -> None:
-    for name, policy in known_policies().items():
-        found = theme.looks([name, *(f"{name}:{preset}" for preset in policy.presets)])
-        assert len({each.colour for each in found}) == 1
-        dashes, shapes = {each.dash for each in found}, {each.shape for each in found}
-        assert len(dashes) == len(shapes) == len(found), name
-    assert theme.policy_look("priority slice=2") != theme.policy_look("priority")
-    everything = (*known_policies(), "fair", "own")
-    assert len({theme.policy_look(name) for name in everything}) == len(everything)
-    assert len({theme.policy_look(name).colour for name in everything}) == 13
-    for family in (
-        ("hybrid", "srpt", "srpt:sjf", "srpt:average"),
-        ("stride", "shinjuku", "shinjuku:targets"),
-        ("edf", "edf:global", "caladan", "caladan:no-preemption"),
-    ):
-        shared = [theme.policy_look(name) for name in family]
-        assert len({each.colour for each in shared}) == 1
-        dashes, shapes = {each.dash for each in shared}, {each.shape for each in shared}
-        assert len(dashes) == len(shapes) == len(family)
-
-
 # --- Gantt charts
 
 NOTHING = r"no process of the workload|nothing can be drawn"
@@ -453,29 +430,6 @@ def test_latencies_are_those_of_the_metrics() -> None:
         assert values.median() == summary["wakeup_latency_median_ns"]
         assert values.max() == summary["wakeup_latency_max_ns"]
         assert np.quantile(values, 0.99) == pytest.approx(summary["wakeup_latency_p99_ns"])
-
-
-def curves_of(chart: Chart) -> list[dict[str, Any]]:
-    """The points of the curves of all runs together."""
-    tables = [table for table in embedded(chart) if "percent" in table[0]]
-    return [row for table in tables for row in table if row["run"] == ALL]
-
-
-def test_drawn_latencies_are_near_all_of_them() -> None:
-    """What is left out of the curve differs by less than the eye can see."""
-    chart = made("latencies")
-    for series in ("rr", "mlfq"):
-        values = chart.data.filter(pl.col("series") == series)["ms"].to_numpy()
-        foot, *points = [row for row in curves_of(chart) if row["series"] == series]
-        assert foot["percent"] == 0 and foot["value"] == points[0]["value"]
-        for point in points:
-            # Embedded values have four digits.
-            assert point["percent"] >= 100 * (values <= point["value"] * 0.999).mean() - 0.02
-            assert point["percent"] <= 100 * (values <= point["value"] * 1.001).mean() + 0.02
-        assert points[-1]["percent"] == 100
-        gaps = np.diff([0, *(point["percent"] for point in points)])
-        steps = 100 * np.unique(values, return_counts=True)[1] / len(values)
-        assert gaps.max() <= steps.max() + 0.5
 
 
 # --- lines, dots

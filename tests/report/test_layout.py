@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schedlab.report import html, markdown
-from schedlab.report.layout import PAGE, characters, fitted, parts
+from schedlab.report.layout import PAGE, characters, parts
 from schedlab.report.model import Cell, Column, Page, Report, Section, Table
 from schedlab.report.numbering import Numbering
 
@@ -38,26 +38,6 @@ def test_a_part_has_the_keys_and_all_parts_have_every_column_once(
     assert others == list(range(len(own), len(columns)))
     for part in found:
         assert characters(table, part) <= PAGE or len(part) <= len(own) + 1
-
-
-def test_a_table_of_one_row_stands_upright() -> None:
-    columns = [Column("policy"), Column("mean", "turnaround"), Column("maximum", "turnaround")]
-    row = (Cell("rr"), Cell("3.0", why="slow"), Cell("9.0 [8.0, 10.0]", "bad"))
-    table = replace(of(columns, 1), rows=(row,))
-    found = fitted(table)
-    assert [[cell.text for cell in line] for line in found.rows] == [
-        ["policy", "rr"],
-        ["turnaround: mean", "3.0"],
-        ["turnaround: maximum", "9.0 [8.0, 10.0]"],
-    ]
-    assert [line[1] for line in found.rows] == list(row)
-    two = of(columns, 2)
-    assert fitted(two) is two
-    report = Report("x", (Page("index", "x", "", (Section("s", (table,)),)),))
-    page = html._PageWriter(report, report.pages[0], Numbering(report)).html()
-    assert "<thead>" not in page
-    assert "turnaround: maximum" in page
-    assert "| turnaround: mean | 3.0" in markdown._Document(report).text()
 
 
 def test_a_cell_leads_to_a_page_in_html_and_markdown() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from schedlab.analysis.schedulability import (
     Reserved,
     busy_period,
     demand,
-    judge,
     overload,
     response_times,
     task_set,
@@ -108,21 +106,6 @@ def test_a_workload_file_says_what_tasks_need(tmp_path: Path) -> None:
     path.write_text(json.dumps({"tasks": tasks}))
     own = Reserved("a", 2_000_000, 10_000_000, 10_000_000, 1, "a")
     assert task_set(workload_files.read(path)) == (own, own)
-
-
-def test_verdicts_in_words() -> None:
-    def said(*times: tuple[int, int, int], cpus: int = 1) -> str:
-        return " ".join(judge(tasks_of(*times), cpus).lines())
-
-    late = said((5, 10, 10), (6, 14, 14))
-    assert "2 tasks need 0.929 of 1 CPU." in late
-    assert "first meets all deadlines" in late
-    assert "as given: deadlines of 1 may be missed. Up to 0.828" in late
-    assert "misses deadlines: jobs within 4ns need 5ns" in said((2, 3, 5), (3, 4, 10))
-    assert "That is more than there is" in said((6, 10, 10), (6, 10, 10))
-    assert "from one queue, meets" in said((6, 10, 10), (6, 10, 10), cpus=2)
-    assert "not known" in said((9, 10, 10), (9, 10, 10), (1, 10, 10), cpus=2)
-    assert Fraction(9, 10) == tasks_of((9, 10, 10))[0].density
 
 
 def test_analyse_prints_bounds_beside_what_was_measured() -> None:

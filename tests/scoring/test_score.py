@@ -24,7 +24,6 @@ from schedlab.courses.scoring.sets import (
     WorkloadSet,
     read_set,
     set_names,
-    sized,
 )
 from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
@@ -81,21 +80,6 @@ def test_a_published_set_never_changes() -> None:
             for run in found.runs(b"key", level, RR):
                 drawn.update(f"{run.label} {run.cpus} {run.seed} {run.changes}\n".encode())
         assert (found.sha256, drawn.hexdigest()) == hashes
-
-
-@pytest.mark.parametrize(
-    ("value", "cpus", "wanted"),
-    [
-        (0.7, 64, 0.7),
-        ({"per_cpu": 1.5}, 64, 96),
-        ({"per_cpu": 0.4}, 1, 1),
-        ({"at": {"1": "1s", "8": "9ms"}}, 7, "1s"),
-        ({"at": {"1": "1s", "8": "9ms", "16": "1ms"}}, 8, "9ms"),
-        ({"mean": 1000, "batch": {"per_cpu": 2}}, 8, {"mean": 1000, "batch": 16}),
-    ],
-)
-def test_a_value_may_grow_with_the_cpus(value: object, cpus: int, wanted: object) -> None:
-    assert sized(value, cpus) == wanted
 
 
 def made_up(**factors: Sequence[Sequence[float]]) -> Measured:

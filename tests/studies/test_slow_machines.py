@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from schedlab.errors import FileRefused
 from schedlab.studies.costs import COSTS, costs_of
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.pack import studies
@@ -30,24 +29,6 @@ def test_delays_are_in_proportion_between_the_numbers_of_cpus(tmp_path: Path) ->
 def written(folder: Path, text: str) -> None:
     (folder / "1").mkdir()
     (folder / "1" / COSTS).write_text(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "NoneType"),
-        ("calibrated: []", "delays"),
-        ("delays: [{operation: frok, policies: [rr], ticks: {1: 1}}]", "frok: expected one of"),
-        ("delays: [{operation: fork, policies: [rr], ticks: {}}]", "ticks: expected a number"),
-        ("delays: [{operation: fork, policies: [rr], ticks: {1: -1}}]", "ticks: expected a number"),
-        ("delays: [{operation: fork, policies: [rr], ticks: {1: x}}]", "could not convert"),
-        ("delays: []\ncalibrated: [{place: table 1}]", "row"),
-    ],
-)
-def test_a_wrong_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    written(tmp_path, text)
-    with pytest.raises(FileRefused, match=message):
-        costs_of(1, tmp_path)
 
 
 @pytest.mark.parametrize("study", WITH_COSTS)

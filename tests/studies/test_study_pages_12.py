@@ -12,7 +12,7 @@ import pytest
 from kept_runs import keep_run
 from page_contents import cells_of, opening_of, tables_of, texts_of
 from schedlab.report.build import page_maker
-from schedlab.report.model import Cell, Chart, Page
+from schedlab.report.model import Cell, Page
 from schedlab.report.studies import study_1, study_2
 from schedlab.runs.collection import Collection, read
 from schedlab.studies import published, select
@@ -390,34 +390,6 @@ def test_each_figure_of_study_2_stands_beside_its_cell(tmp_path: Path) -> None:
         assert cells[figure.row, "2", part, "here"].text.startswith(f"{ours:.1f}")
     shown = [cell.text for (*_, title), cell in cells.items() if title == "study"]
     assert sorted(shown) == sorted(each.text for each in figures)
-
-
-def test_study_2_says_what_the_runs_say(tmp_path: Path) -> None:
-    """198 ticks there; with their costs, 190 are within 15 %."""
-    said = {}
-    for ticks in (25.0, 50.0):
-        place = tmp_path / str(ticks)
-        keep_study_2(place, ticks)
-        options: dict[str, Any] = {"ticks": 190.0, "prefix": "s2", "their_costs": True}
-        keep_timing(place, "timing", "rr:table-scan", "switch", 2, 1, **options)
-        page = made(page_maker(2)(read([place])))
-        cells = cells_under(page, "study-2-lists")
-        plain, slow = (
-            cells["Switch overhead", "2", "before (section 3), ticks", title]
-            for title in ("here", "here, on their costs")
-        )
-        assert plain.why.startswith("Forks are slower there")
-        assert slow.tone == "good"
-        first = page.sections[0]
-        (picture,) = (each for each in first.blocks if isinstance(each, Chart))
-        assert (first.title, picture.name) == ("In short", "study-2-in-short")
-        dots = {
-            row["category"]: row for row in picture.data.to_dicts() if row["kind"] == "measured"
-        }
-        assert dots["Switch overhead, before"]["mean"] == 190
-        said[ticks] = texts_of(page)
-    assert {"25.0", "0.500"} <= numbers(said[25.0])
-    assert {"50.0", "1.000"} <= numbers(said[50.0])
 
 
 # --- single sentences

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Command
 from schedlab.base.files.placing import write_list
 from schedlab.base.toolchain.build import PARTS
 from schedlab.base.toolchain.policies import read_catalogue
@@ -256,28 +255,6 @@ def test_an_interruption_says_how_to_go_on(
 
 
 # --- the command line
-
-
-MIXED = [
-    ("--cpus 2", "No such option '--cpus'"),
-    ("study-3 --workload mixed --runs 2", "No such option '--workload'"),
-    ("--quick --full", "choose one of them"),
-    ("study-7", "'study-7' is not one of"),
-    ("surplus", "'surplus' is not one of"),
-    ("--tick 100001ns", "steps of 10 ns"),
-    (f"--seed {2**63 - 1}", "several seeds"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "message"), MIXED)
-def test_what_does_not_go_together_is_refused(
-    schedlab: Command, tmp_path: Path, arguments: str, message: str
-) -> None:
-    done = schedlab("reproduce", *arguments.split(), "--out", str(tmp_path / "out"))
-    assert done.returncode == 2, done.stderr
-    assert message in " ".join(done.stderr.split())
-    assert done.stdout == ""
-    assert not (tmp_path / "out").exists()
 
 
 # --- one small study on the real machine

@@ -12,7 +12,6 @@ from schedlab.base.display.numbers import duration, percent
 from schedlab.metrics import scheduler_intervals
 from schedlab.report.charts.parts import (
     Looks,
-    chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
@@ -30,6 +29,7 @@ from schedlab.report.charts.processes import (
     drawable,
     people_of,
     readable,
+    rows_of,
     span_of,
 )
 from schedlab.report.charts.theme import FAINT, WIDTH
@@ -42,6 +42,7 @@ READABLE_PER_CPU = 200
 PROCESSES_MOST = 7
 """Up to this many have a colour each; more have that of their group."""
 SCHEDULER_CELLS = 240
+_CPU = pl.format("CPU {}", "cpu").alias("cpu")
 
 
 def gantt(
@@ -131,8 +132,7 @@ def _chart(
     drawn: pl.DataFrame, visits: pl.DataFrame, axis: TimeAxis, by: Colouring, cpus: int
 ) -> Any:
     rows = [f"CPU {cpu}" for cpu in range(cpus)]
-    y = alt.Y("cpu:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.3),
-              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    y = rows_of("cpu", rows, 0.3)
     chosen = chosen_in_legend()
     layers = [
         _idle(drawn, axis, y),
@@ -142,53 +142,32 @@ def _chart(
     return alt.layer(*layers).properties(width=WIDTH, height=ROW_HEIGHT * cpus + 4)
 
 
-def _timed(frame: pl.DataFrame, axis: TimeAxis, *columns: str) -> Any:
-    rows = frame.select(
-        pl.format("CPU {}", "cpu").alias("cpu"), *axis.embed("begin_ns", "end_ns"), *columns
-    )
-    return axis.intervals(chart_of(rows))
-
-
 def _idle(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> Any:
     idle = drawn.filter(pl.col("series") == IDLE)
-    return (
-        _timed(idle, axis)
-        .mark_bar(style=FAINT, height=2, clip=True)
-        .encode(
-            axis.x("from_"),
-            alt.X2("to:Q"),
-            y,
-            tooltip=[
-                alt.Tooltip("cpu:N", title="idle"),
-                *axis.tooltips(),
-            ],
-        )
-    )
+    tooltip = [alt.Tooltip("cpu:N", title="idle"), *axis.tooltips()]
+    return axis.bars(idle, [_CPU], y, style=FAINT, height=2, tooltip=tooltip)
 
 
 def _running(drawn: pl.DataFrame, axis: TimeAxis, y: alt.Y, chosen: alt.Parameter) -> Any:
     running = drawn.filter(pl.col("series") != IDLE)
     series = _legend_order(running)
     looks = Looks(series, policies=False, muted=[ROOT, OTHER])
-    return (
-        _timed(running, axis, "series", "pid", "name", "group", "why", "merged")
-        .mark_bar(height={"band": 0.72}, clip=True)
-        .encode(
-            axis.x("from_"),
-            alt.X2("to:Q"),
-            y,
-            looks.colour(symbolType="square"),
-            opacity=opacity_if(chosen, 0.9),
-            tooltip=[
-                alt.Tooltip("cpu:N", title="ran on"),
-                alt.Tooltip("pid:Q", title="PID", format="d"),
-                alt.Tooltip("name:N"),
-                alt.Tooltip("group:N"),
-                *axis.tooltips(),
-                alt.Tooltip("why:N", title="why it left"),
-                alt.Tooltip("merged:Q", title="intervals drawn as one"),
-            ],
-        )
+    return axis.bars(
+        running,
+        [_CPU, "series", "pid", "name", "group", "why", "merged"],
+        y,
+        looks.colour(symbolType="square"),
+        height={"band": 0.72},
+        opacity=opacity_if(chosen, 0.9),
+        tooltip=[
+            alt.Tooltip("cpu:N", title="ran on"),
+            alt.Tooltip("pid:Q", title="PID", format="d"),
+            alt.Tooltip("name:N"),
+            alt.Tooltip("group:N"),
+            *axis.tooltips(),
+            alt.Tooltip("why:N", title="why it left"),
+            alt.Tooltip("merged:Q", title="intervals drawn as one"),
+        ],
     )
 
 
@@ -205,26 +184,23 @@ def _visits(visits: pl.DataFrame, axis: TimeAxis, y: alt.Y) -> list[alt.Chart]:
     if visits.is_empty():
         return []
     shown = visits.with_columns(percent=pl.col("part") * 100)
-    return [
-        _timed(shown, axis, "percent", "visits")
-        .mark_bar(style=FAINT, height=5, yOffset=ROW_HEIGHT * 0.42, clip=True)
-        .encode(
-            axis.x("from_"),
-            alt.X2("to:Q"),
-            y,
-            opacity=alt.Opacity(
-                "percent:Q",
-                scale=alt.Scale(domain=[0, _most(visits) * 100], range=[0, 0.9]),
-                legend=None,
-            ),
-            tooltip=[
-                alt.Tooltip("cpu:N", title="scheduler of"),
-                *axis.tooltips(),
-                alt.Tooltip("percent:Q", title="of that time (%)", format=",.3~g"),
-                alt.Tooltip("visits:Q"),
-            ],
-        )
-    ]
+    scale = alt.Scale(domain=[0, _most(visits) * 100], range=[0, 0.9])
+    strip = axis.bars(
+        shown,
+        [_CPU, "percent", "visits"],
+        y,
+        style=FAINT,
+        height=5,
+        yOffset=ROW_HEIGHT * 0.42,
+        opacity=alt.Opacity("percent:Q", scale=scale, legend=None),
+        tooltip=[
+            alt.Tooltip("cpu:N", title="scheduler of"),
+            *axis.tooltips(),
+            alt.Tooltip("percent:Q", title="of that time (%)", format=",.3~g"),
+            alt.Tooltip("visits:Q"),
+        ],
+    )
+    return [strip]
 
 
 def _most(visits: pl.DataFrame) -> float:

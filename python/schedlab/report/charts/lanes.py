@@ -14,7 +14,6 @@ from schedlab.report.charts.levels import levels_rise, stays_of
 from schedlab.report.charts.parts import (
     Looks,
     NothingToDraw,
-    chart_of,
     chosen_in_legend,
     opacity_if,
     sentences,
@@ -28,6 +27,7 @@ from schedlab.report.charts.processes import (
     drawable,
     people_of,
     readable,
+    rows_of,
     span_of,
 )
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
@@ -205,21 +205,12 @@ def _chart(
 ) -> Any:
     there = set(drawn["series"])
     looks = Looks([each for each in colours if each in there], policies=False, muted=colours[-1:])
-    y = alt.Y("label:N", title=None, sort=order, scale=alt.Scale(domain=order, paddingInner=0.15),
-              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    y = rows_of("label", order, 0.15)
     chosen = chosen_in_legend()
     waits, runs = (
-        axis.intervals(
-            chart_of(
-                drawn.filter(pl.col("state") == state).select(
-                    "label", "series", "cpu", "why", "merged", *axis.embed("begin_ns", "end_ns")
-                )
-            )
-        )
-        .mark_bar(clip=True)
-        .encode(
-            axis.x("from_"),
-            alt.X2("to:Q"),
+        axis.bars(
+            drawn.filter(pl.col("state") == state),
+            ["label", "series", "cpu", "why", "merged"],
             y,
             looks.colour(symbolType="square"),
             opacity=opacity_if(chosen, opacity),
@@ -252,21 +243,13 @@ def _marks(marks: dict[str, pl.DataFrame], axis: TimeAxis, y: alt.Y) -> list[Any
         if frame.is_empty():
             continue
         more = [name for name in ("behind",) if name in frame.columns]
-        rows = chart_of(frame.select("label", *more, *axis.embed("begin_ns", "end_ns")))
-        layers.append(
-            axis.intervals(rows)
-            .mark_bar(style=ANNOTATION, clip=True, **look)
-            .encode(
-                axis.x("from_"),
-                alt.X2("to:Q"),
-                y,
-                tooltip=[
-                    alt.Tooltip("label:N", title=said),
-                    *[alt.Tooltip("behind:N", title="blocked on") for _ in more],
-                    *axis.tooltips(),
-                ],
-            )
-        )
+        tooltip = [
+            alt.Tooltip("label:N", title=said),
+            *[alt.Tooltip("behind:N", title="blocked on") for _ in more],
+            *axis.tooltips(),
+        ]
+        bars = axis.bars(frame, ["label", *more], y, style=ANNOTATION, tooltip=tooltip, **look)
+        layers.append(bars)
     return layers
 
 

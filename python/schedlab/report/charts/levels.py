@@ -27,6 +27,7 @@ from schedlab.report.charts.processes import (
     Unit,
     drawable,
     people_of,
+    rows_of,
     span_of,
 )
 from schedlab.report.charts.theme import ANNOTATION, PALETTE, WIDTH
@@ -217,28 +218,21 @@ def _chart(stays: pl.DataFrame, drawn: pl.DataFrame, marks: pl.DataFrame, axis: 
     looks = Looks(series, policies=False)
     chosen = chosen_in_legend()
     height = max(LEVEL_HEIGHT, PROCESS_HEIGHT * len(lines)) * len(rows)
-    y = alt.Y("row:N", title=None, sort=rows, scale=alt.Scale(domain=rows, paddingInner=0.2),
-              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
     own_line = alt.YOffset("line:N", sort=lines, scale=alt.Scale(domain=lines))
-    columns = ["row", "series", "line", "pid", "group", "cpu", "merged"]
-    bars = (
-        axis.intervals(chart_of(drawn.select(*columns, *axis.embed("begin_ns", "end_ns"))))
-        .mark_bar(clip=True)
-        .encode(
-            axis.x("from_"),
-            alt.X2("to:Q"),
-            y,
-            own_line,
-            looks.colour(symbolType="square"),
-            opacity=opacity_if(chosen),
-            tooltip=[
-                alt.Tooltip("pid:Q", title="PID", format="d"),
-                alt.Tooltip("group:N"),
-                alt.Tooltip("row:N", title="at"),
-                alt.Tooltip("cpu:Q", title="on CPU", format="d"),
-                *axis.tooltips(),
-            ],
-        )
+    bars = axis.bars(
+        drawn,
+        ["row", "series", "line", "pid", "group", "cpu", "merged"],
+        rows_of("row", rows, 0.2),
+        own_line,
+        looks.colour(symbolType="square"),
+        opacity=opacity_if(chosen),
+        tooltip=[
+            alt.Tooltip("pid:Q", title="PID", format="d"),
+            alt.Tooltip("group:N"),
+            alt.Tooltip("row:N", title="at"),
+            alt.Tooltip("cpu:Q", title="on CPU", format="d"),
+            *axis.tooltips(),
+        ],
     )
     return alt.layer(
         bars.add_params(chosen, zoom_along_time()), *_mark_layers(marks, axis)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from schedlab.base.display.numbers import duration
 from schedlab.metrics import Window, cpu_intervals, measured_window, state_intervals
 from schedlab.metrics.lives import Lives, lives, names
 from schedlab.metrics.people import people
-from schedlab.report.charts.parts import NothingToDraw
+from schedlab.report.charts.parts import NothingToDraw, chart_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.trace import Trace
 
@@ -223,10 +224,25 @@ class TimeAxis:
             alt.Tooltip("length:Q", title=f"for ({self.unit})", format=",.6~g"),
         ]
 
-    def intervals(self, chart: alt.Chart) -> Any:
-        """Intervals with `from_`, `to` and `length` in the axis's unit, made of `begin` and `end`."""
-        return chart.transform_calculate(
-            from_=self.in_units("begin"),
-            to=self.in_units("end"),
-            length="datum.to - datum.from_",
+    def bars(
+        self, frame: pl.DataFrame, columns: Sequence[str | pl.Expr], *channels: Any, **look: Any
+    ) -> Any:
+        """Bars from `begin_ns` to `end_ns`, with `from_`, `to` and `length` in the axis's unit.
+
+        `look`: the channels `opacity` and `tooltip`, and properties of the mark.
+        """
+        encoded = {name: look.pop(name) for name in ("opacity", "tooltip") if name in look}
+        chart = chart_of(frame.select(*columns, *self.embed("begin_ns", "end_ns")))
+        chart = chart.transform_calculate(
+            from_=self.in_units("begin"), to=self.in_units("end"), length="datum.to - datum.from_"
         )
+        bars = chart.mark_bar(clip=True, **look)
+        return bars.encode(self.x("from_"), alt.X2("to:Q"), *channels, **encoded)
+
+
+def rows_of(field: str, order: Sequence[str], padding: float) -> alt.Y:
+    """A row for each of these, in their order."""
+    rows = list(order)
+    scale = alt.Scale(domain=rows, paddingInner=padding)
+    look = alt.Axis(ticks=False, domain=False)
+    return alt.Y(f"{field}:N", title=None, sort=rows, scale=scale, axis=look)

@@ -11,7 +11,7 @@ import polars as pl
 
 from schedlab.base.display.names import visible_in_chart
 from schedlab.base.display.numbers import duration, percent
-from schedlab.report.charts.parts import Looks, chart_of, sentences
+from schedlab.report.charts.parts import Looks, sentences
 from schedlab.report.charts.processes import TimeAxis, drawable, people_of, span_of
 from schedlab.report.charts.theme import WIDTH
 from schedlab.report.model import Chart
@@ -94,28 +94,20 @@ def chart_of_states(drawn: pl.DataFrame, axis: TimeAxis, rows: list[str]) -> Any
     """Bars of `label`, `series`, `begin_ns`, `end_ns`, a row for each label."""
     others = sorted(set(drawn["series"]) - {RUNS, WAITS})
     looks = Looks([RUNS, WAITS, *others], policies=False, muted=[])
-    shown = drawn.select("label", "series", *axis.embed("begin_ns", "end_ns"))
-    chart = axis.intervals(chart_of(shown))
-    return (
-        chart.mark_bar(height={"band": 0.75}, clip=True)
-        .encode(
-            axis.x("from_"),
-            alt.X2("to:Q"),
-            alt.Y(
-                "label:N",
-                title=None,
-                scale=row_scale(rows),
-                axis=alt.Axis(ticks=False, domain=False),
-            ),
-            looks.colour(symbolType="square"),
-            tooltip=[
-                alt.Tooltip("label:N", title="process"),
-                alt.Tooltip("series:N", title="it"),
-                *axis.tooltips(),
-            ],
-        )
-        .properties(width=WIDTH, height=ROW_HEIGHT * len(rows))
+    look = alt.Axis(ticks=False, domain=False)
+    bars = axis.bars(
+        drawn,
+        ["label", "series"],
+        alt.Y("label:N", title=None, scale=row_scale(rows), axis=look),
+        looks.colour(symbolType="square"),
+        height={"band": 0.75},
+        tooltip=[
+            alt.Tooltip("label:N", title="process"),
+            alt.Tooltip("series:N", title="it"),
+            *axis.tooltips(),
+        ],
     )
+    return bars.properties(width=WIDTH, height=ROW_HEIGHT * len(rows))
 
 
 def words_of_states(found: pl.DataFrame, length_ns: int) -> str:
