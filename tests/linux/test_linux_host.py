@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import signal
 import subprocess
@@ -88,19 +87,6 @@ def test_what_is_missing_is_said_in_a_line_with_its_cure(
     told = str(caught.value)
     assert all(message in told for message in ["--machine host: ", *messages]), told
     assert "\n" not in told
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_that_a_kernel_lacks_an_option_is_said_where_its_configuration_is_known(
-    root: Path, known: bool
-) -> None:
-    (root / STATE).unlink()
-    if known:
-        (root / "proc").mkdir()
-        content = gzip.compress(b"# CONFIG_SCHED_CLASS_EXT is not set\n")
-        (root / "proc" / "config.gz").write_bytes(content)
-    with pytest.raises(WrongUsage, match="was built without" if known else "does not show"):
-        need_fit_host(root)
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,9 @@ from conftest import ROOT, Programs
 from linux_guests import forget_host
 from linux_stand_ins import stand_in_packages
 from processes import children_of, is_running, wait_until
-from schedlab.base.host.supervision import supervise
 from schedlab.base.toolchain.tools import compiler
 from schedlab.machines.linux import guest, kvm
 from schedlab.machines.linux.guest import GuestJob
-from schedlab.machines.linux.machine import FreeLinux
 from schedlab.machines.linux.second_start import Choice
 from schedlab.monitor.systems.qemu_control import QemuControl
 
@@ -159,20 +157,6 @@ def test_a_guest_that_says_nothing_under_kvm_is_started_again_without_it(
     left = {path.name for path in (tmp_path / "boot").iterdir()}
     assert left - {"pids"} == {"console.log", "results"}
     assert bool(guest.kvm_problem()) is bool(told)  # the next one does not wait for it again
-
-
-def test_a_run_says_how_it_has_run_in_the_end(qemu: Callable[[str], None], tmp_path: Path) -> None:
-    qemu(ANSWERS + HANGS)
-    machine = FreeLinux()
-    assert "KVM" in machine.note
-    (tmp_path / "b").touch()
-    prepared = guest.assemble(GuestJob(repeatable=False), tmp_path, tmp_path / "k", tmp_path / "b")
-    console = tmp_path / "console.log"
-    status = supervise(prepared.command, tmp_path, console, 60)
-    assert status == 5
-    outcome = machine.outcome(status, tmp_path, tmp_path, console)
-    assert outcome.note == "free-running, emulated: not repeatable"
-    assert not (tmp_path / "alive").exists()
 
 
 @pytest.mark.parametrize("body", [HANGS, f"echo alive >alive; {HANGS}", "exit 1"])

@@ -229,21 +229,6 @@ def test_starts_side_by_side_fetch_once_and_clear_up_after_a_killed_one(
     assert not list(cache.glob("fetch-*"))
 
 
-@needs_apt
-def test_a_suite_without_such_a_kernel(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    poor = Archive(tmp_path / "poor")
-    poor.folder.mkdir()
-    poor.add(packages.KERNEL_SUITE, "linux-bpf-dev", "1", {"x": b""})
-    poor.add("bookworm", "busybox-static", "1", {"x": b""})
-    poor.add("bookworm-backports", "libbpf-dev", "1", {"x": b""})
-    poor.publish()
-    monkeypatch.setenv(mirror.VARIABLE, poor.address)
-    with pytest.raises(MachineUnfit, match=r"no kernel that serves.*--kernel PATH"):
-        packages.packages()
-
-
 # --- the mirror -----------------------------------------------------------------------------------
 
 LINES = """

@@ -298,12 +298,12 @@ def test_a_server_ends_with_the_process_that_it_is_tied_to(left: Path) -> None:
     assert "no server runs" in (left / "after-lifeline").read_text()
 
 
-def configured(folder: Path, text: str, *words: str) -> tuple[int, list[str]]:
+def configured(folder: Path, text: str) -> tuple[int, list[str]]:
     """The program's status on this host, and the lines that it says, if a configuration has this text."""
     path = folder / "it.conf"
     path.write_text(text)
     done = subprocess.run(
-        [PLACE / "schedlab-linux", "serve", "--config", path, "--dry-run", *words],
+        [PLACE / "schedlab-linux", "serve", "--config", path, "--dry-run"],
         capture_output=True,
         text=True,
         check=False,
@@ -326,17 +326,6 @@ def test_what_is_wrong_in_a_configuration_is_named(tmp_path: Path, text: str, me
     status, (said,) = configured(tmp_path, text)
     assert status == 2
     assert said.startswith(f"schedlab-linux: {message}")
-
-
-@pytest.mark.usefixtures("left")
-def test_options_go_before_the_configuration(tmp_path: Path) -> None:
-    """And a policy of theirs begins without the tunables that the file has for its own."""
-    text = "policy = rr\nset = slice=3\ncontrol = /of/the/file\n"
-    _, told = configured(tmp_path, text)
-    assert any("/of/the/file" in line for line in told)
-    _, told = configured(tmp_path, text, "--policy", "mlfq", "--control", "/of/the/command")
-    assert any("/of/the/command" in line for line in told)
-    assert not any("slice" in line for line in told)
 
 
 def test_a_policy_reads_the_shape_that_the_kernel_tells(left: Path) -> None:

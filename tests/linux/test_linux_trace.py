@@ -175,24 +175,3 @@ def test_who_was_found_waiting_waits_at_first_in_a_replay(recording: trace.Trace
     ]
     assert len(expected) > 2
     assert list(first_waits(recording, who, np.empty(0, np.int64))) == expected
-
-
-def test_without_marks_all_programs_are_the_workload(recording: trace.Trace) -> None:
-    """A recording of a machine: no process is the root, and the kernel's threads are not counted."""
-    unmarked = trace.Trace(
-        **{
-            **{name: getattr(recording, name) for name in ("path", "header", "texts")},
-            "events": recording.events.with_columns(
-                kind=pl.when(pl.col("kind") == Kind.MARK)
-                .then(pl.lit(int(Kind.DECISION), pl.UInt16))
-                .otherwise("kind")
-            ),
-            "truncated": False,
-            "missing": 0,
-            "declared_lost": 0,
-        }
-    )
-    people = metrics.compute(unmarked).processes
-    assert "root" not in set(people["role"])
-    roles = people.group_by("role", kernel=pl.col("name").str.starts_with("[")).len()
-    assert set(roles.select("role", "kernel").rows()) == {("other", True), ("workload", False)}

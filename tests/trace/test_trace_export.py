@@ -144,28 +144,6 @@ def test_perfetto_knows_processes(perfetto: Any, records: list[Record]) -> None:
     assert parents == {one.first: one.process for one in forks if one.process}
 
 
-def test_perfetto_names_follow_exec(perfetto: Any) -> None:
-    """The process that is switched to has the name that it took last, or had from its parent."""
-    names: dict[int, str] = {}
-    moments = sorted(
-        (event.timestamp, number, event)
-        for number, (event) in enumerate(
-            event for packet in perfetto.packet for event in packet.ftrace_events.event
-        )
-    )
-    last_time = -1
-    for time, _, event in moments:
-        if event.HasField("task_rename"):
-            names[event.task_rename.pid] = event.task_rename.newcomm
-            if time == last_time:  # which of several was first cannot be told
-                del names[event.task_rename.pid]
-        elif event.HasField("sched_switch") and event.sched_switch.next_pid in names:
-            switch = event.sched_switch
-            if time > last_time:
-                assert switch.next_comm == names[switch.next_pid]
-        last_time = time
-
-
 def test_perfetto_shows_marks(perfetto: Any, records: list[Record]) -> None:
     """On a track of their own, with the measured window as a slice."""
     tracks = {

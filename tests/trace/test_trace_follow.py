@@ -114,20 +114,6 @@ def test_no_trace_is_refused(tmp_path: Path) -> None:
         follower.poll()
 
 
-def test_what_has_a_gap_before_it_waits(tmp_path: Path) -> None:
-    """Until the gap is filled, or the end: then it is given with its gap."""
-    path = tmp_path / "trace.bin"
-    records = small_trace(path)
-    others = [record for record in records if record.sequence != 40 and record.kind != Kind.END]
-    path.write_bytes(header(2) + b"".join(record.pack() for record in others))
-    follower = Follower(path)
-    assert sequences([follower.poll()]) == list(range(40))
-    assert len(follower.poll()) == 0 and not follower.ended
-    left = follower.finish()
-    assert sequences([left]) == [record.sequence for record in others if record.sequence > 40]
-    assert follower.missing == 1
-
-
 def test_memory_is_bounded_by_giving_up_a_gap(tmp_path: Path) -> None:
     """What will never come is not waited for forever; the count says so."""
     path = tmp_path / "trace.bin"
