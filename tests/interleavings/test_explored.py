@@ -18,8 +18,7 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab_tools.benchmarks.races import planted_races
 from schedlab_tools.interleavings.checks import idle_beside_work
 from schedlab_tools.interleavings.holds import read_holds, write_holds
-from schedlab_tools.interleavings.search import made_small, search
-from schedlab_tools.interleavings.shrink import shrunk
+from schedlab_tools.interleavings.search import made_small, search, shrunk
 from schedlab_tools.interleavings.trial import HOLDS, IDLE_NS, Setup, carry_out, holds_of
 
 CHANNELS = Setup("test-channels", PolicyChoice("rr"), 3, 10_000_000_000)

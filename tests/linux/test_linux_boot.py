@@ -11,7 +11,7 @@ import pytest
 
 from linux_guests import need_guests
 from schedlab.base.toolchain.tools import compiler
-from schedlab.machines.linux import guest, turns
+from schedlab.machines.linux import guest
 from schedlab.machines.linux.guest import GuestJob, GuestOutcome, boot
 from schedlab.machines.outcome import LIMIT
 
@@ -69,7 +69,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
     # sleep takes no CPU time.
     endless = "echo part >/result/part; sleep 1000 & sleep 1000"
     free = GuestJob({}, endless, cpus=2, repeatable=False, limit_s=20, memory_mib=512, programs=())
-    shown, preload = guest.device_options, turns.preload
+    shown, preload = guest.device_options, guest.preload
     late = late_threads(tmp_path_factory.mktemp("late"))
     disturbed = tmp_path_factory.mktemp("boot")
 
@@ -82,7 +82,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[GuestOutcome]:
 
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(guest, "clean", lambda _: None)
-        patch.setattr(turns, "preload", preload_late)
+        patch.setattr(guest, "preload", preload_late)
         patch.setattr(
             guest,
             "device_options",

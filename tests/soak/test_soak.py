@@ -22,10 +22,9 @@ from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.paths import BUILD
 from schedlab_tools.soak import conduct as conducting
-from schedlab_tools.soak.conduct import Soak, conduct
+from schedlab_tools.soak.conduct import Soak, Told, conduct
 from schedlab_tools.soak.findings import Row, keep, rows
 from schedlab_tools.soak.loads import Load, Part
-from schedlab_tools.soak.sampling import Told
 
 SECONDS = 4.0
 

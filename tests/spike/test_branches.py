@@ -20,8 +20,7 @@ from schedlab.machines import Boot
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import REFUSED as REFUSED_STATUS
 from schedlab.machines.outcome import outcome_of
-from schedlab.machines.spike import BRANCH_COMMANDS, BRANCH_STATUS, branching, driven
-from schedlab.machines.spike_driver import driver
+from schedlab.machines.spike import BRANCH_COMMANDS, BRANCH_STATUS, branching, driven, driver
 from schedlab.trace import AttributeKind, Kind, Trace
 
 pytestmark = pytest.mark.spike

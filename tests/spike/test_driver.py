@@ -28,11 +28,11 @@ from schedlab.machines.spike import (
     STOCK,
     TURN_VARIABLE,
     driven,
+    driver,
     find_spike,
     stock,
     turn_wanted,
 )
-from schedlab.machines.spike_driver import driver
 from schedlab.machines.spike_install import PROGRAM, installed_spike
 
 SETUPS = [

@@ -21,9 +21,9 @@ from schedlab.machines.spike import (
     INTERLEAVE_VARIABLE,
     STANDARD_TURN,
     driven,
+    driver,
     interleaving_wanted,
 )
-from schedlab.machines.spike_driver import driver
 from schedlab.metrics import measure
 
 pytestmark = pytest.mark.spike

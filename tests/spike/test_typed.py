@@ -21,8 +21,7 @@ from built_once import build_once
 from schedlab.base.toolchain.build import IMAGE, KERNEL
 from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE, TYPED
-from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, driven
-from schedlab.machines.spike_driver import driver
+from schedlab.machines.spike import SPIKE_VARIABLE, STOCK, driven, driver
 
 WORDS = f"policy=mlfq tick=1ms trace={TRACE_FILE}"
 PROMPT = b"$ "

@@ -20,10 +20,9 @@ from pathlib import Path
 
 from schedlab.base.files.compressed import opened
 from schedlab.errors import MachineUnfit, WrongUsage
-from schedlab.recordings.babeltrace import as_ftrace, is_babeltrace
 from schedlab.recordings.coverage import Coverage, coverage_of
 from schedlab.recordings.events import Events, Switch, Wakeup
-from schedlab.recordings.text import parse
+from schedlab.recordings.text import as_ftrace, is_babeltrace, parse
 
 RECORD_WITH = (
     "record it with `perf sched record -- COMMAND`, or `trace-cmd record -e sched COMMAND`"

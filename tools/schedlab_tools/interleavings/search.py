@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from schedlab_tools.interleavings.holds import Hold
-from schedlab_tools.interleavings.shrink import shrunk
 from schedlab_tools.interleavings.trial import Failure, Setup, carry_out, holds_of
 
 
@@ -61,3 +62,50 @@ def made_small(setup: Setup, seed: int, tries: int, told: Callable[[int], None])
             return found is not None and found.kind == failure.kind
 
         return Found(setup, seed, failure, len(drawn), shrunk(drawn, breaks, tries))
+
+
+T = TypeVar("T")
+
+
+def shrunk(whole: Sequence[T], breaks: Callable[[Sequence[T]], bool], tries: int) -> tuple[T, ...]:
+    """Returns a part of what breaks in which none can be left out, or as small a part as so many tries find.
+
+    It is delta debugging (Zeller and Hildebrandt 2002): parts are tried, then what is left without each of them, in
+    ever smaller parts.
+    """
+    left = tries
+
+    def does(some: Sequence[T]) -> bool:
+        nonlocal left
+        left -= 1
+        return breaks(some)
+
+    if does(()):
+        return ()
+    now, parts = tuple(whole), 2
+    while len(now) > 1 and left > 0:
+        smaller = _smaller(now, parts, does, lambda: left > 0)
+        if smaller is not None:
+            parts = 2 if len(smaller) * 2 <= len(now) else max(parts - 1, 2)
+            now = smaller
+        elif parts >= len(now):
+            break
+        else:
+            parts = min(2 * parts, len(now))
+    return now
+
+
+def _smaller(
+    now: tuple[T, ...], parts: int, breaks: Callable[[Sequence[T]], bool], may: Callable[[], bool]
+) -> tuple[T, ...] | None:
+    """The first part, or what is left without one, that still breaks."""
+    borders = [len(now) * number // parts for number in range(parts + 1)]
+    spans = list(pairwise(borders))
+    for begin, end in reversed(spans):  # what breaks is more often late
+        if may() and breaks(now[begin:end]):
+            return now[begin:end]
+    if parts > 2:
+        for begin, end in spans:
+            if may() and breaks(now[:begin] + now[end:]):
+                return now[:begin] + now[end:]
+    return None

@@ -23,17 +23,19 @@ from schedlab.base.display.terminal import say
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
 from schedlab.base.host.tied import tie, tied
+from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.needs import LINUX_GUEST, need
 from schedlab.errors import WrongUsage
 from schedlab.machines.base import Release
 from schedlab.machines.folder import CONSOLE
-from schedlab.machines.linux import image, kvm, turns
+from schedlab.machines.linux import image, kvm
 from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
 from schedlab.machines.linux.packages import packages
 from schedlab.machines.linux.second_start import Choice
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.machines.qemu import emulator
+from schedlab.paths import BUILD, ROOT
 from schedlab.workload.shapes.model import Shape
 
 PROGRAM = "qemu-system-x86_64"
@@ -57,6 +59,8 @@ SILENT_SECONDS = 30.0
 _SIGN, _MARK = "alive", "without-kvm"
 _SIGN_PORT = 9
 """The same number as in linux/guest/init."""
+_TURNS = BUILD / "linux" / "taking_turns.so"
+"""Linked into the folder of a boot: the path of a library that is loaded first may not hold a blank."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ def boot(job: GuestJob, folder: Path) -> GuestOutcome:
 
 def clean(folder: Path) -> None:
     """Takes away what was there for the machine alone."""
-    for name in (_RAMDISK, _PACKED, _SIGN, _MARK, turns.NAME):
+    for name in (_RAMDISK, _PACKED, _SIGN, _MARK, _TURNS.name):
         (folder / name).unlink(missing_ok=True)
 
 
@@ -217,7 +221,7 @@ def assemble(
 
     mode = mode_of(job)
     if mode != KVM:
-        before = turns.preload(folder) if mode == REPEATABLE else []
+        before = preload(folder) if mode == REPEATABLE else []
         return Prepared([*tied(), *before, *command(mode)], mode, seconds)
     ways = (command(KVM), command(FREE_RUNNING))
     choice = Choice(*ways, _SIGN, SILENT_SECONDS, _MARK, list(tie()))
@@ -426,3 +430,13 @@ def _kvm_tried() -> str:
 
 
 __all__ = ["GuestJob", "GuestOutcome", "Kernel", "boot", "find_qemu", "interact", "needs"]
+
+
+def preload(folder: Path) -> list[str]:
+    """Returns what stands before QEMU's command, which is started from within `folder`, so that its two threads take
+    turns (linux/qemu/taking_turns.c)."""
+    build(str(_TURNS.relative_to(ROOT)))
+    link = folder / _TURNS.name
+    link.unlink(missing_ok=True)
+    link.symlink_to(_TURNS)
+    return ["env", f"LD_PRELOAD=./{_TURNS.name}"]
