@@ -3,7 +3,8 @@
 
 `import schedlab` has all names of `__all__`. No function prints, reads options, or ends the process. Results are
 returned, with notes in `notes`. A failure raises schedlab.errors.SchedlabError; WrongUsage means that the caller can
-fix the call. Tables are polars frames. Times are nanoseconds.
+fix the call. An error has the fields what (the parameter or the file), why and fix, and its text is `what: why; fix`.
+Tables are polars frames. Times are nanoseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from schedlab.base.toolchain.policies import (
     parse_choices,
     read_catalogue,
 )
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import SIMULATOR
 from schedlab.runs.collection import Collection
 from schedlab.runs.collection import read as read_collection
@@ -349,7 +350,7 @@ def _choices(policy: Policies) -> tuple[PolicyChoice, ...]:
     try:
         return parse_choices(text)
     except ValueError as error:
-        raise WrongUsage(f"policy: {error}") from None
+        raise WrongUsage(str(error), what=parameter("policy", text)) from None
 
 
 def _collection(runs: Runs | Place) -> Collection:

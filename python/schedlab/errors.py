@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What ends a command, and with which exit status."""
+"""What ends a command, and with which exit status; and how messages name parameters."""
 
 from __future__ import annotations
 
 import errno
+from typing import Any
 
 _FULL = (
-    "The disk is full: free some space, or name folders of another one: --out for results,"
+    "The disk is full: free some space, or name folders of another one: `out=` for results,"
     " XDG_CACHE_HOME for what is kept between starts, TMPDIR for the rest"
 )
 _NOT_OURS = (
-    "Name a folder that you may write to, with --out or XDG_CACHE_HOME; or, if it is in the checkout,"
+    "Name a folder that you may write to, with `out=` or XDG_CACHE_HOME; or, if it is in the checkout,"
     " copy that to a folder of your own"
 )
 _CURES = {
@@ -23,9 +24,30 @@ _CURES = {
 
 
 class SchedlabError(Exception):
-    """A command cannot go on. The message names the cause and the cure."""
+    """The work cannot go on. `str` gives the fields in one sentence: `what: why; fix`.
+
+    `what`: the parameter or the file that the error is about, or "". `why`: what is wrong. `fix`: what to do, or "".
+    """
 
     exit_status = 1
+
+    def __init__(self, why: str, *, what: str = "", fix: str = "") -> None:
+        super().__init__(why)  # what `args` has besides would be passed to a subclass by pickle
+        self.why = why
+        self.what = what
+        self.fix = fix
+
+    def __str__(self) -> str:
+        begin = f"{self.what}: " if self.what else ""
+        return f"{begin}{self.why}{self._joint()}{self.fix}"
+
+    def _joint(self) -> str:
+        """Returns what stands between the cause and the cure: a sentence that ended stays one."""
+        if not self.fix:
+            return ""
+        if self.why.endswith((".", "?", "!")):
+            return " "
+        return ". " if self.fix[:1].isupper() else "; "
 
 
 class WrongUsage(SchedlabError):
@@ -54,6 +76,19 @@ class NotGraded(SchedlabError):
     """The host kept a submission from being graded. The submission has lost no points."""
 
     exit_status = 2
+
+
+def parameter(name: str, value: Any = None) -> str:
+    """Returns a parameter of the library as messages name it: `cpus=5`, or `cpus=` without a value.
+
+    The command line shows its option instead (schedlab.commands.wording), for which it must be able to read the
+    value: it is a literal of Python, without a backquote.
+    """
+    if value is None:
+        return f"`{name}=`"
+    literal = repr(value if isinstance(value, (bool, int, float, dict)) else str(value))
+    literal = literal.replace("`", r"\x60")
+    return f"`{name}={literal}`"
 
 
 def refusal(error: OSError) -> tuple[str, int]:

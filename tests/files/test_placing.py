@@ -69,7 +69,7 @@ def test_a_report_with_anything_of_somebody_elses_is_not_replaced(
     made(place)  # as it was made, it is replaced
     change(place)
     before = tree(tmp_path)
-    with pytest.raises(WrongUsage, match=r"--out .*out: the folder would be replaced, but"):
+    with pytest.raises(WrongUsage, match=r"out=.*: the folder would be replaced, but"):
         check_place(place)
     with pytest.raises(WrongUsage), report_folder(place):
         raise AssertionError("nothing may be done before")

@@ -328,5 +328,5 @@ def test_time_in_which_it_is_stopped_does_not_count(
 
 def test_without_namespaces_it_refuses_and_names_the_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "lacking", lambda: "bwrap is not on the PATH: install bubblewrap")
-    with pytest.raises(MachineUnfit, match=r"install bubblewrap.*--trust"):
+    with pytest.raises(MachineUnfit, match=r"install bubblewrap.*trusted=True"):
         sandbox.need_sandbox()

@@ -97,7 +97,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     (lab.folder / "README.md").write_text("another text")
     assert graded() == [*names]
     (out / "ben" / "b.json").write_text('{"key": "", "verdict": {"points": 100}}')
-    with pytest.raises(WrongUsage, match=r"b\.json: there is such a file already"):
+    with pytest.raises(WrongUsage, match=r"b\.json.*: there is such a file already"):
         graded()
     assert not started
 

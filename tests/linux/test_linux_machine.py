@@ -119,11 +119,14 @@ def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"tick_ns": 1_000_000}, "--tick 1ms: the Linux kernel .* a tick of 4ms; leave it out"),
-        ({"memory_mib": 128}, "--memory 128: .* at least 512 MiB"),
+        (
+            {"tick_ns": 1_000_000},
+            "tick_ns=1000000.*the Linux kernel .* a tick of 4ms; leave it out",
+        ),
+        ({"memory_mib": 128}, "memory_mib=128.* at least 512 MiB"),
         ({"workload": "  "}, "name a program of the guest"),
         ({"workload": "a\nb"}, "one line of printable characters"),
-        ({"cpus": 1000}, "--cpus 1000: only 1 to"),
+        ({"cpus": 1000}, "cpus=1000.* only 1 to"),
     ],
 )
 @pytest.mark.parametrize("machine", LINUX_MACHINES)
@@ -149,7 +152,7 @@ def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     for machine in LINUX_MACHINES:
         check_policies({}, Plan(tmp_path, (replace(fair, machine=machine),)))
     for machine in ("spike", "qemu", "sim"):
-        with pytest.raises(WrongUsage, match=r"--policy fair: .* add --machine linux"):
+        with pytest.raises(WrongUsage, match=r"policy='fair'.* add .machine='linux'"):
             check_policies({}, Plan(tmp_path, (replace(fair, machine=machine),)))
     for wrong in (
         replace(fair, settings=(("slice", 1),)),
@@ -219,7 +222,7 @@ def test_a_run_leaves_trace_and_console_and_nothing_else(tmp_path: Path) -> None
         ("1", 0, "", "failed", "the workload failed"),
         ("103", 0, "", "failed", "could not be brought to the kernel"),
         ("104", 0, "", "failed", "threw the policy out"),
-        ("102", 0, "", "limit", "time limit (--limit)"),
+        ("102", 0, "", "limit", "reached its time limit"),
         ("limit", 0, "", "hung", "time limit"),
         (None, 0, "boot\nKernel panic - not syncing: lost\n", "panic", "not syncing: lost"),
         (None, -9, "boot\n", "killed", "ended by SIGKILL"),

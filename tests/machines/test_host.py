@@ -28,7 +28,7 @@ def test_spike_is_not_fetched_and_other_machines_are_named() -> None:
     with pytest.raises(MachineUnfit) as error:
         installed_spike()
     assert "x86-64 alone, and this host is aarch64" in str(error.value)
-    assert "`--machine sim` for studies" in str(error.value)
+    assert "`machine='sim'` for studies" in str(error.value)
     assert "`--machine qemu` for programs" in str(error.value)
 
 
@@ -58,4 +58,4 @@ def test_the_doctor_calls_such_a_host_healthy_and_says_what_to_use_instead() -> 
     for finding in (doctor.spike(), guests):
         assert (finding.status, finding.healthy) == ("absent", True)
         assert "this host is aarch64" in finding.advice
-        assert "--machine qemu" in finding.advice
+        assert "machine='qemu'" in finding.advice

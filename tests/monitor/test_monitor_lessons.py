@@ -64,7 +64,7 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told(tmp_path: Path, change: dict[str, Any], words: str) -> None:
-    with pytest.raises(WrongUsage, match=r"--lesson .*lesson\.json: ") as caught:
+    with pytest.raises(WrongUsage, match=r"lesson=.*lesson\.json.*: ") as caught:
         read_lesson(written(tmp_path, LESSON | change))
     assert words in str(caught.value)
 

@@ -686,7 +686,7 @@ def test_who_serves_already_was_told_what_to_ignore(machine: Machine) -> None:
     machine.serve("--trace", str(machine.trace), "--control", str(machine.control))
     system = machine.system()
     system.setup = Setup("host", PolicyChoice("rr"), ignore_limits=True)
-    with pytest.raises(WrongUsage, match=r"--ignore-limits: .* serves already \(PID 4711\)"):
+    with pytest.raises(WrongUsage, match=r"ignore_limits.* serves already \(PID 4711\)"):
         asyncio.run(system.begin())
 
 

@@ -47,7 +47,7 @@ def test_a_trace_that_grows_too_long_ends_the_run_and_is_measured(
     )
     assert done.returncode == 1
     assert only(out)["status"] == "disk"
-    assert "--trace-limit" in done.stderr
+    assert TRACE_LIMIT in done.stderr
     (run,) = json.loads(done.stdout)["runs"]
     summary = run["metrics"]["summary"]
     assert summary["truncated"]
@@ -63,7 +63,7 @@ def test_a_sweep_has_the_same_limit(schedlab: Command, endless: Path, tmp_path: 
         environment={TRACE_LIMIT: "1"},
     )
     assert done.returncode == 1
-    assert "--trace-limit" in done.stdout + done.stderr
+    assert TRACE_LIMIT in done.stdout + done.stderr
 
 
 def supervised(folder: Path, code: str, watch: DiskWatch) -> int | None:

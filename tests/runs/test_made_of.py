@@ -13,9 +13,10 @@ import pytest
 from conftest import ROOT, Command
 from kept_runs import keep_figures
 from schedlab.base.toolchain.measuring import SOURCES
+from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
 from schedlab.runs import collection, results
-from schedlab.sweep import best, columns, command, dataset, options, ranking
+from schedlab.sweep import best, columns, command, dataset, ranking
 from schedlab.sweep.make import MEASURING
 from schedlab.sweep.objectives import parse
 from sweeps import WORKLOAD

@@ -119,7 +119,7 @@ def test_a_guest_that_does_not_end_is_ended_at_its_limit(schedlab: Command, tmp_
     )
     (each,) = content["runs"]
     assert each["manifest"]["status"] == "limit"
-    assert "time limit (--limit)" in content["messages"]
+    assert "reached its time limit" in content["messages"]
     assert (Path(each["folder"]) / "trace.bin").stat().st_size > 64
 
 

@@ -117,7 +117,7 @@ def test_several_nodes_have_distances(tmp_path: Path) -> None:
 def test_a_shape_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="it cannot be read: No such file"):
         choose(f"{tmp_path}/none.json")
-    with pytest.raises(WrongUsage, match=r"--shape three-sockets: expected a file .*two-sockets"):
+    with pytest.raises(WrongUsage, match=r"expected a file .*two-sockets"):
         choose("three-sockets")
 
 

@@ -53,7 +53,7 @@ def test_loads_may_be_listed_or_reach_from_one_to_another() -> None:
     ten = loads_of("0.1-0.95").split(",")
     assert (len(ten), ten[0], ten[-1]) == (10, "0.1", "0.95")
     for wrong in ("0.9-0.1", "much", "0.1-0.9+0", "-1"):
-        with pytest.raises(WrongUsage, match="--load"):
+        with pytest.raises(WrongUsage, match="load="):
             loads_of(wrong)
 
 

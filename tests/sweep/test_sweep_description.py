@@ -13,8 +13,9 @@ import pytest
 from conftest import ROOT
 from schedlab.base.files.json_lines import JsonError, Node
 from schedlab.base.toolchain.policies import Catalogue, Policy, Preset, Tunable
+from schedlab.commands import sweep_options as options
 from schedlab.errors import WrongUsage
-from schedlab.sweep import command, conditions, options, ranges, reading, sampling, yaml_lines
+from schedlab.sweep import command, conditions, ranges, reading, sampling, yaml_lines
 from schedlab.sweep.expanding import Point, expand, most
 from schedlab.sweep.make import Make
 from schedlab.sweep.plan import SweepPlan

@@ -13,11 +13,12 @@ from conftest import Command
 from processes import in_session, wait_until
 from schedlab.base.files.placing import LIST
 from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.commands import sweep_options as options
 from schedlab.errors import SchedlabError
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import executor
 from schedlab.runs.progress import Board
-from schedlab.sweep import command, dataset, options
+from schedlab.sweep import command, dataset
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of
 from schedlab.sweep.plan import SweepPlan

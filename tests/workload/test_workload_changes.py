@@ -72,11 +72,11 @@ def test_a_wrong_change_is_refused_with_what_is_there(
 ) -> None:
     with pytest.raises(WrongUsage) as error:
         changed(tmp_path, change)
-    assert f"w.json, --with: {words}" in str(error.value)
+    assert f"w.json, `changes=`: {words}" in str(error.value)
 
 
 def test_a_place_is_named_once_and_is_one_place(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"--with tasks.cpu.run: given more than once"):
+    with pytest.raises(WrongUsage, match=r"tasks.cpu.run: given more than once"):
         changed(tmp_path, "tasks.cpu.run=1", "tasks.cpu.run=2")
     twice = '{"tasks": {"a": {"run": 1, "sleep": 2, "run": 3}}}'
     with pytest.raises(WrongUsage, match=r"tasks.a.run: there are 2 of it: .* run1 and run2"):

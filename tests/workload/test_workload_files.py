@@ -388,7 +388,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, content: object, word: str) -> 
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"no\.json: it cannot be read: No such file"):
+    with pytest.raises(WrongUsage, match=r"no\.json.*: it cannot be read: No such file"):
         workload_files.read(tmp_path / "no.json")
     (tmp_path / "w.json").write_bytes(b"\xff")
     with pytest.raises(WrongUsage, match="expected UTF-8"):

@@ -108,7 +108,7 @@ def branch(
         )
     found = past(run)
     at_ns, note = moment(at, found.events)
-    one_value_each("--set", settings)
+    one_value_each("settings", settings)
     futures = [Future()]
     for policy, seed in product(policies or (None,), seeds or (None,)):
         futures.append(Future(policy, settings, attributes, seed))

@@ -67,7 +67,7 @@ def calibrate(
     if len(cpus) > 1 or cpus[0] < 2:
         raise WrongUsage("--cpus: one number, 2 or more: a CPU must have another one to call")
     if out:
-        check_file("--out", out)
+        check_file("out", out)
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         wanted = calibration.plan(
             Path(folder), machine, policies or kinds_of_policies(), cpus[0], tick

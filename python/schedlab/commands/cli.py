@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from schedlab import __version__
-from schedlab.base.display.terminal import say
+from schedlab.base.display.terminal import say, word_messages
 from schedlab.base.toolchain.needs import install_what_is_missing
 from schedlab.commands.environment import check_environment, describe, import_refusal
 from schedlab.commands.guided import Guided, Modules
+from schedlab.commands.wording import worded
 from schedlab.errors import SchedlabError, WrongUsage, refusal
 
 COMMANDS: Any = Modules(
@@ -77,6 +78,7 @@ def cli() -> None:
 def main() -> None:
     """Runs a command, and turns what goes wrong into one message and an exit status."""
     _hear_signals()
+    word_messages(worded)
     try:
         check_environment()
         install_what_is_missing()

@@ -17,6 +17,7 @@ from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import out_option
 from schedlab.commands.options import FILE, PLACE, PLACE_THERE, Parsed, echo_json, json_option
 from schedlab.commands.trust import Consent, trust_options
+from schedlab.commands.wording import worded, worded_parts
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -97,11 +98,11 @@ def gated(
         gate = judge(found, first.instructions, now)
         if markdown:
             with markdown.open("a", encoding="utf-8") as file:
-                file.write(as_markdown(gate))
+                file.write(worded(as_markdown(gate)))
         if as_json:
             echo_json(gate.to_dict())
         else:
-            for part in listing(found, False):
+            for part in worded_parts(listing(found, False)):
                 results().print(part, soft_wrap=isinstance(part, str))
             for count in gate.worse_counts:
                 results().print(
@@ -235,5 +236,5 @@ def compare(
     if as_json:
         echo_json(found.to_dict())
         return
-    for part in listing(found, everything):
+    for part in worded_parts(listing(found, everything)):
         results().print(part, soft_wrap=isinstance(part, str))

@@ -22,6 +22,7 @@ from schedlab.base.host.processor import is_complete, no_linux_guests, no_spike
 from schedlab.base.toolchain.needs import EXTRAS, LINUX_GUEST, PROGRAMS, cure
 from schedlab.base.toolchain.tools import compiler_there, output, version_in
 from schedlab.commands.options import echo_json, json_option
+from schedlab.commands.wording import worded
 from schedlab.environment import BASE, SIZES, libraries_of, own_environment
 from schedlab.errors import SchedlabError
 from schedlab.paths import ROOT, SHARED, shared_cache
@@ -53,7 +54,7 @@ def examine() -> list[Finding]:
     findings = [python(), *cache_of_many(), *libraries(), *compilers()]
     findings += [program("make"), program("dtc"), sandbox(), spike(), qemu(), *linux_guest()]
     findings += [git(), *map(for_tests, ("formatter", "sanitizers", "browser")), *recorders()]
-    return name_packages(findings)
+    return [replace(each, advice=worded(each.advice)) for each in name_packages(findings)]
 
 
 def python() -> Finding:

@@ -190,7 +190,7 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
     submissions = submissions_in(folder)
     out = options.out or new_runs_folder("grade")
     if (out / PAGE).exists():
-        check_file("--out", out / PAGE, ours=True)
+        check_file("out", out / PAGE, ours=True)
     done = 0
 
     def told(graded: Graded) -> None:
@@ -224,13 +224,13 @@ def _place(options: Options, lab: Lab) -> Path:
     from schedlab.base.files.placing import check_file, check_folder
     from schedlab.paths import new_runs_folder
 
-    for option, place in (("--gradescope", options.gradescope), ("--classroom", options.classroom)):
+    for name, place in (("gradescope", options.gradescope), ("classroom", options.classroom)):
         if place:
-            check_file(option, place, ours=True)
+            check_file(name, place, ours=True)
     if options.out is None:
         return new_runs_folder("grade")
     for test in lab.tests:
-        check_folder("--out", options.out / test.name)
+        check_folder("out", options.out / test.name)
     return options.out
 
 

@@ -314,7 +314,7 @@ def _setups(
         Setup(
             machine=request.machine,
             policy=policy,
-            settings=one_value_each("--set", request.settings),
+            settings=one_value_each("settings", request.settings),
             cpus=request.cpus,
             tick_ns=request.tick,
             seed=request.seed,

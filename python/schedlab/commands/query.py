@@ -137,7 +137,7 @@ def _write(found: pl.DataFrame, file_format: str, out: Path | None) -> None:
             write_csv(found, sys.stdout.buffer)
         return
     place = out.absolute()
-    placing.check_file("--out", place, ours=False)
+    placing.check_file("out", place, ours=False)
     with written(place) as new:
         if file_format == "json":
             new.write_text(json_text(_rows(found), indent=2) + "\n")

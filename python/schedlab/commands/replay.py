@@ -111,7 +111,7 @@ NOT_ON_THE_PAGE = {
 
 def write_workload(place: Path, file: Path) -> Recording:
     """Puts a recording's workload into a file, to be read, changed and run by hand."""
-    check_file("--as-workload", file)
+    check_file("as_workload", file)
     found = recording(place).with_switches()
     command = (
         f"schedlab-sim --policy {found.policy} --cpus {found.cpus} --processes {found.replay.processes()}"

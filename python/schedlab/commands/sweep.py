@@ -205,8 +205,8 @@ def run_and_show(
     effect: Objective | None,
 ) -> None:
     """Runs what is not there yet, and shows what was asked for."""
+    from schedlab.commands.sweep_options import nodes
     from schedlab.sweep import command
-    from schedlab.sweep.options import nodes
 
     said = {name: options.pop(name) for name in SAID}
     name = f"sweep-{request.file.stem if request.file else 'options'}"

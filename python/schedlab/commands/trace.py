@@ -69,7 +69,7 @@ def export(folder: Path, file_format: Format, out: Path | None, as_json: bool) -
 
     suffix = {"perfetto": "perfetto-trace"}.get(file_format, file_format)
     place = (out or folder / f"trace.{suffix}").absolute()
-    placing.check_file("--out", place, ours=out is None)
+    placing.check_file("out", place, ours=out is None)
     read = traces.read(folder / "trace.bin")
     with written(place) as new:
         traces.export(read, new, file_format)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -250,7 +250,7 @@ def _perform(
 
 def _hold(kept: Path, trace: str | None, finished: Finished) -> Held:
     before, now = results.read_manifest(kept), finished.manifest
-    alike = before["status"] == now["status"] and before.get("message") == now.get("message")
+    alike = before["status"] == now["status"] and _message(before) == _message(now)
     return Held(
         kept,
         finished.folder,
@@ -262,6 +262,11 @@ def _hold(kept: Path, trace: str | None, finished: Finished) -> Held:
             if before.get(key) != now.get(key)
         },
     )
+
+
+def _message(manifest: Mapping[str, Any]) -> str:
+    """Returns why a run failed. Runs that reached their limit once named an option there."""
+    return str(manifest.get("message") or "").replace(" (--limit)", "")
 
 
 def _trace_hash(folder: Path) -> str | None:

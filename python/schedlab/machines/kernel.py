@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.base import Machine, Parts
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
@@ -80,9 +80,10 @@ class KernelMachine(Machine):
         length = len(self.arguments(run))
         if run.shape and length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
-                f"--shape {run.shape.name}: it is {length - BOOT_ARGUMENTS_MAX} characters too long"
-                " to be passed to the kernel: CPUs of a core, a cache, a node in the order of their"
-                " numbers take fewer"
+                f"it is {length - BOOT_ARGUMENTS_MAX} characters too long to be passed to the"
+                " kernel: CPUs of a core, a cache, a node in the order of their numbers take"
+                " fewer",
+                what=parameter("shape", run.shape.name),
             )
         if run.file:
             check_room(run.workload, run.file, run.memory_mib)
@@ -90,17 +91,19 @@ class KernelMachine(Machine):
         workload = run.workload
         if not workload.strip():
             raise WrongUsage(
-                "--workload: name a program of the guest, such as mixed or 'cpu-bound -n 10'"
+                "name a program of the guest, such as mixed or 'cpu-bound -n 10'",
+                what="`workload=`",
             )
         if not workload.isascii() or not workload.isprintable() or '"' in workload:
             raise WrongUsage(
-                f'--workload {workload!r}: only printable ASCII characters without " can be'
-                " passed on"
+                'only printable ASCII characters without " can be passed on',
+                what=parameter("workload", workload),
             )
         if length > BOOT_ARGUMENTS_MAX:
             raise WrongUsage(
-                f"--workload: the command is {length - BOOT_ARGUMENTS_MAX} characters too long to"
-                " be passed to the kernel"
+                f"the command is {length - BOOT_ARGUMENTS_MAX} characters too long to be passed to"
+                " the kernel",
+                what="`workload=`",
             )
         check_known(workload, self.programs)
 
@@ -140,15 +143,16 @@ def with_more_arguments(told: dict[str, str], more: str) -> str:
     """
     if not more.isascii() or not (more.isprintable() or not more) or more.count('"') % 2:
         raise WrongUsage(
-            f"--arguments {more!r}: only printable ASCII characters, and each quote has its second"
+            "only printable ASCII characters, and each quote has its second",
+            what=parameter("arguments", more),
         )
     for name in told:
         if any(word.split("=")[0] == name for word in more.split()):
-            raise WrongUsage(f"--arguments {more!r}: --{name} sets {name}")
+            raise WrongUsage(f"{parameter(name)} sets {name}", what=parameter("arguments", more))
     words = " ".join([*(f"{name}={value}" for name, value in told.items()), *more.split(" ")])
     if len(words) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(
-            f"--arguments: {len(words) - BOOT_ARGUMENTS_MAX} characters too long to be passed to"
-            " the kernel"
+            f"{len(words) - BOOT_ARGUMENTS_MAX} characters too long to be passed to the kernel",
+            what="`arguments=`",
         )
     return words.strip()

@@ -48,7 +48,7 @@ def outcome_of(
         rule, lines = explained(console.rstrip().splitlines()[-_PANIC_LINES:], program)
         return Outcome("broken", f"{rule or 'the machine broke'}:\n{indent(lines)}")
     if exit_status == limit_status:
-        return Outcome("limit", "the guest reached its time limit (--limit) and was ended")
+        return Outcome("limit", "the guest reached its time limit and was ended")
     if exit_status == STUCK:
         what = "the guest hangs: every CPU sleeps, and nothing can wake one"
         return Outcome("hung", what + tail_of(console))

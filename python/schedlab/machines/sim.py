@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schedlab import __version__
 from schedlab.base.toolchain.build import SIMULATOR
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.base import Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.kernel import PROGRAM
@@ -46,8 +46,9 @@ class Simulator:
         if name and (name not in disk_programs() or name in palette()):
             check_known(run.workload, frozenset())
         raise WrongUsage(
-            f"--workload {run.workload!r}: --machine {self.name} runs workload files, which"
-            " `./schedlab workloads` lists; programs run on spike, qemu and linux"
+            f"{parameter('machine', self.name)} runs workload files, which `./schedlab"
+            " workloads` lists; programs run on spike, qemu and linux",
+            what=parameter("workload", run.workload),
         )
 
     def arguments(self, run: RunSpec) -> str:

@@ -95,7 +95,7 @@ class Metric:
     short: str = ""
     """The title within the family."""
     name: str = ""
-    """The name for programs and for `--metric`; "": comparisons leave it out."""
+    """The name for programs and for users; "": comparisons leave it out."""
     title: str = ""
     """The title where it stands alone; "": the family and the short title."""
     better: Better | None = None

@@ -51,7 +51,9 @@ def load_table(directory: Path, name: str) -> pl.DataFrame:
         raise FileRefused(f"{place}: expected one row, found {len(table)}")
     for column in schemas()[name]:
         if table[column].null_count() and not may_lack(name, column):
-            raise FileRefused(f"{place}: {column} is missing: measure anew, with --from-traces")
+            raise FileRefused(
+                f"{column} is missing", what=str(place), fix="measure anew, with `from_traces=`"
+            )
     return table
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.units import parse_time
 
 FOLDER = Path(__file__).parent / "lessons"
@@ -49,14 +49,14 @@ def read_lesson(wanted: str) -> Lesson:
     """Returns the lesson of a name, or of a file. WrongUsage: there is none, or it says what cannot be."""
     is_file = wanted.endswith(".json") or "/" in wanted
     if not is_file and wanted not in ready():
-        raise WrongUsage(f"--lesson {wanted}: {unknown('lesson', wanted, ready())}")
+        raise WrongUsage(unknown("lesson", wanted, ready()), what=parameter("lesson", wanted))
     file = Path(wanted) if is_file else FOLDER / f"{wanted}.json"
     try:
         return _lesson(json.loads(read_text(file, BYTES_MAX)))
     except FileRefused as error:
-        raise WrongUsage(f"--lesson {error}") from None
+        raise WrongUsage(error.why, what=parameter("lesson", file), fix=error.fix) from None
     except (ValueError, RecursionError, _Wrong) as error:
-        raise WrongUsage(f"--lesson {file}: {error}") from None
+        raise WrongUsage(str(error), what=parameter("lesson", file)) from None
 
 
 class _Wrong(Exception):

@@ -22,7 +22,7 @@ from schedlab.base.toolchain.policies import (
     unknown,
 )
 from schedlab.base.toolchain.versions import commit
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import KERNEL_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.kernel import KERNEL_CPUS_MAX
 from schedlab.machines.linux.machine import Linux
@@ -91,7 +91,7 @@ class Choices:
 
     @cached_property
     def policies(self) -> list[dict[str, Any]]:
-        """The policies, as `./schedlab policies --json` lists them."""
+        """The policies, as `./schedlab policies` lists them."""
         return [asdict(policy) for policy in self.catalogue.values()]
 
     def shares_by(self, choice: PolicyChoice) -> str:
@@ -110,23 +110,28 @@ class Choices:
         most = cpus_max(setup.machine)
         if not 1 <= setup.cpus <= most:
             raise WrongUsage(
-                f"--cpus {setup.cpus}: only 1 to {most} are possible on {setup.machine}"
+                f"only 1 to {most} are possible on {setup.machine}",
+                what=parameter("cpus", setup.cpus),
             )
         least_ns, most_ns = TICK_NS
         if not least_ns <= setup.tick_ns <= most_ns:
             raise WrongUsage(
-                f"--tick: only {format_time(least_ns)} to {format_time(most_ns)} are possible"
+                f"only {format_time(least_ns)} to {format_time(most_ns)} are possible",
+                what="`tick_ns=`",
             )
         if not 0 <= setup.seed < 1 << 63:
-            raise WrongUsage(f"--seed {setup.seed}: only 0 to {(1 << 63) - 1} are possible")
+            raise WrongUsage(
+                f"only 0 to {(1 << 63) - 1} are possible", what=parameter("first_seed", setup.seed)
+            )
         self.check_workloads(setup.workloads)
 
     def check_policy(self, setup: Setup) -> None:
         """It must be there on this machine, and know the tunables that are set."""
         if setup.policy.name == FAIR.name and setup.machine not in (LINUX, HOST):
             raise WrongUsage(
-                f"--policy {setup.policy}: it is the Linux kernel's own class; add --machine linux,"
-                " or choose another"
+                "it is the Linux kernel's own class",
+                what=parameter("policy", setup.policy),
+                fix="add `machine='linux'`, or choose another",
             )
         check_choices(self.catalogue, (setup.policy,), dict(setup.settings))
 
@@ -134,7 +139,9 @@ class Choices:
         """Raises WrongUsage unless all are of the palette."""
         for name in names:
             if name not in self.palette:
-                raise WrongUsage(f"--workload {name}: {unknown('workload', name, self.palette)}")
+                raise WrongUsage(
+                    unknown("workload", name, self.palette), what=parameter("workload", name)
+                )
 
 
 def read_choices(files: tuple[Path, ...] = ()) -> Choices:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from tornado.netutil import bind_sockets
 from tornado.web import Application
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.monitor.files import MODULE, PAGE, VEGA, Made, PageFile, Published
 from schedlab.monitor.limits import MESSAGE_BYTES_MAX, BoundedServer
 from schedlab.monitor.page_socket import Socket, encode
@@ -53,8 +53,9 @@ class Server:
             self._sockets = bind_sockets(port, address, family=socket.AF_UNSPEC)
         except OSError as error:
             raise WrongUsage(
-                f"--listen {address} --port {port}: {error.strerror or error}; choose another, or leave"
-                " --port out for any that is free"
+                f"{error.strerror or error}",
+                what=f"{parameter('listen', address)} {parameter('port', port)}",
+                fix="choose another, or leave `port=` out for any that is free",
             ) from None
         self.port: int = self._sockets[0].getsockname()[1]
         self._names = self._own_names(address)

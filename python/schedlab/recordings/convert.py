@@ -14,7 +14,7 @@ from typing import Any
 from schedlab import __version__
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.versions import commit
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import Outcome
 from schedlab.metrics import Metrics
@@ -51,7 +51,7 @@ def convert(
     `root`: name or PID of the process whose descendants are measured, while it lives; None: all.
     """
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise WrongUsage(f"{place} is there already: name another folder with --out")
+        raise WrongUsage(f"{place} is there already", fix="name another folder with `out=`")
     began = time.monotonic()
     recording = read(file)
     story = Story(recording.events, recording.cpus, tick_ns, policy, root, recording.coverage)
@@ -63,7 +63,9 @@ def convert(
                 f"{file}: it has numbers that Linux gives to no thread or CPU"
             ) from None
         if root and not story.root_pid:
-            raise WrongUsage(f"--root {root}: no process of that name or PID runs in {file}")
+            raise WrongUsage(
+                f"no process of that name or PID runs in {file}", what=parameter("root", root)
+            )
         notes = tuple(_notes(recording, story))
         (folder / CONSOLE).write_text("".join(f"{note}\n" for note in notes))
         metrics, outcome = evaluate(folder, Outcome("success"))

@@ -121,7 +121,10 @@ def read(path: Path) -> Recording:
         try:
             return _read(plain)
         except (WrongUsage, MachineUnfit) as error:  # it is called as its user knows it
-            raise type(error)(str(error).replace(str(plain), str(path))) from None
+            why, what, fix = (
+                part.replace(str(plain), str(path)) for part in (error.why, error.what, error.fix)
+            )
+            raise type(error)(why, what=what, fix=fix) from None
 
 
 def _read(path: Path) -> Recording:

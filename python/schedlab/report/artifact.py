@@ -20,7 +20,7 @@ from schedlab.base.display.terminal import say
 from schedlab.base.files.archive import write_archive
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.versions import changes, commit
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.folder import (
     CONSOLE,
     SHAPE_FILE,
@@ -87,8 +87,10 @@ def chosen(figures: Sequence[Figure], wanted: Sequence[str]) -> list[Figure]:
         each = by_word.get(word) or by_word.get(label)
         if each is None:
             raise WrongUsage(
-                f"--figure {word}: the report has none; name one by its number, as `4` or `table 12`, or by"
-                " its name, which is the last part of its address"
+                "the report has none",
+                what=parameter("figures", word),
+                fix="name one by its number, as `4` or `table 12`, or by its name, which is the last"
+                " part of its address",
             )
         found.append(each)
     return found or list(figures)
@@ -99,8 +101,10 @@ def check_place(place: Path) -> None:
     from schedlab.base.files.placing import check_file
 
     if place.suffix != SUFFIX:
-        raise WrongUsage(f"--artifact {place}: it is a zip file; name it *{SUFFIX}")
-    check_file("--artifact", place)
+        raise WrongUsage(
+            "it is a zip file", what=parameter("artifact", place), fix=f"name it *{SUFFIX}"
+        )
+    check_file("artifact", place)
 
 
 def write_artifact(

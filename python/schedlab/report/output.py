@@ -25,7 +25,7 @@ def findings_in(report: Path) -> list[str]:
 
 def check_place(place: Path) -> None:
     """Raises WrongUsage for what is there and is no report as it was made."""
-    placing.check_folder("--out", place)
+    placing.check_folder("out", place)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import MACHINES, Branching, machine_named
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.spec import Branch, RunSpec
@@ -131,8 +131,8 @@ class Past:
             pids = alive(self.events, at_ns, each.who)
             if not pids:
                 raise WrongUsage(
-                    f"--attribute {each}: no process is called {each.who} and alive at"
-                    f" {format_time(at_ns)}"
+                    f"no process is called {each.who} and alive at {format_time(at_ns)}",
+                    what=parameter("attributes", each),
                 )
             lines += [f"sched_status {pid} {each.name} {each.value}" for pid in pids]
         text = "".join(f"{line}\n" for line in lines)
@@ -180,7 +180,9 @@ def check_machine(folder: Path, name: str) -> None:
     able = [each for each in MACHINES if isinstance(machine_named(each), Branching)]
     if name not in able:
         raise WrongUsage(
-            f"{folder} was run on {name}: only runs on --machine {' or '.join(able)} have branches"
+            f"it was run on {name}: only runs on"
+            f" {' or '.join(parameter('machine', each) for each in able)} have branches",
+            what=str(folder),
         )
 
 
@@ -210,8 +212,8 @@ def moment(text: str, events: Trace) -> tuple[int, str]:
     first, last = _begin_ns(events), events.end_ns
     if not first < at_ns <= last:
         raise WrongUsage(
-            f"--at {text}: the run's programs were under way from {format_time(first)} to"
-            f" {format_time(last)}"
+            f"the run's programs were under way from {format_time(first)} to {format_time(last)}",
+            what=parameter("at", text),
         )
     return at_ns, note
 
@@ -225,16 +227,21 @@ def _moment(text: str, events: Trace) -> tuple[int, str]:
             return parse_time(text), ""
         except ValueError as error:
             raise WrongUsage(
-                f"--at {text}: {error}; or name a record of the trace, such as switch:100, the 100th"
-                " SWITCH"
+                f"{error}",
+                what=parameter("at", text),
+                fix="or name a record of the trace, such as switch:100, the 100th SWITCH",
             ) from None
     name, number = event[1].upper(), int(event[2])
     if name not in Kind.__members__:
         kinds = ", ".join(kind.name.lower() for kind in Kind)
-        raise WrongUsage(f"--at {text}: no record is called {event[1]}; there are: {kinds}")
+        raise WrongUsage(
+            f"no record is called {event[1]}; there are: {kinds}", what=parameter("at", text)
+        )
     rows = events.rows(Kind[name])
     if not 1 <= number <= len(rows):
-        raise WrongUsage(f"--at {text}: the trace has {len(rows)} records of that kind")
+        raise WrongUsage(
+            f"the trace has {len(rows)} records of that kind", what=parameter("at", text)
+        )
     time = int(events.column("time_ns")[rows[number - 1]])
     return time + 1, f"{text} was at {format_time(time)}; the branches begin right after it"
 

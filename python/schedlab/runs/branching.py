@@ -18,7 +18,7 @@ from schedlab.base.host.disk import DiskWatch
 from schedlab.base.host.supervision import signals_caught, supervise
 from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.versions import sitting
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage, parameter
 from schedlab.machines import Branching, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
@@ -65,7 +65,9 @@ def carry_out(
         )
     for name in specs:
         if (out / name).exists():
-            raise WrongUsage(f"--out {out}: it holds {name} already; name another folder")
+            raise WrongUsage(
+                f"it holds {name} already", what=parameter("out", out), fix="name another folder"
+            )
     machine.release()
     tools = machine.tools if past.file else ()
     found = supply((*machine.parts, *tools))

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage, parameter
 
 CURE = "./schedlab dask certificate FOLDER makes one"
 SCHEME = "tls://"
@@ -50,12 +50,16 @@ def read(folder: Path) -> Certificate:
     found = Certificate(*(folder.absolute() / name for name in _NAMES))
     for path in (found.certificate, found.key):
         if not path.is_file():
-            raise WrongUsage(f"--certificate {folder}: there is no {path.name} in it; {CURE}")
+            raise WrongUsage(
+                f"there is no {path.name} in it", what=parameter("certificate", folder), fix=CURE
+            )
     about = found.key.stat()
     if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise WrongUsage(
-            f"--certificate {folder}: other users may read {found.key.name}, which is a secret: have"
-            f" it be your own, and `chmod 600 {found.key}`; or {CURE}"
+            f"other users may read {found.key.name}, which is a secret: have it be your own,"
+            f" and `chmod 600 {found.key}`",
+            what=parameter("certificate", folder),
+            fix=f"or {CURE}",
         )
     return found
 
@@ -64,12 +68,15 @@ def of_scheduler(scheduler: str, folder: Path | None) -> Certificate:
     """Raises WrongUsage if strangers could be at the other end, or between."""
     if not scheduler.startswith(SCHEME):
         raise WrongUsage(
-            f"--scheduler {scheduler}: expected an address such as {SCHEME}10.0.0.1:8786. Without TLS"
-            " anything that reaches a cluster can run what it likes as its owner (docs/sweeps.md)"
+            f"expected an address such as {SCHEME}10.0.0.1:8786. Without TLS anything that"
+            " reaches a cluster can run what it likes as its owner (docs/sweeps.md)",
+            what=parameter("scheduler", scheduler),
         )
     if folder is None:
         raise WrongUsage(
-            f"--scheduler {scheduler}: by which certificate? Add --certificate FOLDER; {CURE}"
+            "by which certificate? Add `certificate=FOLDER`",
+            what=parameter("scheduler", scheduler),
+            fix=CURE,
         )
     return read(folder)
 

@@ -17,7 +17,7 @@ import dask
 from distributed import Client, KilledWorker, Security, WorkerPlugin, get_worker
 
 from schedlab.base.display.terminal import say
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage, parameter
 from schedlab.runs import certificate
 from schedlab.runs.certificate import SCHEME, Certificate
 from schedlab.runs.executor import Batch, Workers
@@ -174,12 +174,14 @@ def _client(scheduler: str, found: Certificate) -> Client:
         )
     except ValueError as error:
         raise WrongUsage(
-            f"--scheduler {scheduler}: {error}: expected an address such as {SCHEME}10.0.0.1:8786"
+            f"{error}: expected an address such as {SCHEME}10.0.0.1:8786",
+            what=parameter("scheduler", scheduler),
         ) from None
     except (OSError, TimeoutError) as error:
         raise SchedlabError(
-            f"--scheduler {scheduler}: no scheduler of Dask answers there that has this certificate:"
-            f" {_first_line(error)}. Start one: ./schedlab dask scheduler"
+            "no scheduler of Dask answers there that has this certificate:"
+            f" {_first_line(error)}. Start one: ./schedlab dask scheduler",
+            what=parameter("scheduler", scheduler),
         ) from None
 
 

@@ -303,8 +303,8 @@ def read(places: Sequence[Path], measured_anew: bool = False) -> Collection:
         own = [run for run in found if not _is_sweep(run)]
         if not own:
             raise WrongUsage(
-                f"{place} holds a sweep, whose runs are rows of its tables: `report` and `compare` take"
-                f" {found[0].folder} by itself. For anything else, sweep with --keep-traces"
+                f"{place} holds a sweep, whose runs are rows of its tables: `report` and `compare`"
+                f" take {found[0].folder} by itself. For anything else, sweep with `keep_traces=True`"
             )
         for run in own:
             runs.setdefault(run.folder.resolve(), run)

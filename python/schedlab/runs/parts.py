@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from schedlab.base.toolchain.build import PARTS, build
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.paths import ROOT
 
 LINUX_KERNEL = "linux_kernel"
@@ -39,7 +39,7 @@ def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Pa
 def check_own(name: str, path: Path) -> None:
     """Raises WrongUsage or MachineUnfit, if it cannot take that part's place."""
     if not path.is_file():
-        raise WrongUsage(f"--{name.rpartition('_')[2]} {path}: there is no such file")
+        raise WrongUsage("there is no such file", what=parameter(name.rpartition("_")[2], path))
     if name == LINUX_KERNEL:
         from schedlab.machines.linux.kernel import named_kernel
 

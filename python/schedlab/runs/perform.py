@@ -17,7 +17,7 @@ from schedlab.base.toolchain.policies import (
     read_catalogue,
 )
 from schedlab.base.toolchain.versions import sitting
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import LINUX_KERNELS, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
@@ -81,8 +81,9 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
         of_linux = machine in LINUX_KERNELS
         if policy.name in (FAIR.name, PUBLISHED.name) and not of_linux:
             raise WrongUsage(
-                f"--policy {policy}: it is of Linux alone, not of ours; add --machine linux, or choose"
-                " another"
+                "it is of Linux alone, not of ours",
+                what=parameter("policy", policy),
+                fix="add `machine='linux'`, or choose another",
             )
         if is_published(policy):
             check_published(policy, settings)
@@ -95,8 +96,9 @@ def check_published(policy: PolicyChoice, settings: tuple[tuple[str, int], ...])
     program = program_of(policy)
     for name, value in settings:
         raise WrongUsage(
-            f"--set {name}={value}: {program.name} has no tunables of ours; leave it out, or leave out"
-            f" {policy}"
+            f"{program.name} has no tunables of ours",
+            what=parameter("settings", {name: value}),
+            fix=f"leave it out, or leave out {policy}",
         )
 
 
@@ -126,17 +128,22 @@ def _is_done(plan: Plan, run: RunSpec, machine: Machine, base: Software) -> bool
     if not place.exists():
         return False
     if not results.is_whole(place):
-        raise WrongUsage(f"--out {plan.folder}: {run.name} in it is no run; name another folder")
+        raise WrongUsage(
+            f"{run.name} in it is no run",
+            what=parameter("out", plan.folder),
+            fix="name another folder",
+        )
     manifest = results.read_manifest(place)
     wanted = inputs(run, machine, base)
     for key, what in results.DECISIVE.items():
         if manifest.get(key) != wanted.get(key):
             raise WrongUsage(
-                f"--out {plan.folder}: {run.name} in it was made with other {what}:"
-                f" {results.shown(key, manifest)}, now {results.shown(key, wanted)}. The two do not"
-                " belong together: name another folder, or move that one away"
+                f"{run.name} in it was made with other {what}: {results.shown(key, manifest)}, now"
+                f" {results.shown(key, wanted)}. The two do not belong together",
+                what=parameter("out", plan.folder),
+                fix="name another folder, or move that one away",
             )
     done = results.succeeded(manifest)
     if not done:
-        placing.check_folder("--out", place)
+        placing.check_folder("out", place)
     return done

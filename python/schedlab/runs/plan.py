@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schedlab.base.files.placing import below
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.units import format_time
@@ -42,8 +42,9 @@ class Plan:
         for run in self.runs:
             if self.place(run).exists():
                 raise WrongUsage(
-                    f"--out {self.folder}: it holds a run called {run.name} already; name another"
-                    " folder, or move that one away"
+                    f"it holds a run called {run.name} already",
+                    what=parameter("out", self.folder),
+                    fix="name another folder, or move that one away",
                 )
 
 
@@ -51,18 +52,24 @@ def check_cpus(run: RunSpec) -> None:
     """Raises WrongUsage for more CPUs than the machine can have, or fewer than the workload names."""
     most = machine_named(run.machine).cpus_max
     if run.cpus > most:
-        cure = f"; --machine {SIMULATOR} has more" if run.machine != SIMULATOR else ""
-        raise WrongUsage(f"--cpus {run.cpus}: only 1 to {most} are possible on {run.machine}{cure}")
+        has_more = run.machine != SIMULATOR
+        raise WrongUsage(
+            f"only 1 to {most} are possible on {run.machine}",
+            what=parameter("cpus", run.cpus),
+            fix=f"{parameter('machine', SIMULATOR)} has more" if has_more else "",
+        )
     if run.shape and run.shape.cpus != run.cpus:
         raise WrongUsage(
-            f"--cpus {run.cpus}: the shape {run.shape.name} is of {run.shape.cpus} CPUs; leave out"
-            " --cpus, or take another --shape"
+            f"the shape {run.shape.name} is of {run.shape.cpus} CPUs",
+            what=parameter("cpus", run.cpus),
+            fix="leave out `cpus=`, or take another `shape=`",
         )
     missing = run.file.cpus_missing(run.cpus) if run.file else ""
     if missing:
         raise WrongUsage(
-            f"--cpus {run.cpus}: --workload {run.workload} wants processes to run on CPU {missing}"
-            " alone; take more CPUs"
+            f"{parameter('workload', run.workload)} wants processes to run on CPU {missing} alone",
+            what=parameter("cpus", run.cpus),
+            fix="take more CPUs",
         )
 
 
@@ -71,7 +78,8 @@ def check_tick(run: RunSpec) -> None:
     least, most = TICK_NS
     if not least <= run.tick_ns <= most:
         raise WrongUsage(
-            f"--tick {run.tick_ns}ns: only {format_time(least)} to {format_time(most)} are possible"
+            f"only {format_time(least)} to {format_time(most)} are possible",
+            what=parameter("tick_ns", run.tick_ns),
         )
 
 

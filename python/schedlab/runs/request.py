@@ -18,7 +18,7 @@ from schedlab.base.toolchain.policies import (
     read_catalogue,
     settings_for,
 )
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import HOST, KERNEL_MACHINES, LINUX_KERNELS, SIMULATOR, machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.spec import RunSpec
@@ -77,14 +77,21 @@ class Request:
         machine = machine_named(self.machine)
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
-                f"--ignore-limits: on --machine {machine.name} there are none; leave it out, or add"
-                f" --machine {HOST}"
+                f"on {parameter('machine', machine.name)} there are none",
+                what="`ignore_limits=`",
+                fix=f"leave it out, or add {parameter('machine', HOST)}",
             )
         if machine.name == SIMULATOR and self.memory not in (None, machine.memory_mib):
-            raise WrongUsage(f"--memory: --machine {SIMULATOR} has none; leave it out")
+            raise WrongUsage(
+                f"{parameter('machine', SIMULATOR)} has none",
+                what="`memory_mib=`",
+                fix="leave it out",
+            )
         if self.costs is not None and machine.name != SIMULATOR:
             raise WrongUsage(
-                f"--costs: only the simulator has costs; leave it out, or add --machine {SIMULATOR}"
+                "only the simulator has costs",
+                what="`costs=`",
+                fix=f"leave it out, or add {parameter('machine', SIMULATOR)}",
             )
         ready = READY_WORKLOAD if machine.programs == frozenset() else STANDARD_WORKLOAD
         return replace(
@@ -110,7 +117,7 @@ class Request:
         assert self.cpus is not None
         assert self.tick is not None
         assert self.memory is not None
-        values = one_value_each("--set", self.settings)
+        values = one_value_each("settings", self.settings)
         workload = self.workload
         if not self.replay:
             workload = found(workload, machine_named(self.machine).programs)
@@ -128,7 +135,7 @@ class Request:
             self.memory,
             file=file,
             costs=recorded_costs or costs.choose(self.costs or "kernel"),
-            delays=one_value_each("--delay", self.delays),
+            delays=one_value_each("delays", self.delays),
             changes=file.changes if file else (),
             shape=self.shape,
             replay=self.replay.replay if self.replay else None,
@@ -141,7 +148,8 @@ class Request:
         assert self.cpus is not None
         if self.seed + self.repeats - 1 >= 2**63:
             raise WrongUsage(
-                f"--seed {self.seed}: with --runs {self.repeats} the last seed is too large"
+                f"with {parameter('seeds', self.repeats)} the last seed is too large",
+                what=parameter("first_seed", self.seed),
             )
         base = self.base()
         folder = self.out or new_runs_folder(folder_name(self.workload, self.policies))
@@ -158,7 +166,7 @@ class Request:
         wanted.check_new()
         note = machine_named(self.machine).shape_note
         if self.shape and note:
-            say(f"schedlab: --shape {self.shape.name} on {self.machine}: {note}")
+            say(f"schedlab: {parameter('shape', self.shape.name)} on {self.machine}: {note}")
         return wanted
 
     def kernel_instead(self) -> dict[str, Path]:
@@ -168,11 +176,13 @@ class Request:
         for part in machine_named(self.machine).parts:
             if part.endswith("kernel"):
                 return {part: self.kernel}
-        raise WrongUsage(f"--kernel: --machine {self.machine} has none; leave it out")
+        raise WrongUsage(
+            f"{parameter('machine', self.machine)} has none", what="`kernel=`", fix="leave it out"
+        )
 
 
-_OF_SEEDS = {"seed": "--seed", "repeats": "--runs"}
-"""Fields that say which seeds are run."""
+_OF_SEEDS = {"seed": "`first_seed=`", "repeats": "`seeds=`"}
+"""Fields that say which seeds are run, as messages name them."""
 
 
 def of_recording(place: Path, **given: Any) -> Request:
@@ -182,9 +192,11 @@ def of_recording(place: Path, **given: Any) -> Request:
     Raises WrongUsage if it cannot be replayed so.
     """
     if given.get("machine", SIMULATOR) != SIMULATOR:
-        raise WrongUsage(f"--machine {given['machine']}: only {SIMULATOR} replays recordings")
+        raise WrongUsage(
+            f"only {SIMULATOR} replays recordings", what=parameter("machine", given["machine"])
+        )
     first, *others = recordings(place)
-    seeds = next((option for name, option in _OF_SEEDS.items() if name in given), "")
+    seeds = next((shown for name, shown in _OF_SEEDS.items() if name in given), "")
     if others and seeds:
         raise WrongUsage(
             f"{place}: it holds {1 + len(others)} recordings, each of which is replayed once, with its own"
@@ -214,13 +226,16 @@ def _check_policy(place: Path, recorded: Recording) -> None:
     ours = read_catalogue()
     if recorded.policy.name == FAIR.name:
         raise WrongUsage(
-            f"{place}: it was recorded under {FAIR.name}, which is Linux's own and which the"
-            " simulator does not have: say by --policy under what it is to be replayed"
+            f"it was recorded under {FAIR.name}, which is Linux's own and which the simulator"
+            " does not have",
+            what=str(place),
+            fix="say by `policy=` under what it is to be replayed",
         )
     if recorded.policy.name not in ours:
         raise WrongUsage(
-            f"{place}: it was recorded under '{recorded.policy}', which schedlab does not have:"
-            f" say under what to replay it with --policy, of {', '.join(ours)}"
+            f"it was recorded under '{recorded.policy}', which schedlab does not have",
+            what=str(place),
+            fix=f"say under what to replay it with `policy=`, of {', '.join(ours)}",
         )
 
 
@@ -239,8 +254,9 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
     if not is_workload_file(workload):
         if changes:
             raise WrongUsage(
-                f"--with {changes[0][0]}: --workload {workload!r} is no workload file; programs"
-                " have options of their own"
+                f"{parameter('workload', workload)} is no workload file; programs have options of"
+                " their own",
+                what=parameter("changes", changes[0][0]),
             )
         return None
     file = workload_files.read(Path(workload.strip()), changes)
@@ -250,14 +266,14 @@ def workload_file(workload: str, changes: tuple[Change, ...]) -> WorkloadFile | 
 
 
 def one_value_each(
-    option: str, settings: tuple[tuple[str, int], ...]
+    parameter_name: str, settings: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...]:
     """Returns the settings in the order given. The same name twice is a mistake."""
     values = dict(settings)
     if len(values) < len(settings):
         names = [name for name, _ in settings]
         twice = next(name for name in names if names.count(name) > 1)
-        raise WrongUsage(f"{option} {twice}: given more than once")
+        raise WrongUsage("given more than once", what=parameter(parameter_name, twice))
     return settings
 
 

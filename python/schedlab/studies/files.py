@@ -43,7 +43,7 @@ class Described:
 
     @property
     def workload(self) -> str:
-        """The file for `--workload`, from the project's folder."""
+        """The workload file, from the project's folder."""
         return f"{FOLDER}/{self.name}.json"
 
     @property
@@ -51,7 +51,7 @@ class Described:
         return ROOT / self.workload
 
     def changed(self, depth: Depth = "full", cpus: int = 1) -> tuple[Change, ...]:
-        """The changes for `--with`."""
+        """The changes of the workload file."""
         values = dict(self.changes)
         if depth == "quick":
             values.update(self.quick)

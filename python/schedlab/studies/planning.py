@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, parse_setting
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
@@ -37,7 +37,9 @@ def plan(
     those that are for it.
     """
     if tick_ns % WORK_NS:
-        raise WrongUsage(f"--tick {tick_ns}ns: the work of a study is in steps of {WORK_NS} ns")
+        raise WrongUsage(
+            f"the work of a study is in steps of {WORK_NS} ns", what=parameter("tick_ns", tick_ns)
+        )
     wanted = set(studies)
     runs = tuple(
         replace(
@@ -56,7 +58,8 @@ def plan(
     )
     if any(run.seed > _SEED_MAX for run in runs):
         raise WrongUsage(
-            f"--seed {seed}: a study has several seeds, of which the last is too large"
+            "a study has several seeds, of which the last is too large",
+            what=parameter("first_seed", seed),
         )
     return Plan(folder, runs)
 

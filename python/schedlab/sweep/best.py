@@ -14,7 +14,7 @@ from rich.table import Table
 from schedlab.analysis.comparison.best import Front
 from schedlab.base.display.numbers import fitting
 from schedlab.base.files.placing import check_file
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.report.model import Chart
 from schedlab.sweep import listing
 from schedlab.sweep.objectives import Objective, parse
@@ -29,12 +29,12 @@ def objectives_of(texts: Sequence[str]) -> list[Objective]:
     columns = [(each.column, each.group) for each in found]
     for number, each in enumerate(found):
         if columns.index((each.column, each.group)) < number:
-            raise WrongUsage(f"--best {each.text}: it is named twice")
+            raise WrongUsage("it is named twice", what=parameter("best", each.text))
     return found
 
 
 def objective_of_effects(text: str) -> Objective:
-    """Of --effects, where it does not matter what is better. Raises WrongUsage."""
+    """The objectives of `effects`, where it does not matter what is better. Raises WrongUsage."""
     try:
         return parse(text)
     except WrongUsage:
@@ -44,10 +44,14 @@ def objective_of_effects(text: str) -> Objective:
 def check_chart(place: Path, objectives: Sequence[Objective], loads: bool = False) -> None:
     """Raises WrongUsage for what cannot be drawn, before anything is run. `loads`: load curves are."""
     if place.suffix not in PICTURES:
-        raise WrongUsage(f"--chart {place}: expected a name that ends in {' or '.join(PICTURES)}")
+        raise WrongUsage(
+            f"expected a name that ends in {' or '.join(PICTURES)}", what=parameter("chart", place)
+        )
     if len(objectives) != 2 and not loads:
-        raise WrongUsage(f"--chart {place}: a frontier is of two metrics: --best A --best B")
-    check_file("--chart", place)
+        raise WrongUsage(
+            "a frontier is of two metrics: `best=A` `best=B`", what=parameter("chart", place)
+        )
+    check_file("chart", place)
 
 
 def tables(folder: Path, objectives: Sequence[Objective], top: int) -> Iterator[Table]:
@@ -77,7 +81,7 @@ def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Pat
     for number, values in enumerate(read_values(folder, objectives), start=1):
         chart = frontier_chart(values, objectives, front(values, objectives))
         path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
-        check_file("--chart", path)
+        check_file("chart", path)
         write_chart(chart, path)
         drawn.append(path)
     return drawn
@@ -101,7 +105,9 @@ def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front
     from schedlab.report.charts.frontier import frontier
 
     if not found.estimates:
-        raise WrongUsage(f"--chart: no setup of {listing.scene_title(values)} has both metrics")
+        raise WrongUsage(
+            f"no setup of {listing.scene_title(values)} has both metrics", what="`chart=`"
+        )
     largest = [max(each[place].mean for each in found.estimates.values()) for place in (0, 1)]
     shown = [fitting(each.quantity, most) for each, most in zip(objectives, largest, strict=True)]
     rows = []

@@ -28,7 +28,7 @@ from schedlab.base.files.kept import (
     read_tables,
     text,
 )
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.runs import results
 from schedlab.runs.worker import Result
 from schedlab.sweep.columns import (
@@ -198,7 +198,9 @@ def opened(
     by its name in the table, as they are if nothing is set. Raises WrongUsage if what is there does not fit."""
     new = not (folder / MANIFEST).exists()
     if new and folder.exists() and any(folder.iterdir()):
-        raise WrongUsage(f"--out {folder}: the folder holds something else than a sweep's data set")
+        raise WrongUsage(
+            "the folder holds something else than a sweep's data set", what=parameter("out", folder)
+        )
     manifest = {} if new else read_manifest(folder)
     check_fit(folder, manifest, make)
     for table in (RUNS, GROUPS, TOLD, FILES):
@@ -233,9 +235,9 @@ def check_fit(folder: Path, manifest: Mapping[str, Any], make: Mapping[str, Any]
         for name, value in new.items():
             if old.get(name) != value:
                 raise WrongUsage(
-                    f"--out {folder}: the sweep in it was made with another"
-                    f" {name.removesuffix('_sha256')} ({what}): {str(old.get(name))[:16]},"
-                    f" now {value[:16]}. {cure}"
+                    f"the sweep in it was made with another {name.removesuffix('_sha256')} ({what}):"
+                    f" {str(old.get(name))[:16]}, now {value[:16]}. {cure}",
+                    what=parameter("out", folder),
                 )
 
 
@@ -253,7 +255,9 @@ def _locked(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise WrongUsage(
-                f"--out {folder}: another sweep is writing to it; wait for it, or name another folder"
+                "another sweep is writing to it",
+                what=parameter("out", folder),
+                fix="wait for it, or name another folder",
             ) from None
         yield
     finally:

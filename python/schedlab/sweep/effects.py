@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.sweep import dataset
 from schedlab.sweep.columns import CHANGE, TUNABLE
 from schedlab.sweep.objectives import Objective
@@ -92,8 +92,9 @@ def effects(folder: Path, objective: Objective) -> Effects:
     total = _squares(known, [])
     if not dimensions or not total:
         raise WrongUsage(
-            f"--effects {objective.text}: the runs in {folder} do not differ in "
-            f"{'it' if dimensions else 'anything'}: there is nothing to explain"
+            f"the runs in {folder} do not differ in {'it' if dimensions else 'anything'}:"
+            " there is nothing to explain",
+            what=parameter("effects", objective.text),
         )
     alone = {name: total - _squares(known, [name]) for name in dimensions}
     together = {
@@ -170,13 +171,14 @@ def cells(folder: Path, objective: Objective, pair: tuple[str, str]) -> pl.DataF
                 each for each in table.columns if table[each].n_unique() > 1 and each != _VALUE
             )
             raise WrongUsage(
-                f"--map {','.join(pair)}: no dimension is called {name}; there are: {there}"
+                f"no dimension is called {name}; there are: {there}",
+                what=parameter("map", ",".join(pair)),
             )
     known = table.filter(
         pl.col(_VALUE).is_not_null() & pl.all_horizontal(pl.col(each) != UNSET for each in pair)
     )
     if known.is_empty():
-        raise WrongUsage(f"--map {','.join(pair)}: no run has both, and such a value")
+        raise WrongUsage("no run has both, and such a value", what=parameter("map", ",".join(pair)))
     return (
         known.group_by(x=pl.col(pair[0]), y=pl.col(pair[1]))
         .agg(value=pl.col(_VALUE).mean(), runs=pl.len())

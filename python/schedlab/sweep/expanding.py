@@ -229,5 +229,5 @@ def _files(entry: WorkloadEntry) -> Iterator[WorkloadFile | None]:
 
 
 def _text(value: ranges.Scalar) -> str:
-    """Returns a value as `--with` has it."""
+    """Returns a value as a change of a workload file has it."""
     return value if isinstance(value, str) else json.dumps(value)

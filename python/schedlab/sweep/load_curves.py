@@ -16,7 +16,7 @@ from schedlab.analysis.comparison.statistics import estimate
 from schedlab.base.display.numbers import three_digits
 from schedlab.base.files.placing import below, check_file
 from schedlab.base.toolchain.policies import known_policies, parse_choices
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.metrics.registry import STEADY
 from schedlab.report.model import Chart
 from schedlab.sweep import dataset, ranges
@@ -65,12 +65,16 @@ def loads_of(text: str) -> str:
             first, last = float(between[1]), float(between[2])
             step = float(between[3]) if between[3] else (last - first) / (POINTS - 1)
             if last <= first or step <= 0 or (last - first) / step > 1000:
-                raise WrongUsage(f"--load {part}: expected the lower end first: 0.1-0.95")
+                raise WrongUsage(
+                    "expected the lower end first: 0.1-0.95", what=parameter("load", part)
+                )
             found += [first + step * i for i in range(int((last - first) / step + 1.000001))]
         elif re.fullmatch(r"\d+(\.\d+)?", part.strip()):
             found.append(float(part))
         else:
-            raise WrongUsage(f"--load {part}: expected loads: 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9")
+            raise WrongUsage(
+                "expected loads: 0.1-0.95, 0.1-0.9+0.1 or 0.3,0.6,0.9", what=parameter("load", part)
+            )
     return ",".join(dict.fromkeys(f"{load:.4g}" for load in found))
 
 
@@ -119,7 +123,7 @@ def with_loads(description: Description, loads: str) -> Description:
     """The same with each of its workload files at these loads. Raises WrongUsage."""
     strange = [each.name for each in description.workloads if each.kind != "file"]
     if strange:
-        raise WrongUsage(f"--load: {strange[0]} is no workload file, of which jobs arrive")
+        raise WrongUsage(f"{strange[0]} is no workload file, of which jobs arrive", what="`load=`")
     values = ranges.Listed(tuple(float(each) for each in loads.split(",")))
     return replace(
         description,
@@ -135,7 +139,7 @@ def scenes(
 ) -> Iterator[Scene]:
     """Those of a data set. `loads`: of these alone. Raises WrongUsage if there is nothing."""
     if COLUMN not in dataset.runs_columns(folder):
-        raise WrongUsage(f"{folder}: it was not swept by --load")
+        raise WrongUsage("it was not swept by `load=`", what=f"{folder}")
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
     if group is not None:
         of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
@@ -299,7 +303,7 @@ def draw(scene: Scene, place: Path, replaces: bool) -> list[Path]:
     for name, chart in charts(scene):
         path = place.with_name(f"{place.stem}-{name}{place.suffix}")
         if not replaces:
-            check_file("--chart", path)
+            check_file("chart", path)
         write_chart(chart, path)
         drawn.append(path)
     return drawn

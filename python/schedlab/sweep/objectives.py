@@ -17,7 +17,7 @@ from schedlab.analysis.comparison.measures import (
 from schedlab.analysis.comparison.statistics import Within
 from schedlab.base.display.numbers import Quantity
 from schedlab.base.toolchain.policies import unknown
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.metrics.registry import BY_COLUMN, Better, Grain
 from schedlab.sweep.columns import GROUP_METRICS, METRICS, Column
 
@@ -55,14 +55,17 @@ def parse(text: str) -> Objective:
     match = _TEXT.fullmatch(text.strip())
     if not match:
         raise WrongUsage(
-            f"--best {text}: expected a metric, such as turnaround, turnaround@GROUP or min:migrations"
+            "expected a metric, such as turnaround, turnaround@GROUP or min:migrations",
+            what=parameter("best", text),
         )
     way, name, group = match.groups()
     found = _measure(text, name, group is not None)
     better: Better | None = {"min": "lower", "max": "higher", None: found.better}[way]
     if better is None:
         raise WrongUsage(
-            f"--best {text}: more of it is neither good nor bad in itself: say min:{name} or max:{name}"
+            "more of it is neither good nor bad in itself",
+            what=parameter("best", text),
+            fix=f"say min:{name} or max:{name}",
         )
     title = found.title if group is None else f"{found.title}, {group}"
     ended = found.column in BY_COLUMN and BY_COLUMN[found.column].of_ended
@@ -77,11 +80,13 @@ def _measure(text: str, name: str, of_groups: bool) -> Measure:
     for measure in measures:
         if name in (measure.name, measure.column):
             if measure.column not in columns:
-                raise WrongUsage(f"--best {text}: a sweep's data set does not have it for groups")
+                raise WrongUsage(
+                    "a sweep's data set does not have it for groups", what=parameter("best", text)
+                )
             return measure
     if name not in columns:
         known = [*(each.name for each in measures), *columns]
-        raise WrongUsage(f"--best {text}: {unknown('metric', name, known)}")
+        raise WrongUsage(unknown("metric", name, known), what=parameter("best", text))
     return measure_of(name, name, name, BY_COLUMN[name].better if name in BY_COLUMN else None, "")
 
 

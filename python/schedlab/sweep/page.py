@@ -28,7 +28,7 @@ METRICS = (
     "turnaround", "turnaround-99th", "slowdown", "slowdown-99th", "response", "response-99th",
     "wakeup-99th", "waiting", "fairness", "misses",
 )  # fmt: skip
-"""Those that a report has, if runs differ in them; `--best` and `--effects` have all."""
+"""Those that a report has, if runs differ in them; rankings and effects have all."""
 _PLACES = 10
 _SCENES = 6
 _PAIRS = 6

@@ -9,7 +9,7 @@ from pathlib import Path
 from schedlab.base.display.names import slug
 from schedlab.base.display.numbers import fitting
 from schedlab.base.files.placing import check_file
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.report.model import Chart
 from schedlab.sweep.best import write_chart
 from schedlab.sweep.effects import Effects, cells, in_order
@@ -25,7 +25,9 @@ def pair_of(text: str) -> Pair:
     """The dimensions that an option names. Raises WrongUsage."""
     names = [part.strip() for part in text.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
-        raise WrongUsage(f"--map {text}: expected two dimensions of the sweep: slice_3,boost")
+        raise WrongUsage(
+            "expected two dimensions of the sweep: slice_3,boost", what=parameter("map", text)
+        )
     return names[0], names[1]
 
 
@@ -63,9 +65,11 @@ def draw(
     """Writes a picture for each pair; those after the first have a number in their names."""
     pairs = [named] if named else pairs_of(found)
     if not pairs:
-        raise WrongUsage(f"--chart {place}: a heat map is of two dimensions, and here one differs")
+        raise WrongUsage(
+            "a heat map is of two dimensions, and here one differs", what=parameter("chart", place)
+        )
     for number, pair in enumerate(pairs, start=1):
         path = place if number == 1 else place.with_name(f"{place.stem}-{number}{place.suffix}")
-        check_file("--chart", path)
+        check_file("chart", path)
         write_chart(heat_map(folder, objective, pair), path)
         yield path

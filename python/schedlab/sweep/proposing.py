@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from schedlab.base.toolchain.needs import need_extra
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.sweep import expanding, ranges
 from schedlab.sweep.description import Description, PolicyEntry, Sample
 from schedlab.sweep.expanding import Settings, Setup
@@ -55,9 +55,13 @@ def budget_of(text: str) -> Budget:
     """The budget that an option means: "200", or "200:7" with the search's own seed. Raises WrongUsage."""
     runs, _, seed = text.partition(":")
     if not runs.strip().isdigit() or not int(runs) or (seed and not seed.strip().isdigit()):
-        raise WrongUsage(f"--search {text}: expected a number of runs, RUNS or RUNS:SEED: 200")
+        raise WrongUsage(
+            "expected a number of runs, RUNS or RUNS:SEED: 200", what=parameter("search", text)
+        )
     if int(runs) > expanding.RUNS_MAX:
-        raise WrongUsage(f"--search {text}: at most {expanding.RUNS_MAX:,} runs are possible")
+        raise WrongUsage(
+            f"at most {expanding.RUNS_MAX:,} runs are possible", what=parameter("search", text)
+        )
     return Budget(int(runs), int(seed or 1))
 
 
@@ -98,14 +102,16 @@ class Search:
         """Raises WrongUsage if the budget is too small, or there is nothing to choose from."""
         if not any(_size(entry) > 1 for entry in description.policies):
             raise WrongUsage(
-                "--search: nothing to choose from: give a tunable several values, --set slice=1..32"
+                "nothing to choose from",
+                what="`search=`",
+                fix="give a tunable several values, `settings={'slice': '1..32'}`",
             )
         least, seeds = len(self.first) + ROUND * len(self.entries), len(description.seeds)
         if self.setups < least:
             raise WrongUsage(
-                f"--search {budget.runs}: with {seeds} seed{'s' if seeds > 1 else ''} that is"
-                f" {self.setups} setups; a search takes {least} at least, which are"
-                f" {least * seeds} runs"
+                f"with {seeds} seed{'s' if seeds > 1 else ''} that is {self.setups} setups; a"
+                f" search takes {least} at least, which are {least * seeds} runs",
+                what=parameter("search", budget.runs),
             )
 
     def rounds(self) -> Iterator[list[Setup]]:

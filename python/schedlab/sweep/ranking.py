@@ -21,7 +21,7 @@ from schedlab.analysis.comparison import best
 from schedlab.analysis.comparison.best import Front, Place, places
 from schedlab.analysis.comparison.statistics import Floats
 from schedlab.base.display.names import visible_line
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.metrics import tails
 from schedlab.sweep import dataset
 from schedlab.sweep.objectives import Objective
@@ -123,8 +123,8 @@ def values_by_key(
         if rows.is_empty():
             there = sorted(set(groups["group"].to_list()))
             raise WrongUsage(
-                f"--best {objective.text}: no run has a group {objective.group}; there are:"
-                f" {', '.join(there) or 'none'}"
+                f"no run has a group {objective.group}; there are: {', '.join(there) or 'none'}",
+                what=parameter("best", objective.text),
             )
     return rows.select("key", objective.value().alias(name))
 

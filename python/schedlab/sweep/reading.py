@@ -22,7 +22,7 @@ from schedlab.base.toolchain.policies import (
     unknown,
     unknown_tunable,
 )
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import HOST, KERNEL_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.paths import ROOT
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
@@ -110,9 +110,11 @@ class _Reader:
         self.searched = searched
 
     def description(self) -> Description:
-        for key, option in (("workloads", "--workload"), ("policies", "--policy")):
+        for key, name in (("workloads", "workload"), ("policies", "policy")):
             if key not in self.members:
-                raise JsonError(0, f"nothing to sweep: no {key} in the file, and no {option}")
+                raise JsonError(
+                    0, f"nothing to sweep: no {key} in the file, and no {parameter(name)}"
+                )
         machines = self.machines(self.members.get("machines"), (SIMULATOR,))
         workloads = [self.workload(node, machines) for node in items(self.members["workloads"])]
         return Description(

@@ -122,13 +122,17 @@ def wanted(
 ) -> Wanted:
     """Raises WrongUsage for whatever cannot be, before anything is written."""
     if not objectives:
-        raise WrongUsage("--search: for what? Add --best METRIC, such as --best turnaround")
+        raise WrongUsage(
+            "for what?", what="`search=`", fix="Add `best=METRIC`, such as `best='turnaround'`"
+        )
     description = reading.read(path, options, read_catalogue(), searched=True)
     bases = list(expanding.bases(description))
     if len(bases) > 1:
         raise WrongUsage(
-            f"--search: each workload, number of CPUs, tick … has a best setup of its own, and here"
-            f" are {len(bases)} of them: search for one at a time"
+            "each workload, number of CPUs, tick … has a best setup of its own, and here are"
+            f" {len(bases)} of them",
+            what="`search=`",
+            fix="search for one at a time",
         )
     source = read_text(path) if path else ""
     found = Wanted(description, source, bases[0], tuple(objectives), budget)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other values for a workload file: `--with tasks.cpu.instance=40` (docs/workload-files.md)."""
+"""Other values for a workload file: `tasks.cpu.instance=40` (docs/workload-files.md)."""
 
 from __future__ import annotations
 

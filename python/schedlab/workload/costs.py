@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What things take in the simulator: profiles as files, and as `--costs` names them.
+"""What things take in the simulator: profiles as files, and as users name them.
 
 A profile is JSON (docs/simulator.md). What ships with the simulator is `sim/costs/kernel.json`,
 from which its own table is made.
@@ -18,7 +18,7 @@ from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_bytes
 from schedlab.base.files.whole import written
 from schedlab.base.toolchain.policies import is_choice, unknown
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.paths import ROOT
 from schedlab.workload.values import by_key, members, whole, wrong
 
@@ -50,7 +50,7 @@ COSTS = {
     "exit": "until the process has ended",
     "reap": "of a child that has ended, by its parent",
 }
-"""Names, as in `--costs`, and what is paid. The same as in sim/costs.c."""
+"""Names, as users give them, and what is paid. The same as in sim/costs.c."""
 
 _CHANGE = re.compile(r"([a-z][a-z0-9_.:-]*)=(\d{1,18})")
 _TEXT_CHANGE = re.compile(r"[a-z][a-z0-9_.:-]*\+?=\d{1,18}")
@@ -66,7 +66,7 @@ class Costs:
     """The name for people, and for a run's manifest; that of a file has the beginning of its hash.
     """
     text: str
-    """The text that `schedlab-sim --costs` takes."""
+    """The text that schedlab-sim takes."""
 
 
 KERNEL = Costs("kernel", "kernel")
@@ -137,8 +137,9 @@ def choose(text: str) -> Costs:
         base, changes = KERNEL, [first, *changes]
     else:
         raise WrongUsage(
-            f"--costs {text}: {first!r}: expected kernel, none, textbook, a profile (a file whose name ends in"
-            f" {SUFFIX}), or NAME=NANOSECONDS"
+            f"{first!r}: expected kernel, none, textbook, a profile (a file whose name ends in"
+            f" {SUFFIX}), or NAME=NANOSECONDS",
+            what=parameter("costs", text),
         )
     for change in changes:
         _check_change(text, change)
@@ -161,13 +162,16 @@ def _check_change(text: str, change: str) -> None:
     match = _CHANGE.fullmatch(change)
     if not match:
         raise WrongUsage(
-            f"--costs {text}: {change!r}: expected NAME=NANOSECONDS, such as fork=20000"
+            f"{change!r}: expected NAME=NANOSECONDS, such as fork=20000",
+            what=parameter("costs", text),
         )
     problem = _unknown(match[1])
     if problem:
-        raise WrongUsage(f"--costs {text}: {problem}")
+        raise WrongUsage(problem, what=parameter("costs", text))
     if int(match[2]) > NANOSECONDS_MAX:
-        raise WrongUsage(f"--costs {text}: {change}: expected at most {NANOSECONDS_MAX} ns")
+        raise WrongUsage(
+            f"{change}: expected at most {NANOSECONDS_MAX} ns", what=parameter("costs", text)
+        )
 
 
 def _unknown(name: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operations that take longer than they do, as on another machine: `--delay fork=380us`.
+"""Operations that take longer than they do, as on another machine: `fork=380us`.
 
 Our kernel lets that time pass in the operation; the simulator adds it to its cost.
 """

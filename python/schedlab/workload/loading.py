@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.workload.model import WorkloadFile
 
 TOOLS = ("simulator", "mkfs")
@@ -34,8 +34,10 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
     channels = len(file.channels) + 1
     if channels > CHANNELS_MAX:
         raise WrongUsage(
-            f"--workload {name}: it needs {channels} channels (a lock, a condition and a task that"
-            f" is suspended are one each), and the kernel has {CHANNELS_MAX}; --machine sim has more"
+            f"it needs {channels} channels (a lock, a condition and a task that is suspended"
+            f" are one each), and the kernel has {CHANNELS_MAX}",
+            what=parameter("workload", name),
+            fix="`machine='sim'` has more",
         )
     total = file.total()
     if math.isinf(total):
@@ -43,13 +45,15 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
     needed = math.ceil(total * PROCESS_KIB / 1024) + OTHER_MIB
     if total > PROCESSES_MAX:
         raise WrongUsage(
-            f"--workload {name}: it has {total:.0f} processes, and the kernel has room for"
-            f" {PROCESSES_MAX}; --machine sim has more"
+            f"it has {total:.0f} processes, and the kernel has room for {PROCESSES_MAX}",
+            what=parameter("workload", name),
+            fix="`machine='sim'` has more",
         )
     if needed > memory_mib:
         raise WrongUsage(
-            f"--workload {name}: its {total:.0f} processes may need {needed} MiB: say --memory"
-            f" {needed}, or --machine sim"
+            f"its {total:.0f} processes may need {needed} MiB",
+            what=parameter("workload", name),
+            fix=f"say {parameter('memory_mib', needed)}, or `machine='sim'`",
         )
 
 
@@ -73,6 +77,7 @@ def _call(program: Path, *arguments: str) -> None:
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise WrongUsage(
-            f"--workload: it cannot be made ready for `play`: {done.stderr.strip()}; --machine sim"
-            " does without"
+            f"it cannot be made ready for `play`: {done.stderr.strip()}",
+            what="`workload=`",
+            fix="`machine='sim'` does without",
         )

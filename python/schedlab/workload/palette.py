@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.paths import ROOT
 
 _FILES = ROOT / "workloads" / "files"
@@ -54,10 +54,12 @@ def palette(own: Iterable[Path] = ()) -> dict[str, Entry]:
         found[file.stem] = Entry(file.stem, file.stem.replace("-", " "), "study", file)
     for file in own:
         if not file.is_file():
-            raise WrongUsage(f"--workload {file}: there is no such file")
+            raise WrongUsage("there is no such file", what=parameter("workload", file))
         if file.stem in found:
             raise WrongUsage(
-                f"--workload {file}: there is a workload {file.stem} already; rename it"
+                f"there is a workload {file.stem} already",
+                what=parameter("workload", file),
+                fix="rename it",
             )
         found[file.stem] = Entry(file.stem, file.stem, "own", file)
     return found

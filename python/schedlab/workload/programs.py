@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import zip_longest
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.paths import ROOT
 from schedlab.workload.palette import palette
 
@@ -54,13 +54,15 @@ def check_known(workload: str, programs: frozenset[str]) -> None:
     ready = palette()
     if name in ready and options:
         raise WrongUsage(
-            f"--workload {workload!r}: {name} is a workload file here, which has no options. Leave them"
-            " out, or change its values with --with"
+            f"{name} is a workload file here, which has no options. Leave them out, or change"
+            " its values with `changes=`",
+            what=parameter("workload", workload),
         )
     close = get_close_matches(name, {*programs, *ready}, 1)
     meant = f"; did you mean {close[0]!r}?" if close else "."
     raise WrongUsage(
-        f"--workload: no workload is called {name!r}{meant} `./schedlab workloads` lists them"
+        f"no workload is called {name!r}{meant} `./schedlab workloads` lists them",
+        what="`workload=`",
     )
 
 
@@ -76,7 +78,7 @@ def check_options(name: str, words: Sequence[str]) -> None:
         why = _wrong(known.get(option), number)
         if why:
             there = ", ".join(f"{each} ({meant.meaning})" for each, meant in known.items())
-            raise WrongUsage(f"--workload: {name} {option}: {why}. It has {there}")
+            raise WrongUsage(f"{name} {option}: {why}. It has {there}", what="`workload=`")
 
 
 def _wrong(option: Option | None, number: str | None) -> str:

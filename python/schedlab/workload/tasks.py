@@ -145,7 +145,7 @@ def read_class(node: Node, notes: Notes) -> str:
     elif node.value != OTHER:
         notes.add(
             node,
-            f"ignored: tasks of {node.value} have the policy that `run --policy` names, as all tasks",
+            f"ignored: tasks of {node.value} have the policy that `policy=` names, as all tasks",
         )
     return str(node.value)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_text
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.workload.changes import NOT_OF_THE_FILE, Change, changed, checked
 from schedlab.workload.model import ATTRIBUTES, ROOT, Device, Starter, Task, WorkloadFile, forks
 from schedlab.workload.tasks import GROUP_MAX, Shared, TaskReader, read_class
@@ -66,7 +66,7 @@ def read(path: Path, changes: Iterable[Change] = ()) -> WorkloadFile:
     try:
         text = read_text(path)
     except FileRefused as error:
-        raise WrongUsage(f"--workload {error}") from None
+        raise WrongUsage(error.why, what=parameter("workload", path), fix=error.fix) from None
     return of_text(text, path, changes)
 
 
@@ -78,10 +78,10 @@ def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFi
         file = _Reader(top, hashlib.sha256(text.encode()).hexdigest(), wanted).file()
         return replace(file, source=text)
     except JsonError as error:
-        place = f"{path}, --with" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
-        raise WrongUsage(f"{place}: {error}") from None
+        place = f"{path}, `changes=`" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
+        raise WrongUsage(str(error), what=place) from None
     except ValueError as error:
-        raise WrongUsage(f"--with {error}") from None
+        raise WrongUsage(str(error), what="`changes=`") from None
 
 
 def from_node(node: Node, sha256: str) -> WorkloadFile:

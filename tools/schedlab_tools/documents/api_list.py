@@ -29,6 +29,17 @@ runs.report("report")
 `./schedlab python FILE` runs a script or a notebook with this API. In a Jupyter of your own, install
 `python/requirements.lock` and add `python/` and `sim/python/` to the path.
 
+A failure raises `schedlab.errors.SchedlabError`; its subclass `WrongUsage` means that the caller can fix the call.
+An error has three fields, and `str(error)` is `what: why; fix`:
+
+| field | |
+|---|---|
+| `what` | The parameter or the file that the error is about, such as `` `cpus=500` ``; "" if it is about none. |
+| `why` | What is wrong. |
+| `fix` | What to do; "" if that is plain. |
+
+Messages name parameters of the library in backquotes, as a call has them. The command line shows its options instead.
+
 This page is made of the docstrings: `./schedlab dev docs api` writes it anew.
 """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
 from schedlab.analysis.agreement.pairs import Pair, Window, named, pairs
 from schedlab.base.toolchain.policies import PolicyChoice, known_policies
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiments import ALL_CPUS, EXPERIMENTS
@@ -97,8 +97,9 @@ def chosen(patterns: Sequence[str], full: bool) -> Iterator[Pair]:
     unknown = [pattern for pattern in patterns if not filter_names(known, pattern)]
     if unknown:
         raise WrongUsage(
-            f"--experiment {unknown[0]}: no experiment of that name has a workload file; a pattern"
-            " such as s4-* names several"
+            "no experiment of that name has a workload file",
+            what=parameter("experiments", unknown[0]),
+            fix="a pattern such as s4-* names several",
         )
     for experiment in known:
         if any(fnmatchcase(experiment, pattern) for pattern in patterns):

@@ -38,7 +38,7 @@ def agreement(
     """
     if folder.is_dir():
         for place in files(folder):
-            placing.check_file("--out", place, ours=True)
+            placing.check_file("out", place, ours=True)
     kernel = kernel_plan(folder, on_kernel)
     _perform(kernel)
     began = windows(kernel)
@@ -119,7 +119,7 @@ def _throw_away_others(wanted: Plan, machine: Machine, base: Software) -> None:
         if results.is_whole(place):
             manifest, now = results.read_manifest(place), inputs(run, machine, base)
             if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
-                placing.check_folder("--out", place)
+                placing.check_folder("out", place)
                 placing.remove(place)
 
 

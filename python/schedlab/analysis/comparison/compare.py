@@ -39,7 +39,7 @@ from schedlab.analysis.comparison.statistics import (
     sample_size,
 )
 from schedlab.base.display.numbers import POINTS
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.metrics.registry import TOLD
 from schedlab.runs.collection import Collection, Kept, Repeated
 
@@ -239,8 +239,9 @@ def check_metrics(names: Iterable[str]) -> None:
     for name in names:
         if name not in known and not name.startswith(TOLD):
             raise WrongUsage(
-                f"--metric {name}: there is none; there are {', '.join(sorted(known))}, and"
-                f" {TOLD}NAME of what programs tell"
+                f"there is none; there are {', '.join(sorted(known))}, and {TOLD}NAME of what"
+                " programs tell",
+                what=parameter("metrics", name),
             )
 
 

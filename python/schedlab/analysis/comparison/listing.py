@@ -142,7 +142,7 @@ def match_table(match: Match, across: Sequence[str], everything: bool) -> Iterat
     if results().is_terminal and whole_width(table) > results().width:
         table = _narrow(heading, rows)
     if hidden:
-        table.caption = Text(f"{_hidden(match.rows)} (--all shows them)", "dim")
+        table.caption = Text(f"{_hidden(match.rows)} (`everything=` shows them)", "dim")
     yield table
 
 
@@ -309,18 +309,18 @@ def _notes(found: Comparison) -> Iterator[Text]:
         few = any(row.verdict == "perhaps" and row.found.count < FEW for row in rows)
         yield Text(
             "Perhaps: more than chance if it were the only metric; of so many, one may be so by"
-            f" chance.{' More seeds would tell (--runs 10).' if few else ''}",
+            f" chance.{' More seeds would tell (`seeds=10`).' if few else ''}",
             "dim",
         )
     if "one seed" in verdicts:
         yield Text(
             "One seed each: on this machine the differences are exact for that seed. Whether other"
-            " seeds show the same cannot be told: run both sides with --runs 10.",
+            " seeds show the same cannot be told: run both sides with `seeds=10`.",
             "yellow",
         )
     if "not repeatable" in verdicts:
         yield Text(
             "One run each on a machine that never repeats itself: chance alone may explain any of"
-            " this. Run both sides with --runs 10, or on spike.",
+            " this. Run both sides with `seeds=10`, or on spike.",
             "yellow",
         )

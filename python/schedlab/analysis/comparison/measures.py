@@ -31,7 +31,7 @@ class Measure:
     """One number that a run has, or each group of its processes."""
 
     name: str
-    """The name for programs and for `--metric`."""
+    """The name for programs and for users."""
     title: str
     column: str
     """The column of a run's summary or groups, or one that `measured` adds to them."""

@@ -24,7 +24,7 @@ from schedlab.base.files.formats import check_format
 from schedlab.base.files.kept import Field, by_name, list_of, read_object, read_tables
 from schedlab.base.files.placing import check_file
 from schedlab.base.files.whole import file_hash
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE
 from schedlab.metrics import schemas
 from schedlab.runs import results
@@ -58,8 +58,8 @@ class Baseline:
 def check_place(place: Path) -> None:
     """Raises WrongUsage for a place that is not to be written to."""
     if place.suffix != SUFFIX:
-        raise WrongUsage(f"--keep {place}: name it *{SUFFIX}")
-    check_file("--keep", place)
+        raise WrongUsage(f"name it *{SUFFIX}", what=parameter("keep", place))
+    check_file("keep", place)
 
 
 def write_baseline(place: Path, runs: Collection, instructions: Instructions) -> None:

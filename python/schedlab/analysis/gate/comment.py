@@ -39,7 +39,7 @@ def _lines(gate: Gate) -> Iterator[str]:
     if len(drawn) > _ROWS_MAX:
         yield f"… and {len(drawn) - _ROWS_MAX} more, below."
     if any(row.at_floor for _, row in gate.rows("perhaps")):
-        yield "\nSo few seeds cannot tell among so many figures: make both sides with `--runs 10` or more."
+        yield "\nSo few seeds cannot tell among so many figures: make both sides with `seeds=10` or more."
     yield from _listed("Cannot be compared any more", gate.unjudged())
     yield from _listed("Instructions of one pick and one enqueue", map(_count, _changed(gate)))
     if shown:

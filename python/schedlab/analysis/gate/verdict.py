@@ -118,8 +118,9 @@ def judge(
     for match in found.matches:
         if min(len(match.before.runs), len(match.after.runs)) < FEWEST_SEEDS:
             raise WrongUsage(
-                f"--gate: {title(match, found.across)}: one seed tells nothing of others; make both sides"
-                " with --runs 5 or more"
+                f"{title(match, found.across)}: one seed tells nothing of others",
+                what="`gate=`",
+                fix="make both sides with `seeds=5` or more",
             )
     counts = [
         Count(policy, int(tasks), count, after.get(policy, {}).get(tasks))

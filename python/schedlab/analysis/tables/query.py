@@ -74,7 +74,8 @@ def _found(folder: Path, wanted: Sequence[str], sql: str, allow_files: bool) -> 
         _plain(connection.sql(sql)).write_parquet(str(found))
     except duckdb.PermissionException as error:
         raise WrongUsage(
-            f"the query may read the runs' tables, and no files; if it is yours, add --allow-files: {error}"
+            f"the query may read the runs' tables, and no files: {error}",
+            fix="if it is yours, add `allow_files=True`",
         ) from None
     except duckdb.Error as error:
         raise WrongUsage(f"DuckDB refuses the query: {error}") from None

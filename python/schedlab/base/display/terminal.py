@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.base.display.names import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rich.console import Console
     from rich.table import Table
@@ -34,6 +34,8 @@ class _Notes:
 _quiet = Event()
 _collecting: list[_Notes] = []
 """Of calls of the Python API that are under way; the last one collects."""
+_wording: list[Callable[[str], str]] = []
+"""What changes messages before they are printed."""
 
 
 @contextmanager
@@ -45,6 +47,11 @@ def collected_notes(shows_progress: bool) -> Iterator[list[str]]:
         yield notes.texts
     finally:
         _collecting.remove(notes)
+
+
+def word_messages(wording: Callable[[str], str]) -> None:
+    """From now on, `say` prints its messages as this function words them."""
+    _wording[:] = [wording]
 
 
 def be_quiet() -> None:
@@ -97,8 +104,10 @@ def say(text: str) -> None:
     """Prints one message, of any text; a call of the Python API collects it."""
     if _collecting:
         _collecting[-1].texts.append(text)
-    else:
-        messages().print(text, soft_wrap=True)
+        return
+    for wording in _wording:
+        text = wording(text)
+    messages().print(text, soft_wrap=True)
 
 
 def say_progress(text: str) -> None:

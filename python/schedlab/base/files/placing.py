@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from schedlab.base.files.whole import file_hash, written
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 
 LIST = "made.sha256"
 """`sha256sum --check made.sha256` reads it, too."""
@@ -81,21 +81,22 @@ def remove(folder: Path) -> None:
             os.rmdir(place)
 
 
-def check_folder(option: str, place: Path) -> None:
-    """Raises WrongUsage if the folder may not be replaced."""
+def check_folder(name: str, place: Path) -> None:
+    """Raises WrongUsage if the folder may not be replaced. `name`: the parameter that named it."""
     if not os.path.lexists(place):
         return
     if not place.is_dir():
-        raise WrongUsage(f"{option} {place}: that is a file; name a folder")
+        raise WrongUsage("that is a file", what=parameter(name, place), fix="name a folder")
     why = strange(place)
     if why:
         raise WrongUsage(
-            f"{option} {place}: the folder would be replaced, but {why}; name another one, or move"
-            " that one away"
+            f"the folder would be replaced, but {why}",
+            what=parameter(name, place),
+            fix="name another one, or move that one away",
         )
 
 
-def check_file(option: str, place: Path, ours: bool = False) -> None:
+def check_file(name: str, place: Path, ours: bool = False) -> None:
     """Raises WrongUsage if the file cannot be written, or is there and may not be replaced.
 
     `ours`: its name and its folder are of schedlab's choice, so that the list tells whether the
@@ -103,16 +104,19 @@ def check_file(option: str, place: Path, ours: bool = False) -> None:
     """
     place = place.absolute()
     if not place.parent.is_dir():
-        raise WrongUsage(f"{option} {place}: there is no folder {place.parent}; make it first")
+        raise WrongUsage(
+            f"there is no folder {place.parent}", what=parameter(name, place), fix="make it first"
+        )
     if place.is_dir():
-        raise WrongUsage(f"{option} {place}: a folder; name the file to write")
+        raise WrongUsage("a folder", what=parameter(name, place), fix="name the file to write")
     if not os.path.lexists(place):
         return
     listed = (ours and read_list(place.parent)) or {}
     if place.is_symlink() or not place.is_file() or listed.get(place.name) != file_hash(place):
         raise WrongUsage(
-            f"{option} {place}: there is such a file already, which is not replaced; name another"
-            " one, or move that one away"
+            "there is such a file already, which is not replaced",
+            what=parameter(name, place),
+            fix="name another one, or move that one away",
         )
 
 

@@ -30,7 +30,7 @@ def check_regular(path: Path) -> None:
     except (OSError, ValueError) as error:  # a path with the character 0 is a ValueError
         raise _unreadable(path, error) from None
     if kind != stat.S_IFREG:
-        raise FileRefused(f"{path}: it is {_KINDS.get(kind, 'no file')}; name a file")
+        raise FileRefused(f"it is {_KINDS.get(kind, 'no file')}", what=str(path), fix="name a file")
 
 
 def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
@@ -43,7 +43,9 @@ def read_bytes(path: Path, most: int = BYTES_MAX) -> bytes:
     except OSError as error:
         raise _unreadable(path, error) from None
     if len(content) > most:
-        raise FileRefused(f"{path}: it has more than {most >> 20} MiB; name a smaller file")
+        raise FileRefused(
+            f"it has more than {most >> 20} MiB", what=str(path), fix="name a smaller file"
+        )
     return content
 
 
@@ -52,9 +54,9 @@ def read_text(path: Path, most: int = BYTES_MAX) -> str:
     try:
         return read_bytes(path, most).decode()
     except UnicodeDecodeError as error:
-        raise FileRefused(f"{path}: expected UTF-8: {error.reason}") from None
+        raise FileRefused(f"expected UTF-8: {error.reason}", what=str(path)) from None
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> FileRefused:
     why = error.strerror if isinstance(error, OSError) else error
-    return FileRefused(f"{path}: it cannot be read: {why}")
+    return FileRefused(f"it cannot be read: {why}", what=str(path))

@@ -25,8 +25,8 @@ def processor() -> str:
 def no_spike() -> str:
     """Says that Spike is not fetched here, and what to do."""
     return (
-        f"Spike comes ready for x86-64 alone, and this host is {processor()}: add `--machine sim`"
-        " for studies and workload files, `--machine qemu` for programs; or put a Spike of your"
+        f"Spike comes ready for x86-64 alone, and this host is {processor()}: add `machine='sim'`"
+        " for studies and workload files, `machine='qemu'` for programs; or put a Spike of your"
         " own on the PATH (docs/faq.md)"
     )
 
@@ -35,7 +35,7 @@ def no_linux_guests() -> str:
     """Says that policies do not run on Linux from here, and what to do."""
     return (
         "policies for Linux, and what runs beside them, are built on and for x86-64, and this host"
-        f" is {processor()}: use `--machine qemu` or `--machine sim` (docs/faq.md)"
+        f" is {processor()}: use `machine='qemu'` or `machine='sim'` (docs/faq.md)"
     )
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from schedlab.base.toolchain.kept import kept_listing
-from schedlab.errors import BuildFailed, RuleBroken, WrongUsage
+from schedlab.errors import BuildFailed, RuleBroken, WrongUsage, parameter
 from schedlab.paths import ROOT
 
 _NAME = r"[a-z][a-z0-9_-]*"
@@ -139,7 +139,7 @@ Catalogue = dict[str, Policy]
 
 FAIR = Policy(
     "fair",
-    "the Linux kernel's own class, on --machine linux alone: what it does without a policy of ours",
+    "the Linux kernel's own class, on Linux alone: what it does without a policy of ours",
     "Linux, kernel/sched/fair.c (EEVDF: Stoica and Abdel-Wahab 1995)",
     number=None,
     shares_by="nice",
@@ -211,7 +211,9 @@ def check_owners(choices: Iterable[PolicyChoice], settings: Iterable[tuple[str, 
         whose = name.rpartition(".")[0]
         if whose and whose not in known:
             raise WrongUsage(
-                f"--set {name}={value}: {whose} is none of the policies that are run; name it in --policy, too"
+                f"{whose} is none of the policies that are run",
+                what=parameter("settings", {name: value}),
+                fix="name it in `policy=`, too",
             )
 
 
@@ -312,10 +314,14 @@ def check_choices(
     for choice in choices:
         policy = catalogue.get(choice.name)
         if policy is None:
-            raise WrongUsage(f"--policy {choice}: {unknown('policy', choice.name, catalogue)}")
+            raise WrongUsage(
+                unknown("policy", choice.name, catalogue), what=parameter("policy", choice)
+            )
         if choice.preset and choice.preset not in policy.presets:
             what = f"preset of {policy.name}"
-            raise WrongUsage(f"--policy {choice}: {unknown(what, choice.preset, policy.presets)}")
+            raise WrongUsage(
+                unknown(what, choice.preset, policy.presets), what=parameter("policy", choice)
+            )
         for name, value in settings.items():
             check_setting(policy, choice, name, value)
 
@@ -324,11 +330,13 @@ def check_setting(policy: Policy, choice: PolicyChoice, name: str, value: int) -
     """Raises WrongUsage if there is no such tunable, or it does not allow the value."""
     tunable = policy.tunables_of(choice.preset).get(name)
     if tunable is None:
-        raise WrongUsage(f"--set {name}={value}: {unknown_tunable(policy, choice, name)}")
+        raise WrongUsage(
+            unknown_tunable(policy, choice, name), what=parameter("settings", {name: value})
+        )
     if not tunable.minimum <= value <= tunable.maximum:
         raise WrongUsage(
-            f"--set {name}={value}: {choice} allows {tunable.minimum} to {tunable.maximum}"
-            f" ({tunable.meaning})"
+            f"{choice} allows {tunable.minimum} to {tunable.maximum} ({tunable.meaning})",
+            what=parameter("settings", {name: value}),
         )
 
 

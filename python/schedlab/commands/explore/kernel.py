@@ -108,7 +108,7 @@ def kernel(options: Options) -> None:
     if options.holds and len(setups) != 1:
         raise WrongUsage("--holds is of one workload: name it by --workload")
     if options.out:
-        check_folder("--out", options.out)
+        check_folder("out", options.out)
     need_driver()
     build("kernel", "image", "build/fsck")
     if options.holds:

@@ -76,7 +76,7 @@ class Laboratory:
         content = source.encode(errors="replace")
         if len(content) > SOURCE_MAX:
             raise WrongUsage(f"a policy has {SOURCE_MAX:,} bytes at most")
-        placing.check_file("the policy", place, ours=True)
+        placing.check_file("policy", place, ours=True)
         with written(place) as new:
             new.write_bytes(content)
         placing.add_to_list(place)
@@ -110,7 +110,7 @@ class Laboratory:
         trial = Trial(workload, file, cpus, seed, _TICK_NS, _LIMIT_NS, "kernel", {})
         run = f"{name}-{workload}-{cpus}cpu-seed{seed}"
         place = self.folder / _RUNS / run
-        placing.check_folder("the run", place)
+        placing.check_folder("run", place)
         policy = self._compiled(name)
         with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
             path = Path(scratch) / TRACE_FILE

@@ -28,7 +28,7 @@ from schedlab.base.toolchain import versions
 from schedlab.courses.grading.grading import LINK
 from schedlab.courses.grading.lab import Lab
 from schedlab.courses.grading.verdict import picture_of
-from schedlab.errors import NotGraded, WrongUsage
+from schedlab.errors import NotGraded, WrongUsage, parameter
 
 PAGE = "class.html"
 _TEMPLATE = Path(__file__).with_name("class.html")
@@ -117,14 +117,16 @@ def grade_all(
     verdict is taken by another file, or if `out` lies where submissions do: they could bring verdicts along."""
     if out.resolve().is_relative_to(folder.resolve()):
         raise WrongUsage(
-            f"--out {out}: it lies in the folder of the submissions, where one could pass off a verdict of its own;"
-            " name a folder elsewhere"
+            "it lies in the folder of the submissions, where one could pass off a verdict of"
+            " its own",
+            what=parameter("out", out),
+            fix="name a folder elsewhere",
         )
     sources = submissions_in(folder)
     for source in sources:
         kept = _kept_at(out, folder, source)
         if os.path.lexists(kept):
-            placing.check_file("--out", kept, ours=True)
+            placing.check_file("out", kept, ours=True)
     out.mkdir(parents=True, exist_ok=True)
     made_of = _made_of(lab, trusted)
     one_at_a_time = Lock()  # the list of what is in a folder is written anew for each verdict
@@ -191,7 +193,7 @@ def _keep(place: Path, key: str, graded: Graded) -> None:
     if graded.verdict is None:
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    placing.check_file("--out", place, ours=True)
+    placing.check_file("out", place, ours=True)
     with written(place) as new:
         new.write_text(json_text({"key": key, "verdict": graded.verdict}), "utf-8")
     placing.add_to_list(place)

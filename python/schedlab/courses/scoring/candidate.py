@@ -65,8 +65,8 @@ class Failure(Exception):
 def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False) -> Verdict:
     """Returns what a policy is worth by the quick level of the set of workloads (docs/score.md), ready for JSON.
 
-    `source`: the text of a policy, or the path of its file. `key`: draws variants that nobody has seen, as the
-    command's --key does. `trusted`: it is compiled outside of the sandbox.
+    `source`: the text of a policy, or the path of its file. `key`: draws variants that nobody has seen.
+    `trusted`: it is compiled outside of the sandbox.
 
     `failure` is "" and `score` a number, 1 for the set's reference; or `failure` says in words why there is none, and
     `failed_at` at what: `compile`, `laws`, `simulator`. Raises MachineUnfit where there can be no sandbox, and

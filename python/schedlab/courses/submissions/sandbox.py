@@ -75,8 +75,8 @@ def need_sandbox() -> None:
     need_if_there("sandbox")
     if why := lacking():
         raise MachineUnfit(
-            f"submissions are compiled in a sandbox, and {why}. Or, for submissions that you would compile yourself:"
-            " --trust"
+            f"submissions are compiled in a sandbox, and {why}",
+            fix="Or, for submissions that you would compile yourself: `trusted=True`",
         )
 
 
@@ -251,8 +251,9 @@ def _wait(process: subprocess.Popen[bytes]) -> int:
         except subprocess.TimeoutExpired:
             polls += not _is_stopped(process.pid)
     raise MachineUnfit(
-        f"the sandbox did not end within {_HOST_SECONDS} s and used less than {_CPU_SECONDS} s of CPU time: the host is"
-        " overloaded; try again later, with fewer --jobs"
+        f"the sandbox did not end within {_HOST_SECONDS} s and used less than"
+        f" {_CPU_SECONDS} s of CPU time: the host is overloaded",
+        fix="try again later, with fewer `jobs=`",
     )
 
 

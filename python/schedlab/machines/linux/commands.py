@@ -27,8 +27,9 @@ def check_command(line: str, there: frozenset[str] | None) -> None:
         close = get_close_matches(name, {*there, *workload_programs()}, 1)
         meant = f"; did you mean {close[0]!r}?" if close else "."
         raise WrongUsage(
-            f"--workload: the guest has no program {name!r}{meant} `./schedlab workloads` lists ours;"
-            " busybox, sysbench, stress-ng and hackbench are there, too"
+            f"the guest has no program {name!r}{meant} `./schedlab workloads` lists ours;"
+            " busybox, sysbench, stress-ng and hackbench are there, too",
+            what="`workload=`",
         )
     check_options(name, words)
 

@@ -420,7 +420,7 @@ def find_qemu() -> Release:
 def kvm_problem() -> str:
     """Why a guest cannot have the host's own CPUs; "" if it can. Tried, not guessed, once a process."""
     if kvm.switched_off():
-        return f"it is switched off (--no-kvm, {kvm.OFF})"
+        return f"it is switched off, as by {kvm.OFF}=1"
     return kvm.given_up() or _kvm_tried()
 
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from schedlab.base.host.tied import tied
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.base import Parts, Release
 from schedlab.machines.linux.host_fitness import loaded, need_fit_host
 from schedlab.machines.linux.machine import Linux, compiled
@@ -49,19 +49,21 @@ class HostLinux(Linux):
         return f"this machine's own kernel, Linux {platform.release()}: not repeatable"
 
     def check(self, run: RunSpec) -> None:
-        for option, given, own in (
-            ("--cpus", run.cpus, self.cpus_max),
-            ("--memory", run.memory_mib, self.memory_mib),
+        for name, given, own in (
+            ("cpus", run.cpus, self.cpus_max),
+            ("memory_mib", run.memory_mib, self.memory_mib),
         ):
             if given != own:
                 raise WrongUsage(
-                    f"{option} {given}: on --machine {self.name} it is {own}, all of this machine's;"
-                    " leave it out"
+                    f"on {parameter('machine', self.name)} it is {own}, all of this machine's",
+                    what=parameter(name, given),
+                    fix="leave it out",
                 )
         if run.shape:
             raise WrongUsage(
-                f"--shape: --machine {self.name} has the shape that it has, which policies read; leave"
-                " it out"
+                f"{parameter('machine', self.name)} has the shape that it has, which policies read",
+                what="`shape=`",
+                fix="leave it out",
             )
         super().check(run)
         need_fit_host(self._root)

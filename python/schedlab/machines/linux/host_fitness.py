@@ -18,7 +18,7 @@ _STATE = "sys/kernel/sched_ext/state"
 _SCHED_EXT, _BTF = "CONFIG_SCHED_CLASS_EXT", "CONFIG_DEBUG_INFO_BTF"
 _KERNEL_CURE = (
     "boot Linux 6.15 or newer with these options, such as the kernel of Debian's trixie-backports; or"
-    " take a guest that has it: --machine linux"
+    " take a guest that has it: `machine='linux'`"
 )
 
 
@@ -27,7 +27,7 @@ def need_fit_host(root: Path = Path("/")) -> None:
     need_linux_guests()
     lacking = list(_lacking(root))
     if lacking:
-        raise WrongUsage(f"--machine host: {'; '.join(lacking)}")
+        raise WrongUsage("; ".join(lacking), what="`machine='host'`")
 
 
 def _lacking(root: Path) -> Iterator[str]:

@@ -82,21 +82,22 @@ def config_problem(text: str) -> str:
 
 
 def named_kernel(path: Path) -> Kernel:
-    """Returns the kernel of `--kernel PATH`, if it serves as far as one can tell without booting it."""
+    """Returns a kernel that a user names, if it serves as far as one can tell without booting it."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise MachineUnfit(f"--kernel: {path} cannot be read: {error.strerror}") from None
+        raise MachineUnfit(f"{path} cannot be read: {error.strerror}", what="`kernel=`") from None
     if content[0x202:0x206] != _PAYLOAD_MAGIC:
         raise MachineUnfit(
-            f"--kernel: {path} is no kernel of x86-64 in the form that is booted (bzImage); a"
-            " build has it as arch/x86/boot/bzImage, a distribution as vmlinuz"
+            f"{path} is no kernel of x86-64 in the form that is booted (bzImage)",
+            what="`kernel=`",
+            fix="a build has it as arch/x86/boot/bzImage, a distribution as vmlinuz",
         )
     release = release_of(content)
     text = embedded_config(content) or config_beside(path, release)
     problem = config_problem(text) if text else ""
     if problem:
-        raise MachineUnfit(f"--kernel: {path} ({release}) was built {problem}.\n{needs()}")
+        raise MachineUnfit(f"{path} ({release}) was built {problem}.\n{needs()}", what="`kernel=`")
     return Kernel(path, release)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
-from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.errors import MachineUnfit, WrongUsage, parameter
 from schedlab.machines.base import Machine, Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.linux.published import (
@@ -89,27 +89,31 @@ class Linux(Machine):
     def check(self, run: RunSpec) -> None:
         if run.tick_ns != self.tick_ns:
             raise WrongUsage(
-                f"--tick {format_time(run.tick_ns)}: the Linux kernel was built for a tick of"
-                f" {format_time(self.tick_ns)}; leave it out"
+                f"the Linux kernel was built for a tick of {format_time(self.tick_ns)}",
+                what=parameter("tick_ns", run.tick_ns),
+                fix="leave it out",
             )
         if run.delays:
             raise WrongUsage(
-                f"--delay: on --machine {self.name} things take what they take; leave it out, or run"
-                " it on spike, qemu or sim"
+                f"on {parameter('machine', self.name)} things take what they take",
+                what="`delays=`",
+                fix="leave it out, or run it on spike, qemu or sim",
             )
         topology_options(run.shape, run.cpus, run.memory_mib)
         if run.memory_mib < _LEAST_MEMORY_MIB:
             raise WrongUsage(
-                f"--memory {run.memory_mib}: Linux, its files and the trace need at least"
-                f" {_LEAST_MEMORY_MIB} MiB"
+                f"Linux, its files and the trace need at least {_LEAST_MEMORY_MIB} MiB",
+                what=parameter("memory_mib", run.memory_mib),
             )
         if not run.file and not run.workload.strip():
             raise WrongUsage(
-                "--workload: name a program of the guest, such as mixed or 'sysbench cpu run'"
+                "name a program of the guest, such as mixed or 'sysbench cpu run'",
+                what="`workload=`",
             )
         if not run.file and not run.workload.isprintable():
             raise WrongUsage(
-                f"--workload {run.workload!r}: only one line of printable characters can be passed on"
+                "only one line of printable characters can be passed on",
+                what=parameter("workload", run.workload),
             )
         if not run.file:
             from schedlab.machines.linux.commands import check_command
@@ -117,15 +121,17 @@ class Linux(Machine):
             check_command(run.workload, self.commands())
         if run.file and len(run.file.channels) >= CHANNELS_MAX:
             raise WrongUsage(
-                f"--workload {run.workload}: it needs {len(run.file.channels) + 1} channels, and"
-                f" `play` has {CHANNELS_MAX}; --machine sim has more"
+                f"it needs {len(run.file.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
+                what=parameter("workload", run.workload),
+                fix="`machine='sim'` has more",
             )
         is_foreign = run.policy.name == FAIR.name or is_published(run.policy)
         if run.file and run.file.groups and is_foreign:
             raise WrongUsage(
-                f"--policy {run.policy}: {run.workload} has groups of tasks, which Linux's own"
-                " schedulers are not told of: they go by control groups, and none are made of"
-                " these. Name a policy of ours"
+                f"{run.workload} has groups of tasks, which Linux's own schedulers are not told"
+                " of: they go by control groups, and none are made of these. Name a policy of"
+                " ours",
+                what=parameter("policy", run.policy),
             )
 
     def commands(self) -> frozenset[str] | None:

@@ -270,7 +270,8 @@ def fetch_kernel(source: PrivateApt, store: Store, place: Path) -> list[Package]
         problems.append(f"{package.name}: {problem}")
     told = "; ".join(problems) or f"none is called {_KERNEL}"
     raise MachineUnfit(
-        f"the suite {KERNEL_SUITE} has no kernel that serves ({told}); --kernel PATH names one"
+        f"the suite {KERNEL_SUITE} has no kernel that serves ({told})",
+        fix="`kernel=PATH` names one",
     )
 
 

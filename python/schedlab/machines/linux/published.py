@@ -15,7 +15,7 @@ from pathlib import Path
 
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.policies import Policy, PolicyChoice
-from schedlab.errors import MachineUnfit, WrongUsage
+from schedlab.errors import MachineUnfit, WrongUsage, parameter
 from schedlab.machines.linux.elf import LOADER
 from schedlab.machines.linux.kernel import Kernel
 
@@ -49,11 +49,15 @@ def program_of(policy: PolicyChoice) -> Path:
     """Returns where the program is. Raises WrongUsage with the way to get it if it is not installed."""
     if not policy.preset:
         there = ", ".join(f"scx:{name}" for name in installed()) or "none"
-        raise WrongUsage(f"--policy scx: which one? Installed on this host: {there}")
+        raise WrongUsage(
+            f"which one? Installed on this host: {there}", what=parameter("policy", policy)
+        )
     path = shutil.which(f"scx_{policy.preset}")
     if path is None:
         cure = _CURE.format(name=policy.preset)
-        raise WrongUsage(f"--policy {policy}: scx_{policy.preset} is not installed here; {cure}")
+        raise WrongUsage(
+            f"scx_{policy.preset} is not installed here", what=parameter("policy", policy), fix=cure
+        )
     return Path(path).resolve()
 
 

@@ -60,7 +60,7 @@ def run(choice: Choice) -> int:
             why = silence(process.poll(), choice.seconds)
         finally:
             end(process)
-    told = f"{why}; it was started again without KVM (--no-kvm does so at once)"
+    told = f"{why}; it was started again without KVM (SCHEDLAB_NO_KVM=1 does so at once)"
     Path(choice.mark).write_text(told + "\n")
     print(f"schedlab: {told}", file=sys.stderr, flush=True)
     with subprocess.Popen(choice.tied(choice.second), close_fds=False) as process:

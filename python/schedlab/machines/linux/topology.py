@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.workload.shapes.model import CAPACITY_FULL, Shape
 from schedlab.workload.shapes.writing import cpu_list
 
@@ -49,6 +49,7 @@ def _width(shape: Shape, numbers: Sequence[int], what: str) -> int:
 
 def _refused(shape: Shape, what: str, why: str) -> WrongUsage:
     return WrongUsage(
-        f"--shape {shape.name}: {what}: QEMU, which a Linux guest runs on, makes no such machine: {why}."
-        " Run it on sim, or take another shape"
+        f"{what}: QEMU, which a Linux guest runs on, makes no such machine: {why}. Run it"
+        " on sim, or take another shape",
+        what=parameter("shape", shape.name),
     )

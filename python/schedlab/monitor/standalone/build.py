@@ -14,7 +14,7 @@ from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.build import built_module
 from schedlab.base.toolchain.kept import MODULE, sources_hash
 from schedlab.base.toolchain.policies import built_listing, unknown
-from schedlab.errors import BuildFailed, WrongUsage
+from schedlab.errors import BuildFailed, WrongUsage, parameter
 from schedlab.monitor.files import PAGE as MONITOR
 from schedlab.monitor.lesson import read_lesson, ready
 from schedlab.monitor.standalone.modules import bundled
@@ -100,12 +100,14 @@ def make_policy(name: str, place: Path) -> Path:
     source = ROOT / "policies" / f"{name}.c"
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or not source.exists():
         known = [path.stem for path in sorted((ROOT / "policies").glob("*.c"))]
-        raise WrongUsage(f"--policy {name}: {unknown('policy', name, known)}")
+        raise WrongUsage(unknown("policy", name, known), what=parameter("policy", name))
     module = built_module()
     try:
         place.write_bytes(module)
     except OSError as error:
-        raise WrongUsage(f"--out {place}: it cannot be written: {error.strerror}") from None
+        raise WrongUsage(
+            f"it cannot be written: {error.strerror}", what=parameter("out", place)
+        ) from None
     return place
 
 

@@ -40,4 +40,5 @@ class GuestError(Refused):
     def __init__(self, what: str, number: int, words: str = "") -> None:
         self.number = number
         self.words = _WORDS.get(number) or words or f"error {number}"
-        super().__init__(f"{what}: {self.words}")
+        super().__init__(self.words, what=what)
+        self.args = (what, number, words)  # of which pickle makes it again

@@ -28,7 +28,7 @@ from schedlab.base.toolchain.policies import (
     read_catalogue,
     unknown,
 )
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import BOOT_ARGUMENTS_MAX, KERNEL_PARTS
@@ -284,24 +284,25 @@ def prepare(setup: Setup, folder: Path) -> Prepared:
     WrongUsage: there can be no such machine.
     """
     machine = kernel_machine(setup.machine)
-    check_range("--cpus", setup.cpus, 1, machine.cpus_max)
-    check_range("--memory", setup.memory_mib, *MEMORY_MIB)
-    check_range("--tick", setup.tick_ns, *TICK_NS)
+    check_range("cpus", setup.cpus, 1, machine.cpus_max)
+    check_range("memory_mib", setup.memory_mib, *MEMORY_MIB)
+    check_range("tick_ns", setup.tick_ns, *TICK_NS)
     catalogue = read_catalogue()
     check_choices(catalogue, (setup.policy,), dict(setup.settings))
     if len(boot_arguments(setup)) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(
-            "--set: these are too many settings to be passed to the kernel at its start"
+            "these are too many settings to be passed to the kernel at its start",
+            what="`settings=`",
         )
     machine.release()
     parts = supply((*KERNEL_PARTS, *machine.tools))
     return Prepared(catalogue, parts, make_live_disk(setup, folder, parts))
 
 
-def check_range(option: str, value: int, least: int, most: int) -> None:
+def check_range(name: str, value: int, least: int, most: int) -> None:
     """WrongUsage: the value is not in it."""
     if not least <= value <= most:
-        raise WrongUsage(f"{option} {value}: only {least} to {most} are possible")
+        raise WrongUsage(f"only {least} to {most} are possible", what=parameter(name, value))
 
 
 def boot_arguments(setup: Setup) -> str:

@@ -93,8 +93,9 @@ class LinuxHostSystem(RealSystem):
             server = await self._serve()
         elif self.setup.ignore_limits:
             raise WrongUsage(
-                f"--ignore-limits: {PROGRAM} serves already (PID {server.pid}), and was told itself"
-                f" what to ignore: leave it out; or end that one by `{PROGRAM} stop` first"
+                f"{PROGRAM} serves already (PID {server.pid}), and was told itself what to ignore",
+                what="`ignore_limits=`",
+                fix=f"leave it out; or end that one by `{PROGRAM} stop` first",
             )
         self._server = server
         self._files = ControlFiles(server.control)

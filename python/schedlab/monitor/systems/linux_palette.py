@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from schedlab.errors import WrongUsage
+from schedlab.errors import WrongUsage, parameter
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.live_disk import check_wanted
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
@@ -56,8 +56,9 @@ def _compile(entry: Entry, place: Path, seed: int, tick_ns: int, simulator: Path
     workload = read(entry.file)
     if len(workload.channels) >= CHANNELS_MAX:
         raise WrongUsage(
-            f"--workload {entry.name}: it needs {len(workload.channels) + 1} channels, and `play`"
-            f" has {CHANNELS_MAX}; --machine sim has more"
+            f"it needs {len(workload.channels) + 1} channels, and `play` has {CHANNELS_MAX}",
+            what=parameter("workload", entry.name),
+            fix="`machine='sim'` has more",
         )
     text = place.with_suffix(".txt")
     text.write_text(text_of(workload, seed, tick_ns))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.base.toolchain.policies import unknown
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError, WrongUsage, parameter
 from schedlab.monitor.system import Refused, Setup
 from schedlab.workload.loading import check_room, compile_workload
 from schedlab.workload.palette import palette
@@ -68,7 +68,7 @@ def check_wanted(names: Iterable[str], known: Iterable[str]) -> None:
     known = list(known)
     for name in names:
         if name not in known:
-            raise WrongUsage(f"--workload {name}: {unknown('workload', name, known)}")
+            raise WrongUsage(unknown("workload", name, known), what=parameter("workload", name))
 
 
 def _compile(file: Path, compiled: Path, setup: Setup, simulator: Path) -> None:

@@ -38,7 +38,7 @@ class RealSystem(ABC):
     """The host decides when a command reaches the machine."""
     no_branches = (
         "a live machine does not do again what it did: play a run that"
-        " `./schedlab run --machine spike` has kept"
+        " was kept with `machine='spike'`"
     )
     name = "system"
     """What messages call it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_text
-from schedlab.errors import FileRefused, WrongUsage
+from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.paths import ROOT
 from schedlab.workload.shapes.model import (
     CAPACITY_FULL,
@@ -57,8 +57,8 @@ def choose(text: str, folder: Path = Path()) -> Shape:
     path = folder / text if text.endswith(SUFFIX) else ready().get(text)
     if path is None:
         raise WrongUsage(
-            f"--shape {text}: expected a file whose name ends in {SUFFIX}, or one of"
-            f" {', '.join(ready())}"
+            f"expected a file whose name ends in {SUFFIX}, or one of {', '.join(ready())}",
+            what=parameter("shape", text),
         )
     return read(path)
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from schedlab.base.display.numbers import POINTS, SHARE, TIME
 from schedlab.base.toolchain.policies import known_policies
 from schedlab.paths import ROOT
-from schedlab.sweep import command, dataset, ranking
+from schedlab.sweep import command, dataset, ranking, yaml_lines
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.objectives import Objective, parse
-from schedlab.sweep.options import nodes
 from schedlab.sweep.plan import SweepPlan
 from schedlab_tools.documents.gallery.extremes import Contest
 
@@ -62,7 +61,8 @@ def traces(folder: Path, wanted: Iterable[tuple[Contest, str]]) -> dict[tuple[st
 
 
 def _plan() -> SweepPlan:
-    return command.plan(SWEEP, nodes([], [], policies(), [], [], None, {}))
+    names = yaml_lines.parse(f"[{', '.join(policies())}]")
+    return command.plan(SWEEP, {"policies": names})
 
 
 def _setup(point: Point) -> tuple[str, int, str]:

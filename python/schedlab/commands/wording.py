@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Messages of the library with the command line's options in place of the library's parameters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from ast import literal_eval
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from schedlab.units import format_time
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+_SAME = (
+    "allow_files", "arguments", "artifact", "as_workload", "at", "best", "certificate", "chart",
+    "classroom", "costs", "cpus", "disk", "effects", "from_traces", "gate", "gradescope",
+    "ignore_limits", "jobs", "keep", "keep_traces", "kernel", "lesson", "listen", "load",
+    "machine", "map", "out", "policy", "port", "root", "scheduler", "search", "shape", "workload",
+)  # fmt: skip
+OPTIONS = {
+    **{name: "--" + name.replace("_", "-") for name in _SAME},
+    "attributes": "--attribute",
+    "changes": "--with",
+    "delays": "--delay",
+    "everything": "--all",
+    "experiments": "--experiment",
+    "figures": "--figure",
+    "first_seed": "--seed",
+    "memory_mib": "--memory",
+    "metrics": "--metric",
+    "seeds": "--runs",
+    "settings": "--set",
+    "tick_ns": "--tick",
+    "trusted": "--trust",
+}
+"""Options by the parameters that messages name. To ask all commands would import all of them; a test does."""
+
+_MARK = re.compile(r"`([a-z_]+)=([^`]*)`")
+_PLACEHOLDER = re.compile(r"[A-Z]+")
+
+
+def worded(text: str) -> str:
+    """Returns a message in which `cpus=5` is --cpus 5 (see schedlab.errors.parameter)."""
+    return _MARK.sub(_option, text)
+
+
+def worded_parts(parts: Iterable[RenderableType]) -> Iterator[RenderableType]:
+    """Gives texts and captions of tables with options, and all else as it is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    def text(part: Text) -> Text:
+        words = worded(part.plain)
+        return part if words == part.plain else Text(words, part.style)
+
+    for part in parts:
+        if isinstance(part, Table) and isinstance(part.caption, Text):
+            part.caption = text(part.caption)
+        yield text(part) if isinstance(part, Text) else part
+
+
+def _option(mark: re.Match[str]) -> str:
+    name, literal = mark.groups()
+    option = OPTIONS.get(name)
+    if option is None:
+        return mark[0]
+    if not literal:
+        return option
+    if _PLACEHOLDER.fullmatch(literal):
+        return f"{option} {literal}"
+    try:
+        value = literal_eval(literal)
+    except (ValueError, SyntaxError):
+        return mark[0]
+    if value is True:
+        return option
+    if isinstance(value, dict):
+        return " ".join(f"{option} {_quoted(f'{key}={of_it}')}" for key, of_it in value.items())
+    is_time = name.endswith("_ns") and isinstance(value, int)
+    return f"{option} {format_time(value) if is_time else _quoted(value)}"
+
+
+def _quoted(value: Any) -> str:
+    """Returns a value as a shell reads it. What a terminal would obey is shown, not sent to it."""
+    text = str(value)
+    return shlex.quote(text) if text.isprintable() else repr(text)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Texts of the library name its parameters; the command line has its options in their place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from conftest import ROOT
+from schedlab.commands.cli import cli
+from schedlab.commands.wording import OPTIONS
+
+LIBRARY = ROOT / "python" / "schedlab"
+ALLOWED = {
+    "options of other programs": (
+        "base/outputs/__init__.py base/toolchain/build.py base/toolchain/versions.py"
+        " machines/linux/commands.py machines/linux/kernel.py machines/spike.py machines/spike_install.py"
+        " monitor/demo/__main__.py monitor/demo/installation.py"
+        " studies/linux_experiments.py"
+    ),
+    "options of schedlab-sim or schedlab-linux": (
+        "machines/linux/live.py machines/linux/machine.py monitor/recorder.py"
+        " monitor/systems/linux_host.py monitor/systems/linux_server.py runs/recording.py workload/loading.py"
+    ),
+    "command lines to copy": "runs/again.py sweep/page.py",
+    "commands that are started as processes": (
+        "courses/grading/many.py monitor/branching.py monitor/worker.py"
+    ),
+}
+
+
+def commands(group: click.Group) -> Iterator[click.Command]:
+    for name in group.commands:
+        command = group.commands[name]
+        yield command
+        if isinstance(command, click.Group):
+            yield from commands(command)
+
+
+@pytest.fixture(scope="module")
+def options() -> frozenset[str]:
+    """All that begin with two dashes."""
+    declared = {
+        name for each in commands(cli) for parameter in each.params for name in parameter.opts
+    }
+    return frozenset(name for name in declared if name.startswith("--"))
+
+
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def named(source: str, options: frozenset[str]) -> list[str]:
+    """The lines and options that a module's texts name, docstrings among them."""
+    return [
+        f"{line}: {word}"
+        for line, text in texts(source)
+        for word in re.findall(r"(?<![\w-])--[a-z][a-z-]*", text)
+        if word in options
+    ]
+
+
+def test_texts_below_the_command_line_name_no_options(options: frozenset[str]) -> None:
+    allowed = {path for paths in ALLOWED.values() for path in paths.split()}
+    found = {
+        str(path.relative_to(LIBRARY)): lines
+        for path in sorted(LIBRARY.rglob("*.py"))
+        if "commands" not in path.relative_to(LIBRARY).parts[:1]
+        and (lines := named(path.read_text(), options))
+    }
+    assert {path: lines for path, lines in found.items() if path not in allowed} == {}
+    assert allowed - found.keys() == set(), "names no option any more"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ['raise WrongUsage(f"--cpus {number}: too many")', 'say("add --machine sim")',
+     'check("--out", place)'],
+)  # fmt: skip
+def test_a_planted_option_is_found(planted: str, options: frozenset[str]) -> None:
+    assert named(planted, options)
+
+
+def test_each_parameter_that_texts_name_has_an_option(options: frozenset[str]) -> None:
+    assert set(OPTIONS.values()) <= options
+    source = "\n".join(path.read_text() for path in sorted(LIBRARY.rglob("*.py")))
+    called = (
+        r"""\b(?:parameter|check_file|check_folder|check_range|one_value_each)\(\s*["'](\w+)["']"""
+    )
+    in_fields = r"""\b(?:what|fix)=f?"[^\n]*?`([a-z_]+)="""
+    assert set(re.findall(f"{called}", source)) | set(re.findall(in_fields, source)) <= {
+        *OPTIONS, "run",
+    }  # fmt: skip
