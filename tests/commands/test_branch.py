@@ -69,17 +69,19 @@ def after(folder: Path, kind: Kind) -> list[dict[str, Any]]:
 
 
 def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> None:
+    """Whose manifest says of what it is a branch."""
     out = tmp_path / "out"
-    found = branch(schedlab, kept, out, "--at", "50ms", "--policy", "rr,mlfq:four-quanta")
+    wanted = ("--policy", "rr,stride", "--set", "slice=7")
+    found = branch(schedlab, kept, out, "--at", "50ms", *wanted)
     assert found["unchanged_is_the_run"] is True
     assert found["messages"] == ""
-    names = ["unchanged", "rr", "mlfq-four-quanta"]
+    names = ["unchanged", "rr-slice=7", "stride-slice=7"]
     assert [Path(each["folder"]).name for each in found["runs"]] == names
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     for name in (TRACE_FILE, CONSOLE):
         assert (out / "unchanged" / name).read_bytes() == (kept / name).read_bytes()
     runs = read([out])
-    assert [run.manifest["policy"] for run in runs] == ["mlfq:four-quanta", "rr", "lottery"]
+    assert [run.manifest["policy"] for run in runs] == ["rr", "stride", "lottery"]
     assert all(run.succeeded for run in runs)
     pasts = [run.trace().events.filter(pl.col("time_ns") < AT) for run in runs]
     assert pasts[0].height > 100
@@ -92,11 +94,7 @@ def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> 
         assert {path.name for path in folder.iterdir()} == {
             *(TRACE_FILE, CONSOLE, results.MANIFEST, results.METRICS, "made.sha256"),
         }
-
-
-def test_a_manifest_says_what_a_branch_is_of(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    branch(schedlab, kept, tmp_path, "--at", "50ms", "--policy", "rr", "--set", "slice=7")
-    manifest = results.read_manifest(tmp_path / "rr-slice=7")
+    manifest = results.read_manifest(out / "rr-slice=7")
     assert manifest["branch"] == "from 50ms on: rr, slice=7"
     assert manifest["branch_of"] == {
         "run": kept.name,
@@ -109,7 +107,7 @@ def test_a_manifest_says_what_a_branch_is_of(schedlab: Command, kept: Path, tmp_
     }
     assert (manifest["policy"], manifest["tunables"]) == ("rr", {"slice": 7})
     assert manifest["boot_arguments"] == results.read_manifest(kept)["boot_arguments"]
-    assert "branch" not in results.read_manifest(tmp_path / "unchanged")
+    assert "branch" not in results.read_manifest(out / "unchanged")
 
 
 def test_a_branch_is_told_apart(schedlab: Command, kept: Path, tmp_path: Path) -> None:
@@ -256,10 +254,12 @@ def test_a_past_that_became_another_is_told(schedlab: Command, kept: Path, tmp_p
     """With the kernel that made it, if that is another."""
     place = copied(kept, tmp_path / "run", kernel_sha256="0123456789abcdef")
     (place / CONSOLE).write_text("another console")
-    found = branch(schedlab, place, tmp_path / "out", "--at", "50ms", "--policy", "rr")
-    assert not found["unchanged_is_the_run"]
-    assert f"unchanged is not {place}" in found["messages"]
-    assert "another kernel (0123456789ab, now" in found["messages"]
+    otherwise = ("--at", "50ms", "--policy", "rr", "--out", str(tmp_path / "out"))
+    done = schedlab("branch", str(place), *otherwise)
+    assert done.returncode == 0
+    assert f"unchanged is not {place}" in done.stderr
+    assert "another kernel (0123456789ab, now" in done.stderr
+    assert "From 50ms on" in done.stdout
 
 
 def test_what_the_kernel_refuses_fails_its_branch_alone(
