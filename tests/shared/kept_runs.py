@@ -16,8 +16,8 @@ import polars as pl
 
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.metrics import Metrics, compute
+from schedlab.metrics.said import VALUES_SCHEMA
 from schedlab.metrics.stored import may_lack, schemas
-from schedlab.metrics.told import VALUES_SCHEMA
 from schedlab.runs import results
 from schedlab.studies.experiments import EXPERIMENTS
 from trace_simulator import Script, load, simulate, write

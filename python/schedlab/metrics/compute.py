@@ -14,10 +14,9 @@ from schedlab.metrics.jobs import jobs_of, without_jobs
 from schedlab.metrics.model import Metrics
 from schedlab.metrics.people import called_by, people_called
 from schedlab.metrics.registry import values_of
-from schedlab.metrics.said import late_arrivals, remarks, unrecorded
+from schedlab.metrics.said import late_arrivals, remarks, told_values, unrecorded
 from schedlab.metrics.shares import Weights, attributes_set, with_shares
 from schedlab.metrics.summary import groups_of, summary_of
-from schedlab.metrics.told import told_values
 from schedlab.metrics.untold import (
     SHARES,
     UNKNOWN_PART,

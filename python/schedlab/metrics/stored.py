@@ -16,8 +16,7 @@ from schedlab.errors import FileRefused
 from schedlab.metrics.compute import compute
 from schedlab.metrics.model import TABLES, Metrics
 from schedlab.metrics.registry import BY_COLUMN
-from schedlab.metrics.said import SAID_SCHEMA
-from schedlab.metrics.told import VALUES_SCHEMA
+from schedlab.metrics.said import SAID_SCHEMA, VALUES_SCHEMA
 from schedlab.trace import Trace
 from schedlab.trace.model import EVENTS_SCHEMA, TEXTS_SCHEMA, Header
 

@@ -12,8 +12,7 @@ from schedlab.analysis.agreement.text import HEADINGS, LEFT, row, table
 from schedlab.base.display.numbers import counted, percent
 from schedlab.base.toolchain.policies import in_policy_order
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
-from schedlab.report.provenance import provenance
-from schedlab.report.wording import cpus, prose
+from schedlab.report.wording import cpus, prose, provenance
 from schedlab.runs.collection import Collection
 from schedlab.studies.experiments import EXPERIMENTS
 

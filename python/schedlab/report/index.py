@@ -16,9 +16,8 @@ from schedlab.report.headlines import headlines
 from schedlab.report.markup import TRIAL
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.numbering import MEANINGS, SIGNS
-from schedlab.report.provenance import is_repeatable, message, provenance
 from schedlab.report.trials import of_suite
-from schedlab.report.wording import cpus, listed, prose, ranges
+from schedlab.report.wording import cpus, is_repeatable, listed, message, prose, provenance, ranges
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS
 

@@ -23,8 +23,7 @@ from schedlab.report.model import (
     Table,
     Text,
 )
-from schedlab.report.provenance import is_repeatable, message
-from schedlab.report.wording import cpus, prose, ranges
+from schedlab.report.wording import cpus, is_repeatable, message, prose, ranges
 from schedlab.report.workload_charts import workload_charts
 from schedlab.report.workload_tables import (
     Workload,

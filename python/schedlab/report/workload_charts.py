@@ -12,8 +12,7 @@ from schedlab.base.display.markdown import literal
 from schedlab.base.display.names import unique_slugs
 from schedlab.report import charts
 from schedlab.report.model import Chart
-from schedlab.report.provenance import mark, provenance, repeatable
-from schedlab.report.wording import cpus
+from schedlab.report.wording import cpus, mark, provenance, repeatable
 from schedlab.report.workload_tables import Links, Workload
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.units import format_time

@@ -18,12 +18,14 @@ from schedlab.metrics.registry import METRICS, Metric
 from schedlab.metrics.steady import BATCHES, steady_of
 from schedlab.metrics.tails import tails
 from schedlab.report.model import Cell, Column, Row, Table
-from schedlab.report.provenance import failure_cells, mark, provenance
 from schedlab.report.wording import (
     COUNT,
     PERCENT_OF_SHARES,
+    failure_cells,
     in_a_column,
+    mark,
     mean_of,
+    provenance,
     time_unit,
     with_interval,
 )

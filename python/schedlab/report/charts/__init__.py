@@ -5,18 +5,16 @@ from altair.utils.schemapi import disable_debug_mode
 
 from schedlab.report.charts.causes import causes
 from schedlab.report.charts.dots import dots
-from schedlab.report.charts.ecdf import ecdf
+from schedlab.report.charts.ecdf import ecdf, latencies, latencies_in_panels
 from schedlab.report.charts.gantt import gantt
 from schedlab.report.charts.heat import heat
 from schedlab.report.charts.lags import lag_over_time
 from schedlab.report.charts.lanes import lanes, readable_length_ns
-from schedlab.report.charts.latencies import latencies, latencies_in_panels
 from schedlab.report.charts.levels import levels
 from schedlab.report.charts.lines import lines
-from schedlab.report.charts.one_wait import one_wait
 from schedlab.report.charts.parts import drawn
 from schedlab.report.charts.shares import shares_over_time
-from schedlab.report.charts.states import states
+from schedlab.report.charts.states import one_wait, states
 from schedlab.report.charts.theme import (
     page_config,
     paper_config,

@@ -19,9 +19,9 @@ import polars as pl
 from schedlab.analysis.comparison.statistics import Within
 from schedlab.base.display.numbers import counted
 from schedlab.machines import SIMULATOR
-from schedlab.report.provenance import provenance
 from schedlab.report.studies.texts import combined, in_order, of_rows
 from schedlab.report.study_tables import Measured, measure
+from schedlab.report.wording import provenance
 from schedlab.runs.collection import Collection, Repeated
 from schedlab.studies.costs import StudyCosts, costs_of
 from schedlab.studies.experiment import on_their_costs
