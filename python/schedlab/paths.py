@@ -10,10 +10,15 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parent
+INSTALLED = (_PACKAGE / "checkout").is_dir()
+"""Whether pip has installed this package, which then holds a part of the checkout, with what is compiled in it."""
+ROOT = _PACKAGE / "checkout" if INSTALLED else _PACKAGE.parents[1]
 """The checkout."""
+COMMAND = "schedlab" if INSTALLED else "./schedlab"
+"""How a user starts it."""
 BUILD = ROOT / "build"
-RUNS = ROOT / "runs"
+RUNS = Path("runs").absolute() if INSTALLED else ROOT / "runs"
 STUDIES = ROOT / "studies"
 """A folder for each, named by its number."""
 

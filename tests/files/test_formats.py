@@ -62,7 +62,7 @@ def test_the_release_is_the_same_wherever_it_is_named() -> None:
     """docs/contributing.md says how a release is made."""
     citation = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == __version__  # type: ignore[index]
-    wheel = (ROOT / "sim/python/pyproject.toml").read_text()
+    wheel = (ROOT / "pyproject.toml").read_text()
     assert re.search(r'^version = "(.+)"$', wheel, re.MULTILINE)[1] == __version__  # type: ignore[index]
     released = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert released[0] == __version__

@@ -18,6 +18,7 @@ import click
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import say, say_progress, tell
 from schedlab.commands.options import FOLDER, echo_json
+from schedlab.paths import COMMAND
 
 if TYPE_CHECKING:
     from schedlab.machines.spec import RunSpec
@@ -132,8 +133,8 @@ def tell_what_next(runs: Sequence[Path]) -> None:
     from schedlab.base.toolchain.policies import known_policies
 
     some = ",".join(list(known_policies())[:_COMPARED])
-    say_progress(f"See it:         ./schedlab monitor {shlex.quote(os.path.relpath(runs[0]))}")
+    say_progress(f"See it:         {COMMAND} monitor {shlex.quote(os.path.relpath(runs[0]))}")
     say_progress(
-        f"Change it:      ./schedlab run --policy {some} --workload mixed --cpus 2 --runs 5"
+        f"Change it:      {COMMAND} run --policy {some} --workload mixed --cpus 2 --runs 5"
     )
-    say_progress("Write your own: ./schedlab new-policy my-own")
+    say_progress(f"Write your own: {COMMAND} new-policy my-own")

@@ -25,7 +25,7 @@ from schedlab.commands.options import echo_json, json_option
 from schedlab.commands.wording import worded
 from schedlab.environment import BASE, SIZES, libraries_of, own_environment
 from schedlab.errors import SchedlabError
-from schedlab.paths import ROOT, SHARED, shared_cache
+from schedlab.paths import INSTALLED, ROOT, SHARED, shared_cache
 from schedlab.recordings.reader import PERF, TRACE_CMD, version
 
 if TYPE_CHECKING:
@@ -87,13 +87,14 @@ def cache_of_many() -> Iterator[Finding]:
 
 def libraries() -> Iterator[Finding]:
     """What all commands run with, and in a line each, what extras take besides."""
-    locked = set(re.findall(r"^([\w-]+)==", libraries_of(BASE), re.MULTILINE))
+    locked = {*_wished()}
     missing = sorted(name for name in locked if not version_of_library(name))
-    advice = (
-        f"{', '.join(missing)}: delete {sys.prefix}; the next start makes it anew"
-        if missing
-        else ""
+    cured = (
+        "pip install schedlab"
+        if INSTALLED
+        else f"delete {sys.prefix}; the next start makes it anew"
     )
+    advice = f"{', '.join(missing)}: {cured}" if missing else ""
     yield Finding(
         "Python libraries",
         "of all commands",
@@ -111,6 +112,14 @@ def libraries() -> Iterator[Finding]:
         yield Finding(
             f"libraries of {extra}", purpose, state, version_of_library(library), advice=advice
         )
+
+
+def _wished() -> list[str]:
+    """The libraries of all commands: those of the lock file, or those that the installed package names."""
+    if INSTALLED:
+        wishes = importlib.metadata.requires("schedlab") or []
+        return [re.split(r"[^\w-]", wish)[0] for wish in wishes if "extra ==" not in wish]
+    return re.findall(r"^([\w-]+)==", libraries_of(BASE), re.MULTILINE)
 
 
 def version_of_library(name: str) -> str:

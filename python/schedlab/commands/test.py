@@ -28,7 +28,12 @@ def test(arguments: tuple[str, ...]) -> None:
     is apart.
     """
     from schedlab.base.host.processor import is_complete, processor
-    from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, host_processors
+    from schedlab.base.toolchain.build import (
+        SIMULATOR_LIBRARY,
+        build,
+        host_processors,
+        need_checkout,
+    )
     from schedlab.base.toolchain.needs import (
         EXTRAS,
         LINUX_GUEST,
@@ -38,6 +43,7 @@ def test(arguments: tuple[str, ...]) -> None:
         need_if_there,
     )
 
+    need_checkout("tests")
     need_extra(*EXTRAS)
     need("compiler", "make", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
     need_if_there(*TESTS)

@@ -16,7 +16,7 @@ from typing import Any
 
 from schedlab.base.display.working import working
 from schedlab.base.toolchain import diagnosis
-from schedlab.base.toolchain.build import build, build_lock
+from schedlab.base.toolchain.build import build, build_lock, need_checkout
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
 from schedlab.base.toolchain.needs import need_if_there
 from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
@@ -94,6 +94,7 @@ def sources_of(choice: PolicyChoice) -> list[Path]:
 
 def can_check() -> bool:
     """Has this host the sanitizers' library?"""
+    need_checkout("checks of policies")
     need_if_there("compiler", "sanitizers")
     found = compiler_there()
     return bool(found and found.sanitizer_library)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from schedlab.base.toolchain.build import PARTS, build
+from schedlab.base.toolchain.build import PARTS, build, need_checkout
 from schedlab.errors import WrongUsage, parameter
 from schedlab.paths import ROOT
 
@@ -34,6 +34,13 @@ def supply(names: Iterable[str], instead: Instead | None = None) -> dict[str, Pa
         found |= supply_linux(others)
     found |= own
     return {name: found[name] for name in names}
+
+
+def check_there(names: Iterable[str]) -> None:
+    """Raises WrongUsage in an installed package that lacks one of the parts, for which a checkout is needed."""
+    for name in names:
+        if name not in PARTS or not PARTS[name].exists():
+            need_checkout(name)
 
 
 def check_own(name: str, path: Path) -> None:

@@ -24,7 +24,7 @@ from schedlab.machines.linux.published import PUBLISHED, is_published, program_o
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Finished, Software, carry_out, inputs, software
-from schedlab.runs.parts import Instead, supply
+from schedlab.runs.parts import Instead, check_there, supply
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Whole
 
@@ -46,6 +46,7 @@ def perform(
     """
     check_policies(read_catalogue(), wanted)
     machine = machine_named(machine_name)
+    check_there(machine.parts)
     machine.release()
     if not wanted.unchecked:
         check_changed(wanted)

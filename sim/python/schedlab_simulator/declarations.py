@@ -43,13 +43,14 @@ def declarations(headers: str) -> str:
 
 
 def find() -> Path:
-    """Returns the library that CHOICE names; else the one beside this package, as in a wheel;
-    else, in a checkout, the one that `make` makes."""
+    """Returns the library that CHOICE names; else the one of the installed package; else, in a checkout, the one that
+    `make` makes."""
     if os.environ.get(CHOICE):
         return Path(os.environ[CHOICE])
     here = Path(__file__).resolve().parent
     checkout = here.parents[2]
-    places = [here / NAME, checkout / "build" / "sim" / NAME]
+    packaged = here.parent / "schedlab" / "checkout"
+    places = [packaged / "build" / "sim" / NAME, checkout / "build" / "sim" / NAME]
     for place in places:
         if place.exists():
             return place

@@ -19,8 +19,8 @@ from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_i
 from schedlab.base.toolchain.kept import kept_module
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import compiler
-from schedlab.errors import BuildFailed
-from schedlab.paths import BUILD, ROOT
+from schedlab.errors import BuildFailed, WrongUsage
+from schedlab.paths import BUILD, INSTALLED, ROOT
 
 KERNEL = BUILD / "kernel.elf"
 IMAGE = BUILD / "disk.img"
@@ -50,12 +50,26 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
 
     `variables`: of the Makefile.
     """
+    if INSTALLED:
+        lacking = [target for target in targets if not (ROOT / target).exists()]
+        if lacking:
+            need_checkout(", ".join(lacking))
+        return
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
     need("compiler", "make")
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     with working("building: another build ends first") as update, build_lock():
         run_make((*targets, *settings), update)
+
+
+def need_checkout(what: str) -> None:
+    """Raises WrongUsage in a package that pip has installed."""
+    if INSTALLED:
+        raise WrongUsage(
+            f"{what}: the installed package has the simulator with the policies that ship, and compiles nothing; take a"
+            " checkout of schedlab for policies of your own and for other machines"
+        )
 
 
 @cache

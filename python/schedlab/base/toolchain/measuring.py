@@ -6,12 +6,13 @@ from __future__ import annotations
 import hashlib
 import platform
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+import schedlab
 from schedlab import __version__
-from schedlab.paths import ROOT
 
 SOURCES = (
     "trace/*.py",
@@ -29,7 +30,7 @@ def measuring_code(*more: str) -> Facts:
     """The measuring code of this checkout and this Python. `more`: other sources that count, as
     patterns."""
     digest = hashlib.sha256()
-    package = ROOT / "python" / "schedlab"
+    package = Path(schedlab.__file__).parent
     for pattern in (*SOURCES, *more):
         for path in sorted(package.glob(pattern)):
             digest.update(path.relative_to(package).as_posix().encode())

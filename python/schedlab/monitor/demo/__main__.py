@@ -19,8 +19,8 @@ from pathlib import Path
 from threading import Thread
 
 from schedlab.monitor.demo.installation import Installation
+from schedlab.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "page" / "schedlab.html"
 BEHIND = Path(__file__).parent / "behind.html"
 """The page in a frame, and above it how far the installation is."""

@@ -183,15 +183,14 @@ def _time_line(
     y = alt.Y("label:N", title=None, sort=lanes, scale=alt.Scale(domain=lanes, paddingInner=0.15),
               axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
     layers = [
-        axis.intervals(
-            chart_of(
-                drawn.filter(pl.col("state") == state).select(
-                    "label", "series", *axis.embed("begin_ns", "end_ns")
-                )
-            )
+        axis.bars(
+            drawn.filter(pl.col("state") == state),
+            ["label", "series"],
+            y,
+            colour,
+            opacity=alt.value(opacity),
+            aria=False,
         )
-        .mark_bar(clip=True, opacity=opacity, aria=False)
-        .encode(axis.x("from_"), alt.X2("to:Q"), y, colour)
         for state, opacity in (("runnable", _PALE), ("running", 1.0))
     ]
     return alt.layer(*layers).properties(

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""Puts into the wheel what the package needs of the checkout: `make` compiles the simulator and the monitor's model."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+COMPILED = (
+    "build/sim/schedlab-sim",
+    "build/sim/libschedlab-sim.so",
+    "build/model/libschedlab-model.so",
+)
+TAKEN = (
+    *("policies", "workloads", "shapes", "studies", "labs", "sweeps", "sim/costs"),
+    *("model/model.h", "page/schedlab.html", "LICENSE"),
+)
+"""Files and folders of the checkout that the package reads."""
+
+
+class CheckoutHook(BuildHookInterface[BuilderConfig]):
+    """Called by hatchling for each wheel."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root = Path(self.root)
+        make(root)
+        for name in (*COMPILED, *TAKEN):
+            build_data["force_include"][str(root / name)] = f"schedlab/checkout/{name}"
+        build_data["pure_python"] = False
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        # No part of it is compiled for one Python.
+        build_data["tag"] = f"py3-none-{platform}"
+
+
+def make(root: Path) -> None:
+    """Brings what is compiled up to date."""
+    command = ["make", "--no-print-directory", "-C", str(root), *COMPILED]
+    if os.environ.get("SCHEDLAB_CLANG"):
+        command.append(f"CLANG={os.environ['SCHEDLAB_CLANG']}")
+    (root / "build").mkdir(exist_ok=True)
+    try:
+        subprocess.run(command, check=True)
+    except FileNotFoundError:
+        raise SystemExit(
+            "schedlab: make is needed: install make, clang-19, lld-19 and llvm-19"
+        ) from None
+    except subprocess.CalledProcessError:
+        raise SystemExit(
+            "schedlab: the simulator could not be built; the messages above say why. SCHEDLAB_CLANG names another clang"
+            " than clang-19"
+        ) from None
