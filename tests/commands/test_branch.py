@@ -74,7 +74,7 @@ def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> 
     wanted = ("--policy", "rr,stride", "--set", "slice=7")
     found = branch(schedlab, kept, out, "--at", "50ms", *wanted)
     assert found["unchanged_is_the_run"] is True
-    assert found["messages"] == ""
+    assert "schedlab:" not in found["messages"]  # a slow host is told how far it is
     names = ["unchanged", "rr-slice=7", "stride-slice=7"]
     assert [Path(each["folder"]).name for each in found["runs"]] == names
     assert sorted(path.name for path in out.iterdir()) == sorted(names)

@@ -76,7 +76,7 @@ COMMANDS = {
     "runs show": First("RUN", "turnaround"),
     "score": First("rr", "Pareto front", long=True),
     "sweep": First(f"--workload {WORKLOAD} --policy rr --dry-run", "1 run"),
-    "test": First("tests/numbers -n 1", "passed"),
+    "test": First("tests/outputs -n 1", "passed"),
     "top": First("--machine sim", "Processes", interrupted=True, terminal=True),
     "verify": First("RUN", "1 of 1 runs came out the same"),
 }
