@@ -55,7 +55,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out what is booted, or takes long")
     parser.addoption("--cpu-seconds", action="store_true", help="tell what each room's tests take")
     parser.addoption("--interleavings", type=int, default=1, help="seeds of each of these tests")
-    parser.addoption("--fuzz-cases", type=int, default=25, help="changed files, of each kind")
+    parser.addoption("--fuzz-cases", type=int, default=15, help="changed files, of each kind")
     parser.addoption("--fuzz-seed", type=int, default=1, help="which they are")
 
 
