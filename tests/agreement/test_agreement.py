@@ -12,8 +12,7 @@ import pytest
 
 from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
 from schedlab.analysis.agreement.known import Judged, wrong
-from schedlab.analysis.agreement.pairs import named
-from schedlab.analysis.agreement.plan import Case, draws, policies_compared
+from schedlab.analysis.agreement.plan import Case, draws, named, policies_compared
 from schedlab.analysis.agreement.run import agreement
 from schedlab.analysis.agreement.text import HEADINGS, by_policy, row, summary
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue

@@ -18,8 +18,7 @@ from conftest import Command
 from kept_runs import MS, keep_figures
 from schedlab.analysis.comparison.compare import compare
 from schedlab.analysis.gate.baseline import LISTING, opened, write_baseline
-from schedlab.analysis.gate.comment import markdown
-from schedlab.analysis.gate.verdict import Gate, judge
+from schedlab.analysis.gate.verdict import Gate, judge, markdown
 from schedlab.errors import FileRefused
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import ROOT

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedlab.metrics import ideal_shares
-from schedlab.metrics.task_groups import (
+from schedlab.metrics.shares import (
     PROCESS_UNIT,
     WEIGHT_UNIT,
     TaskGroup,

@@ -20,7 +20,7 @@ from schedlab.report.findings import (
     seeds_to_decide,
     undecided,
 )
-from schedlab.report.goal_strip import strip
+from schedlab.report.headlines import strip
 from schedlab.report.specifications import for_page
 from schedlab.runs.collection import read
 

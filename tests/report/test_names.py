@@ -22,8 +22,8 @@ from hostile_names import NAMES, UNSAFE, call, hostile_run
 from kept_runs import keep_figures
 from report_samples import REAL_RUNS, home
 from schedlab.analysis.comparison.compare import compare
-from schedlab.analysis.gate.comment import markdown as gate_comment
 from schedlab.analysis.gate.verdict import judge
+from schedlab.analysis.gate.verdict import markdown as gate_comment
 from schedlab.base.display import markdown, terminal
 from schedlab.base.display.names import (
     json_in_script,

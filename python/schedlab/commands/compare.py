@@ -74,8 +74,8 @@ def gated(
     """Compares, says what is worse, and exits with status 1 if anything is."""
     from schedlab.analysis.comparison.compare import check_metrics, compare
     from schedlab.analysis.comparison.listing import listing
-    from schedlab.analysis.gate.comment import markdown as as_markdown
     from schedlab.analysis.gate.verdict import judge
+    from schedlab.analysis.gate.verdict import markdown as as_markdown
 
     check_metrics(metrics)
     if after and out:

@@ -3,7 +3,6 @@
 
 from schedlab.metrics.compute import NoResult, compute, measure
 from schedlab.metrics.fairness import interquartile_range, jain_index
-from schedlab.metrics.ideal import ideal_shares
 from schedlab.metrics.intervals import (
     cpu_intervals,
     scheduler_intervals,
@@ -13,7 +12,7 @@ from schedlab.metrics.intervals import (
 from schedlab.metrics.jobs import jobs
 from schedlab.metrics.lag import lags
 from schedlab.metrics.model import Metrics
-from schedlab.metrics.shares import Weights
+from schedlab.metrics.shares import Weights, ideal_shares
 from schedlab.metrics.stored import load, load_table, schemas
 from schedlab.metrics.window import Window, measured_window
 

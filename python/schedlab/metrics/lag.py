@@ -6,7 +6,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from schedlab.metrics.ideal import Floats
 from schedlab.metrics.intervals import state_intervals
 from schedlab.metrics.lives import Lives, attribute_at, lives
 from schedlab.metrics.people import people
@@ -14,6 +13,7 @@ from schedlab.metrics.shares import (
     ATTRIBUTE_DEFAULTS,
     IN_GROUPS,
     KINDS,
+    Floats,
     Weights,
     chosen_weights,
     weight_of,

@@ -3,19 +3,161 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from schedlab.metrics.fairness import steady_sum
-from schedlab.metrics.ideal import Floats, ideal_shares
 from schedlab.metrics.lives import LifeTable, attribute
-from schedlab.metrics.task_groups import PROCESS_UNIT, TICKET_UNIT, groups_at, ideal_in_groups
 from schedlab.metrics.window import Window
-from schedlab.trace import AttributeKind, Facts, Kind
+from schedlab.trace import AttributeKind, Facts, GroupField, Kind
 from schedlab.trace.format import SHARES_BY_CURRENCIES, SHARES_EQUAL
 from schedlab.trace.model import Integers
+
+WEIGHT_DEFAULT, PERIOD_DEFAULT = 100, 100_000_000
+"""GROUP_WEIGHT_DEFAULT and GROUP_PERIOD_DEFAULT of policies/policy.h."""
+WEIGHT_UNIT = 1024
+"""What a group of weight 100 has, a process of nice 0 has: 100 times 1,024."""
+PROCESS_UNIT = 100
+TICKET_UNIT = WEIGHT_UNIT
+"""A ticket of a process counts as much as 1 of a group's weight."""
+
+
+@dataclass
+class TaskGroup:
+    """A group; at first as one is that was not set."""
+
+    parent: int = 0
+    weight: int = WEIGHT_DEFAULT
+    quota_ns: int = 0
+    """0: no limit."""
+    period_ns: int = PERIOD_DEFAULT
+
+    @property
+    def most(self) -> float:
+        """The CPUs that its limit allows it."""
+        return self.quota_ns / self.period_ns if self.quota_ns else np.inf
+
+
+def groups_at(trace: Facts, row: int) -> list[TaskGroup]:
+    """Returns the groups as they are at a row of the events, by their numbers; the root always is there."""
+    rows = trace.rows(Kind.TASK_GROUP)
+    rows = rows[rows <= row]
+    numbers, fields, values = (
+        trace.at(column, rows).astype(np.int64).tolist()
+        for column in ("process", "first", "second")
+    )
+    groups = [TaskGroup() for _ in range(max(numbers, default=0) + 1)]
+    for number, field, value in zip(numbers, fields, values, strict=True):
+        group = groups[number]
+        if field == GroupField.PARENT:
+            group.parent = value if value < number else 0
+        elif field == GroupField.WEIGHT:
+            group.weight = max(value, 1)
+        elif field == GroupField.QUOTA:
+            group.quota_ns = value
+        else:
+            group.period_ns = max(value, 1)
+    return groups
+
+
+def ideal_in_groups(
+    groups: list[TaskGroup],
+    of: Integers,
+    weights: npt.ArrayLike,
+    demands: npt.ArrayLike,
+    cpus: float,
+    unit: int = PROCESS_UNIT,
+) -> Floats:
+    """The weighted max-min allocation level by level: how many CPUs each process should get.
+
+    `of`: the group of each process; `weights` are those of their nice values, or, in units of
+    TICKET_UNIT, their tickets. What a group should get is shared among its processes and the groups
+    within it; none gets more than it asks for, no process more than one CPU, and no group more than
+    its limit.
+    """
+    wish = np.minimum(np.asarray(demands, np.float64), 1.0)
+    weight = np.asarray(weights, np.float64) * unit
+    of = np.where(of < len(groups), of, 0)
+    wishes = np.zeros(len(groups))
+    for number in reversed(range(len(groups))):
+        wishes[number] += wish[of == number].sum()
+        wishes[number] = min(wishes[number], groups[number].most)
+        if number:
+            wishes[groups[number].parent] += wishes[number]
+    allotted = np.zeros(len(groups))
+    allotted[0] = min(wishes[0], cpus)
+    allocation = np.zeros(len(wish))
+    for number in range(len(groups)):
+        own = np.flatnonzero(of == number)
+        within = [
+            each for each in range(1, len(groups)) if groups[each].parent == number and wishes[each]
+        ]
+        if not allotted[number]:
+            continue
+        shares = max_min(
+            np.concatenate((weight[own], [groups[each].weight * WEIGHT_UNIT for each in within])),
+            np.concatenate((wish[own], wishes[within])),
+            allotted[number],
+        )
+        allocation[own] = shares[: len(own)]
+        allotted[within] = shares[len(own) :]
+    return allocation
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def ideal_shares(weights: npt.ArrayLike, demands: npt.ArrayLike, cpus: float) -> Floats:
+    """The weighted max-min allocation: how many CPUs each process should get.
+
+    `demands` are in CPUs: how much each would use if it never had to wait. No
+    process gets more than it asks for, nor more than one CPU; what it leaves is
+    shared among the others in proportion to their weights (progressive filling:
+    Bertsekas and Gallager, Data Networks, 1987). The sum is the lesser of what
+    is there and what is asked for; divide by it to have shares.
+
+    Raises ValueError for a weight that is not above 0, a demand below 0, no CPUs,
+    or arrays of different length.
+    """
+    return max_min(weights, np.minimum(np.asarray(demands, np.float64), 1.0), cpus)
+
+
+def max_min(weights: npt.ArrayLike, wishes: npt.ArrayLike, cpus: float) -> Floats:
+    """The same, where a wish may be more than one CPU: that of a group of processes."""
+    weight = np.asarray(weights, np.float64)
+    wish = np.asarray(wishes, np.float64)
+    if weight.ndim != 1 or weight.shape != wish.shape:
+        raise ValueError("weights and demands must be lists of the same length")
+    if not (np.isfinite(weight) & (weight > 0)).all():
+        raise ValueError("a weight must be above 0")
+    if not (wish >= 0).all():
+        raise ValueError("a demand must not be below 0")
+    if not cpus > 0:
+        raise ValueError("there must be at least a part of a CPU")
+    # The process that asks for least, measured by weight, is satisfied first. Of equal ones, the one that
+    # asks for less: so the order in which they come changes no sum.
+    order = np.lexsort((wish, wish / weight))
+    filled = _fill(weight[order], wish[order], float(cpus))
+    allocation = np.empty_like(wish)
+    allocation[order] = filled
+    return allocation
+
+
+def _fill(weight: Floats, wish: Floats, cpus: float) -> Floats:
+    """The same, for processes sorted by wish ÷ weight."""
+    taken_before = np.concatenate(([0.0], np.cumsum(wish)[:-1]))
+    weight_from_here = np.cumsum(weight[::-1])[::-1]
+    level = np.maximum(cpus - taken_before, 0.0) / weight_from_here
+    unsatisfied = np.flatnonzero(wish > weight * level)
+    if len(unsatisfied) == 0:
+        return wish
+    first = int(unsatisfied[0])
+    return np.concatenate((wish[:first], weight[first:] * level[first]))
+
 
 Weights = Literal["tickets", "weight", "nice", "groups", "currencies", "equal"]
 """`groups`: a process's own weight is that of its nice value, within its group; `currencies`: its

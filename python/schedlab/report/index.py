@@ -11,8 +11,7 @@ from schedlab.analysis.comparison.suites import Suite
 from schedlab.base.display.markdown import code, literal
 from schedlab.base.display.numbers import counted
 from schedlab.report.findings import Finding, findings
-from schedlab.report.goal_strip import strip
-from schedlab.report.headlines import headlines
+from schedlab.report.headlines import headlines, strip
 from schedlab.report.markup import TRIAL
 from schedlab.report.model import Block, Cell, Column, Page, Row, Section, Table, Text, Trial
 from schedlab.report.numbering import MEANINGS, SIGNS

@@ -14,7 +14,7 @@ from schedlab.analysis.comparison.statistics import Difference, difference
 from schedlab.base.display.numbers import Quantity, fitting
 from schedlab.base.toolchain.policies import parse_setting
 from schedlab.report.model import Cell, Column, Page, Row, Section, Table, Text, Tone
-from schedlab.report.studies.texts import of_rows
+from schedlab.report.studies.queries import of_rows
 from schedlab.report.study_tables import NOT_RUN, Measured, measure
 from schedlab.report.wording import prose
 from schedlab.runs.collection import Collection, Repeated

@@ -10,8 +10,7 @@ from pathlib import Path
 from schedlab.analysis.agreement import variants
 from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR, Cell, cells
 from schedlab.analysis.agreement.known import Judged, judged
-from schedlab.analysis.agreement.pairs import Window
-from schedlab.analysis.agreement.plan import Case, Windows, kernel_plan, simulator_plan
+from schedlab.analysis.agreement.plan import Case, Window, Windows, kernel_plan, simulator_plan
 from schedlab.analysis.agreement.text import HEADINGS, LEFT, by_policy, row, summary, table
 from schedlab.base.display.names import write_csv
 from schedlab.base.display.terminal import say

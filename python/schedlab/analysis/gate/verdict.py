@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from schedlab.analysis.comparison.compare import Comparison, Match, Row
-from schedlab.analysis.comparison.listing import title
+from schedlab.analysis.comparison.listing import side_text, title
 from schedlab.analysis.comparison.setups import key_of
+from schedlab.base.display.markdown import code, code_cell, listing
+from schedlab.base.display.names import visible_line
+from schedlab.base.display.numbers import percent_change
 from schedlab.errors import WrongUsage
 
 FEWEST_SEEDS = 2
@@ -128,3 +132,123 @@ def judge(
         for tasks, count in own.items()
     ]
     return Gate(found, tuple(counts))
+
+
+_WIDTH = 41
+"""Characters of the picture's axis; odd, so that 0 has one."""
+_ROWS_MAX = 24
+_LEAST = -0.999
+"""A change, as a part of the mean: one of more than all of it has no logarithm."""
+
+
+def markdown(gate: Gate) -> str:
+    """Returns the comment."""
+    return "\n".join(_lines(gate)) + "\n"
+
+
+def _lines(gate: Gate) -> Iterator[str]:
+    across = gate.found.across
+    yield f"### schedlab: {gate.summary}"
+    shown = [*gate.rows("worse"), *gate.rows("better"), *gate.rows("perhaps")]
+    drawn = [each for each in shown if each[1].found.before.mean]
+    if drawn:
+        yield from ("", listing("\n".join(picture(_by_setup(drawn[:_ROWS_MAX], across))), "text"))
+    if len(drawn) > _ROWS_MAX:
+        yield f"… and {len(drawn) - _ROWS_MAX} more, below."
+    if any(row.at_floor for _, row in gate.rows("perhaps")):
+        yield "\nSo few seeds cannot tell among so many figures: make both sides with `seeds=10` or more."
+    yield from _listed("Cannot be compared any more", gate.unjudged())
+    yield from _listed("Instructions of one pick and one enqueue", map(_count, _changed(gate)))
+    if shown:
+        yield from (
+            "",
+            "<details><summary>Figures</summary>",
+            "",
+            *_table(shown, across),
+            "",
+            "</details>",
+        )
+    differs = [fact for fact in gate.found.facts if fact.differs]
+    yield from _listed(
+        "What differs",
+        (f"{each.name}: {_some(each.before)} → {_some(each.after)}" for each in differs),
+    )
+
+
+Rows = Sequence[tuple[Match, Row]]
+
+
+def _by_setup(rows: Rows, across: Sequence[str]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for match, row in rows:
+        found.setdefault(visible_line(title(match, across)), []).append(row)
+    return found
+
+
+def picture(rows: Mapping[str, Sequence[Row]]) -> Iterator[str]:
+    """Yields the lines of a forest plot of each setup's rows: by which factor each mean changed, and the interval
+    in which that lies, on an axis of logarithms."""
+    every = [row for own in rows.values() for row in own]
+    most = max(abs(value) for row in every for value in _logarithms(row)) or 1.0
+    width = max(len(_name(row)) for row in every) + 2
+    ends = [percent_change(math.expm1(end)) for end in (-most, most)]
+    yield f"{'':{width}}  {ends[0]:<{_WIDTH // 2}}0{ends[1]:>{_WIDTH // 2}}"
+    for name, own in rows.items():
+        yield name
+        for row in own:
+            change = row.found.change / abs(row.found.before.mean)
+            yield f"  {_name(row):{width - 2}}  {_bar(_logarithms(row), most)}  {percent_change(change)} {row.verdict}"
+
+
+def _logarithms(row: Row) -> tuple[float, float, float]:
+    """Of the factors: of the low bound, the mean and the high bound."""
+    found = row.found
+    scale = abs(found.before.mean)
+    low, change, high = (
+        math.log1p(max(value / scale, _LEAST)) for value in (found.low, found.change, found.high)
+    )
+    return low, change, high
+
+
+def _bar(values: tuple[float, float, float], most: float) -> str:
+    middle = _WIDTH // 2
+    first, point, last = (middle + round(value / most * middle) for value in values)
+    cells = [" "] * _WIDTH
+    cells[middle] = "│"
+    cells[first : last + 1] = "─" * (last + 1 - first)
+    cells[point] = "●"
+    return "".join(cells)
+
+
+def _name(row: Row) -> str:
+    return visible_line(f"{row.measure.title}, {row.group}" if row.group else row.measure.title)
+
+
+def _table(rows: Rows, across: Sequence[str]) -> Iterator[str]:
+    yield "| setup | figure | before | after | verdict |"
+    yield "|---|---|---|---|---|"
+    for match, row in rows:
+        sides = (side_text(row, row.measure, side) for side in ("before", "after"))
+        cells = (code_cell(title(match, across)), code_cell(_name(row)), *sides, row.verdict)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _changed(gate: Gate) -> list[Count]:
+    return [each for each in gate.counts if each.after != each.before]
+
+
+def _count(each: Count) -> str:
+    if each.after is None:
+        return f"{each.policy}: there is no such policy any more"
+    change = each.after - each.before
+    return f"{each.policy}, {each.tasks:,} tasks: {each.before:,} → {each.after:,} ({change:+,})"
+
+
+def _listed(heading: str, items: Iterable[str]) -> Iterator[str]:
+    found = list(items)
+    if found:
+        yield from ("", f"{heading}:", "", *(f"- {code(each)}" for each in found))
+
+
+def _some(values: Sequence[str]) -> str:
+    return ", ".join(values) if len(values) <= 3 else f"{', '.join(values[:2])} … ({len(values)})"

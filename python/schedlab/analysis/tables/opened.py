@@ -10,8 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from schedlab.analysis.tables.described import DESCRIBED
-from schedlab.analysis.tables.trace_tables import TraceTables
+from schedlab.analysis.tables.trace_tables import DESCRIBED, TraceTables
 from schedlab.metrics import Metrics
 from schedlab.metrics.window import Window, measured_window
 from schedlab.runs.collection import Kept, Setup

@@ -15,8 +15,7 @@ from schedlab.analysis.comparison.statistics import Within
 from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, states
 from schedlab.report.model import Block, Chart
-from schedlab.report.studies.queries import Queries, first, in_ticks
-from schedlab.report.studies.texts import number, traces
+from schedlab.report.studies.queries import Queries, first, in_ticks, number, traces
 from schedlab.report.study_tables import Measured, Numbers, measure
 from schedlab.runs.collection import Kept, Repeated
 from schedlab.studies.experiments import EXPERIMENTS

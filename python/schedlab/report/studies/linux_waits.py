@@ -12,8 +12,7 @@ import polars as pl
 from schedlab.base.display.numbers import NOTHING, counted
 from schedlab.metrics import state_intervals
 from schedlab.report.model import Cell, Column, Table
-from schedlab.report.studies.queries import Queries
-from schedlab.report.studies.texts import traces
+from schedlab.report.studies.queries import Queries, traces
 from schedlab.report.wording import listed
 from schedlab.runs.collection import Kept
 from schedlab.trace import Trace

@@ -21,8 +21,7 @@ from schedlab.report.charts import drawn, ecdf
 from schedlab.report.model import Block
 from schedlab.report.studies import queries
 from schedlab.report.studies.inversion import InversionQueries
-from schedlab.report.studies.queries import first, in_ticks
-from schedlab.report.studies.texts import number, traces
+from schedlab.report.studies.queries import first, in_ticks, number, traces
 from schedlab.report.studies.ticks import waiting_by_level
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept

@@ -16,8 +16,7 @@ from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, latencies
 from schedlab.report.model import Block, Cell, Column, Table
 from schedlab.report.studies.authors_output import AuthorsOutput, alike, printed_ticks
-from schedlab.report.studies.queries import in_ticks
-from schedlab.report.studies.texts import number, traces
+from schedlab.report.studies.queries import in_ticks, number, traces
 from schedlab.report.studies.ticks import at_ticks, begin_tick, boosts, turns, usual
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept

@@ -21,8 +21,7 @@ from schedlab.metrics import state_intervals
 from schedlab.report.charts import drawn, ecdf
 from schedlab.report.model import Block
 from schedlab.report.studies import queries
-from schedlab.report.studies.queries import first, in_ticks
-from schedlab.report.studies.texts import traces
+from schedlab.report.studies.queries import first, in_ticks, traces
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
 from schedlab.runs.results import printed

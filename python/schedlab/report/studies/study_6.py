@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from schedlab.metrics import state_intervals
-from schedlab.metrics.ideal import Floats
+from schedlab.metrics.shares import Floats
 from schedlab.report.studies import queries
-from schedlab.report.studies.texts import traces
+from schedlab.report.studies.queries import traces
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.pack import Study
