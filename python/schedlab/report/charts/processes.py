@@ -229,9 +229,12 @@ class TimeAxis:
     ) -> Any:
         """Bars from `begin_ns` to `end_ns`, with `from_`, `to` and `length` in the axis's unit.
 
-        `look`: the channels `opacity` and `tooltip`, and properties of the mark.
+        `look`: the channels `opacity` and `tooltip`, and properties of the mark, such as an opacity that is a number.
         """
-        encoded = {name: look.pop(name) for name in ("opacity", "tooltip") if name in look}
+        named = [
+            name for name in ("opacity", "tooltip") if not isinstance(look.get(name, 1.0), float)
+        ]
+        encoded = {name: look.pop(name) for name in named}
         chart = chart_of(frame.select(*columns, *self.embed("begin_ns", "end_ns")))
         chart = chart.transform_calculate(
             from_=self.in_units("begin"), to=self.in_units("end"), length="datum.to - datum.from_"

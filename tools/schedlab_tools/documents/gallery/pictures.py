@@ -11,7 +11,7 @@ import polars as pl
 
 from schedlab.base.display.numbers import fitting
 from schedlab.report.charts.parts import Looks, chart_of
-from schedlab.report.charts.processes import Span, TimeAxis, drawable, people_of
+from schedlab.report.charts.processes import Span, TimeAxis, drawable, people_of, rows_of
 from schedlab.report.charts.theme import PALETTE, SLATE, policy_look
 from schedlab.report.model import Chart
 from schedlab.sweep.objectives import parse
@@ -180,15 +180,14 @@ def _time_line(
     )
     colour = looks.colour()
     colour["legend"] = None  # the rows are named after their groups
-    y = alt.Y("label:N", title=None, sort=lanes, scale=alt.Scale(domain=lanes, paddingInner=0.15),
-              axis=alt.Axis(ticks=False, domain=False))  # fmt: skip
+    y = rows_of("label", lanes, 0.15)
     layers = [
         axis.bars(
             drawn.filter(pl.col("state") == state),
             ["label", "series"],
             y,
             colour,
-            opacity=alt.value(opacity),
+            opacity=opacity,
             aria=False,
         )
         for state, opacity in (("runnable", _PALE), ("running", 1.0))
