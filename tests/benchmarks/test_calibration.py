@@ -15,15 +15,15 @@ from schedlab import trace
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.workload import costs
 from schedlab.workload.costs import Cost, Profile
-from schedlab_tools.benchmarks import calibration
-from schedlab_tools.benchmarks.calibration import (
+from schedlab_tools import calibration
+from schedlab_tools.calibration import (
     CROWD,
     FORK,
     PIPE,
     SLEEP,
     YIELD,
 )
-from schedlab_tools.benchmarks.observing import Observed, observe
+from schedlab_tools.observing import Observed, observe
 
 # --- by the clock: a machine whose costs are known, the simulator
 

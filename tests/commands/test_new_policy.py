@@ -112,7 +112,7 @@ import json, sys
 import numpy as np
 from schedlab.analysis.agreement.plan import draws, policies_compared
 from schedlab_tools.benchmarks import linux_shares
-from schedlab_tools.benchmarks.instructions import PolicyRow
+from schedlab_tools.policy_cost import PolicyRow
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.model import Model
 from schedlab.report.charts import theme

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.runs.carrying_out import Finished
     from schedlab.workload.costs import Profile
-    from schedlab_tools.benchmarks.calibration import Drift
+    from schedlab_tools.calibration import Drift
 
 
 @click.command()
@@ -62,7 +62,7 @@ def calibrate(
     that the simulator has built in. docs/simulator.md says how each is measured.
     """
     from schedlab.workload import costs
-    from schedlab_tools.benchmarks import calibration
+    from schedlab_tools import calibration
 
     if len(cpus) > 1 or cpus[0] < 2:
         raise WrongUsage("--cpus: one number, 2 or more: a CPU must have another one to call")
@@ -86,7 +86,7 @@ def calibrate(
 
 def _profile(finished: list[Finished], machine: str) -> Profile:
     from schedlab import trace
-    from schedlab_tools.benchmarks import calibration
+    from schedlab_tools import calibration
 
     failed = [each for each in finished if not each.outcome.succeeded]
     if failed:

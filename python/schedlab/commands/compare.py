@@ -132,7 +132,7 @@ def _instructions(policies: set[str]) -> Instructions:
         return {}
     from schedlab.base.toolchain.build import POLICY_COST, build
     from schedlab.machines import kernel_machine
-    from schedlab_tools.benchmarks.instructions import measure_policies
+    from schedlab_tools.policy_cost import measure_policies
 
     build("policy-cost")
     rows = measure_policies(kernel_machine("spike"), POLICY_COST)

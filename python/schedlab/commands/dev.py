@@ -9,7 +9,9 @@ import click
 
 from schedlab.commands.guided import Modules
 
-COMMANDS: Any = Modules("schedlab.commands", "docs", "lint", "soak", bench="schedlab_tools")
+COMMANDS: Any = Modules(
+    "schedlab.commands", "docs", "lint", "soak", bench="schedlab_tools.benchmarks"
+)
 
 
 @click.group(commands=COMMANDS)

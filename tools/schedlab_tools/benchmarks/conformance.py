@@ -29,7 +29,8 @@ from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
 from schedlab.trace import Trace, read
 from schedlab.workload import workload_files
-from schedlab_tools.benchmarks.results import Judged, finish
+from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.judged import Judged
 
 SUITES = ROOT / "workloads" / "conformance"
 BLINK_NS = 300_000

@@ -29,7 +29,8 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import OWN_SETTING, POLICIES, json_option
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.paths import ROOT, in_caches
-from schedlab_tools.benchmarks.results import Judged, finish, printed
+from schedlab_tools.benchmarks.results import finish, printed
+from schedlab_tools.judged import Judged
 
 _UNIT_NS = 1000
 """All times are whole multiples."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import tempfile
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,26 +16,21 @@ from rich.table import Table
 
 from schedlab.base.display.numbers import percent
 from schedlab.base.display.terminal import new_table
-from schedlab.base.host.interpreter import PYTHON
-from schedlab.base.host.supervision import supervise
 from schedlab.base.toolchain.build import IMAGE, KERNEL, POLICY_COST, build
-from schedlab.base.toolchain.policies import known_policies
+from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import SchedlabError
 from schedlab.machines import kernel_machine
-from schedlab.machines.folder import CONSOLE, TRACE_FILE
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
-from schedlab.machines.outcome import hung, outcome_of, read_console
 from schedlab.paths import ROOT
-from schedlab_tools.benchmarks.results import Judged, finish
+from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.judged import Judged
+from schedlab_tools.policy_cost import PolicyRow, console_of, measure_policies
 
 BASELINES = ROOT / "bench" / "baselines.json"
-DECODER = ROOT / "bench" / "trace_decode.py"
+_LONG_TRACE_NS, _RUN_NS = 20_000_000_000, 22_000_000
+"""The time of a trace of some million events, and of one of 5,000: a usual run of a study."""
 _OPERATION = re.compile(r"^bench (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
-_POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
-_LIMIT_NS = 120_000_000_000
-GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
-"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64, by
-what the policy says of its cost."""
 
 
 @dataclass(frozen=True)
@@ -54,24 +50,6 @@ class Row(Judged):
         if self.aim is None:
             return ""
         return "met" if self.instructions <= self.aim else "not met"
-
-
-@dataclass(frozen=True)
-class PolicyRow(Judged):
-    """What one enqueue and one pick of a policy take, by number of tasks: mean and worst."""
-
-    policy: str
-    mean: dict[int, int]
-    worst: dict[int, int]
-
-    @property
-    def verdict(self) -> str:
-        """The verdict on the policies as shipped that promise what they cost; presets have none."""
-        known = known_policies().get(self.policy)
-        allowed = GROWTH_ALLOWED.get(known.cost) if known else None
-        if allowed is None or not {64, 4096} <= set(self.mean):
-            return ""
-        return "met" if self.mean[4096] <= allowed * self.mean[64] else "grows"
 
 
 @dataclass(frozen=True)
@@ -115,23 +93,39 @@ class Decoding(Judged):
 
 
 def measure_decoding() -> Decoding:
-    """The program bench/trace_decode.py: this depends on the host, unlike all the rest."""
-    done = subprocess.run(
-        [*PYTHON, str(DECODER), "--rounds", "2"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SchedlabError(f"{DECODER} failed:\n{done.stderr.strip()}")
-    speeds = json.loads(done.stdout)
+    """Of traces by the simulator: this depends on the host, unlike all the rest."""
+    from schedlab import metrics, trace
+    from schedlab.runs.worker import measure
+    from schedlab_tools.benchmarks.monitor_model import Scene, simulate
+
+    build("simulator")
+    scene = Scene("long", 100, 4, STANDARD, _LONG_TRACE_NS, 0)
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        path = Path(folder) / TRACE_FILE
+        simulate(scene, path)
+        whole = trace.read(path)
+        checked_s = _least_s(2, lambda: trace.validate(trace.read(path)))
+        measured_s = _least_s(1, lambda: metrics.compute(whole))
+        exported_s = _least_s(2, lambda: trace.export(whole, path.with_suffix(".p"), "perfetto"))
+        simulate(replace(scene, until_ns=_RUN_NS), path)
+        run_s = _least_s(20, lambda: measure(Path(folder)))
+    events = len(whole.events)
     return Decoding(
-        speeds["decode_and_validate_per_second"],
-        speeds["metrics_per_second"],
-        speeds["perfetto_per_second"],
-        speeds["runs_per_second"],
+        round(events / checked_s),
+        round(events / measured_s),
+        round(events / exported_s),
+        round(1 / run_s),
     )
+
+
+def _least_s(rounds: int, work: Callable[[], object]) -> float:
+    """The least CPU time of some rounds: others on the host can only add to it."""
+    times = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    return min(times)
 
 
 def measure_kernel(machine: KernelMachine, kernel: Path, disk: Path) -> list[Row]:
@@ -141,27 +135,6 @@ def measure_kernel(machine: KernelMachine, kernel: Path, disk: Path) -> list[Row
     if not rows:
         raise SchedlabError("microbench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
     return rows
-
-
-def measure_policies(machine: KernelMachine, program: Path) -> list[PolicyRow]:
-    """A program that holds all policies and no kernel."""
-    rows = policy_rows(console_of(machine, Boot(program, None, 1, 512, "")))
-    if not rows:
-        raise SchedlabError(f"{program} printed no line `bench enqueue+pick …`")
-    return rows
-
-
-def console_of(machine: KernelMachine, boot: Boot) -> str:
-    """What a machine prints until it ends, with success."""
-    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        seconds = machine.host_limit(1, _LIMIT_NS)
-        console = Path(folder) / CONSOLE
-        status = supervise(machine.command(boot), Path(folder), console, seconds)
-        text = read_console(console)
-    outcome = hung(seconds, text) if status is None else outcome_of(status, text)
-    if not outcome.succeeded:
-        raise SchedlabError(f"the benchmark did not end well: {outcome.message}")
-    return text
 
 
 def read_baselines() -> dict[str, dict[str, Any]]:
@@ -193,15 +166,6 @@ def measure_tracing(machine: KernelMachine, kernel: Path, disk: Path) -> Tracing
     if len(counts) != 2:
         raise SchedlabError("busybench printed no line `bench NAME ITERATIONS INSTRUCTIONS`")
     return Tracing(*counts)
-
-
-def policy_rows(console: str) -> list[PolicyRow]:
-    """Reads lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
-    rows: dict[str, PolicyRow] = {}
-    for worst, policy, tasks, count in _POLICY.findall(console):
-        row = rows.setdefault(policy, PolicyRow(policy, {}, {}))
-        (row.worst if worst else row.mean)[int(tasks)] = int(count)
-    return list(rows.values())
 
 
 def show(of_host: bool, as_json: bool) -> None:

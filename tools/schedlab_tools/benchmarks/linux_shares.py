@@ -17,7 +17,8 @@ from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.carrying_out import Finished
 from schedlab.runs.plan import Plan
-from schedlab_tools.benchmarks.results import Judged, finish
+from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.judged import Judged
 
 BOUND_POINTS = 3.0
 """Percentage points of all CPU time that a process's share may be off its ideal."""

@@ -21,7 +21,8 @@ from schedlab.base.toolchain.build import SIMULATOR, build
 from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import SchedlabError
 from schedlab_tools.benchmarks.monitor_model import HOGS_AND_TALKERS
-from schedlab_tools.benchmarks.results import Aim, printed
+from schedlab_tools.benchmarks.results import printed
+from schedlab_tools.judged import Aim
 
 CPUS = 256
 _PAIRS = 500

@@ -24,8 +24,9 @@ from schedlab.errors import SchedlabError
 from schedlab.machines import kernel_machine
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
-from schedlab_tools.benchmarks.instructions import console_of
-from schedlab_tools.benchmarks.results import Judged, finish
+from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.judged import Judged
+from schedlab_tools.policy_cost import console_of
 
 PROCESSES = (2, 500)
 PERIOD_MS = 100

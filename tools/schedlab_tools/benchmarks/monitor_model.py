@@ -38,7 +38,8 @@ from schedlab.monitor.standalone.modules import bundled
 from schedlab.monitor.trace_file import Recent
 from schedlab.trace.bounds import TIME_MAX
 from schedlab.trace.follow import Follower
-from schedlab_tools.benchmarks.results import Aim, Judged, finish
+from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.judged import Aim, Judged
 
 FRAMES_A_SECOND = 5
 RATE = 200_000

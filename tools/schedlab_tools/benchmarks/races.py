@@ -17,9 +17,10 @@ from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice
 from schedlab.commands.options import json_option
 from schedlab.paths import BUILD, ROOT
-from schedlab_tools.benchmarks.results import Judged, finish
+from schedlab_tools.benchmarks.results import finish
 from schedlab_tools.interleavings.search import made_small, search
 from schedlab_tools.interleavings.trial import Setup
+from schedlab_tools.judged import Judged
 
 FOLDER = ROOT / "bench" / "races"
 _WITHIN = re.compile(r"^Found within (\d+) seeds\.$", re.MULTILINE)

@@ -1,53 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""What benchmarks share: rows that are held against an aim, and how a benchmark ends."""
+"""How a benchmark runs a program, and how it ends."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from schedlab.base.display.terminal import results
 from schedlab.commands.options import echo_json
 from schedlab.errors import SchedlabError
+from schedlab_tools.judged import Judged
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A measured row."""
-
-    derived: ClassVar[tuple[str, ...]] = ()
-    """Properties that JSON has beside the fields."""
-
-    @property
-    def verdict(self) -> str:
-        """`met`; what else came of it; or nothing where there is no aim."""
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            **{name: getattr(self, name) for name in (*self.derived, "verdict")},
-        }
-
-
-@dataclass(frozen=True)
-class Aim(Judged):
-    """What was asked for. `most` is met if `value` is not above it."""
-
-    name: str
-    value: float
-    most: float
-    unit: str
-
-    @property
-    def verdict(self) -> str:
-        return "met" if self.value <= self.most else "not met"
 
 
 def finish(

@@ -22,7 +22,8 @@ from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD
 from schedlab_tools.benchmarks import long_trace
-from schedlab_tools.benchmarks.results import Aim, finish, printed
+from schedlab_tools.benchmarks.results import finish, printed
+from schedlab_tools.judged import Aim
 
 SPEED = BUILD / "simulator_speed"
 _LINE = re.compile(r"^bench simulator-(\S+) (\d+) ([\d.]+)\s*$", re.MULTILINE)

@@ -33,7 +33,8 @@ from schedlab.machines.folder import CONSOLE
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies.linux_experiments import FAIR
-from schedlab_tools.benchmarks.results import Judged, finish
+from schedlab_tools.benchmarks.results import finish
+from schedlab_tools.judged import Judged
 
 BOUND = 0.05
 """The part of the fair class's events a second by which a policy's may differ."""

@@ -146,8 +146,7 @@ def _tell_none(options: Options, workloads: list[str], seeds: int) -> None:
 
 def _tell(options: Options, found: object) -> None:
     from schedlab.paths import new_runs_folder
-    from schedlab_tools.interleavings.holds import keep
-    from schedlab_tools.interleavings.search import Found
+    from schedlab_tools.interleavings.search import Found, keep
     from schedlab_tools.interleavings.story import story
     from schedlab_tools.interleavings.trial import HOLDS
 

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""What a decision of each policy costs: exact instruction counts on Spike."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from schedlab.base.host.supervision import supervise
+from schedlab.base.toolchain.policies import known_policies
+from schedlab.errors import SchedlabError
+from schedlab.machines.folder import CONSOLE
+from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab.machines.outcome import hung, outcome_of, read_console
+from schedlab_tools.judged import Judged
+
+_POLICY = re.compile(r"^bench enqueue\+pick(-worst)? (\S+) (\d+) (\d+)\s*$", re.MULTILINE)
+_LIMIT_NS = 120_000_000_000
+GROWTH_ALLOWED = {"constant": 1.1, "logarithmic": 2.0}
+"""What enqueue and pick may cost with 4,096 tasks, over their cost with 64, by
+what the policy says of its cost."""
+
+
+@dataclass(frozen=True)
+class PolicyRow(Judged):
+    """What one enqueue and one pick of a policy take, by number of tasks: mean and worst."""
+
+    policy: str
+    mean: dict[int, int]
+    worst: dict[int, int]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the policies as shipped that promise what they cost; presets have none."""
+        known = known_policies().get(self.policy)
+        allowed = GROWTH_ALLOWED.get(known.cost) if known else None
+        if allowed is None or not {64, 4096} <= set(self.mean):
+            return ""
+        return "met" if self.mean[4096] <= allowed * self.mean[64] else "grows"
+
+
+def measure_policies(machine: KernelMachine, program: Path) -> list[PolicyRow]:
+    """A program that holds all policies and no kernel."""
+    rows = policy_rows(console_of(machine, Boot(program, None, 1, 512, "")))
+    if not rows:
+        raise SchedlabError(f"{program} printed no line `bench enqueue+pick …`")
+    return rows
+
+
+def console_of(machine: KernelMachine, boot: Boot) -> str:
+    """What a machine prints until it ends, with success."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        seconds = machine.host_limit(1, _LIMIT_NS)
+        console = Path(folder) / CONSOLE
+        status = supervise(machine.command(boot), Path(folder), console, seconds)
+        text = read_console(console)
+    outcome = hung(seconds, text) if status is None else outcome_of(status, text)
+    if not outcome.succeeded:
+        raise SchedlabError(f"the benchmark did not end well: {outcome.message}")
+    return text
+
+
+def policy_rows(console: str) -> list[PolicyRow]:
+    """Reads lines "bench enqueue+pick[-worst] POLICY TASKS INSTRUCTIONS"."""
+    rows: dict[str, PolicyRow] = {}
+    for worst, policy, tasks, count in _POLICY.findall(console):
+        row = rows.setdefault(policy, PolicyRow(policy, {}, {}))
+        (row.worst if worst else row.mean)[int(tasks)] = int(count)
+    return list(rows.values())
