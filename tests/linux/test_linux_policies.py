@@ -125,7 +125,7 @@ def test_a_process_has_ended_before_its_parent_hears_of_it(left: Path) -> None:
         .filter(pl.col("reason") == BlockReason.CHILD)
         .join_asof(later, on="row", by="child", strategy="forward", check_sortedness=False)
     )
-    assert len(woken) > 100
+    assert len(woken) > 50
     assert woken.filter(pl.col("kind") == Kind.EXIT).is_empty()
 
 
@@ -135,7 +135,7 @@ def test_on_which_cpus_a_thread_may_run_is_told(left: Path) -> None:
     sets = table.filter(pl.col("kind") == "AFFINITY")
     assert set(sets["first"]) == {0}
     own = sets.filter(pl.col("process") == int((left / "bound").read_text()))["second"].to_list()
-    assert len(own) > 30
+    assert len(own) > 10
     assert own == [(1, 2, 3)[turn % 3] for turn in range(len(own))]
     found = table.filter(pl.col("kind") == "FOUND").select("process", name="text")
     alone = dict(sets.join(found, on="process").select("name", "second").iter_rows())

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
@@ -103,15 +103,7 @@ class Profile:
 
     def costs_as_dicts(self) -> dict[str, dict[str, int | str]]:
         """The costs by name, as in the file."""
-        return {
-            name: {
-                "ns": cost.ns,
-                "spread_ns": cost.spread_ns,
-                "events": cost.events,
-                "source": cost.source,
-            }
-            for name, cost in self.costs.items()
-        }
+        return {name: asdict(cost) for name, cost in self.costs.items()}
 
     def to_dict(self) -> dict[str, object]:
         """The file's content."""
