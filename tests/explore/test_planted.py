@@ -94,20 +94,6 @@ def test_the_shortest_sequence_is_told(mistake: str) -> None:
     assert steps[-1].split(". ", 1)[1].startswith(last)
 
 
-@pytest.mark.parametrize("mistake", OF_GROUPS)
-def test_nothing_else_shows_a_mistake_of_groups(mistake: str) -> None:
-    assert explore(mistake, FOUND[mistake][0] + 2, groups=False).end == "depth"
-
-
-def test_two_processes_tell_the_same_sequence_as_one() -> None:
-    told = set()
-    for workers in (1, 2, 3):
-        with pytest.raises(RuleBroken) as error:
-            explore("inversion", 10, workers)
-        told.add(str(error.value))
-    assert len(told) == 1
-
-
 def test_no_shorter_sequence_breaks_a_rule_and_none_does_without_the_mistake() -> None:
     assert explore("inversion", FOUND["inversion"][0] - 1).end == "depth"
     sound = explore("none", 6)

@@ -37,15 +37,6 @@ def test_no_sequence_breaks_a_rule_of_round_robin(slice_ticks: int) -> None:
     assert found.states == {1: 1_067, 3: 7_647}[slice_ticks]
 
 
-def test_no_sequence_breaks_a_rule_where_turns_end_on_other_queues() -> None:
-    source = Path("tests/kernel_policies/mover.c")
-    build_once("explorer", EXPLORED=str(source))
-    words = explored.words_of(source)
-    found = explored.run(ROOT / source, words, "mover", "", Limits(tasks=3, memory_mib=64))
-    assert found.end == "complete"
-    assert found.states == 206
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("preset", ["thesis", "passes"])
 def test_a_law_knows_the_quirks_of_a_studys_levels(preset: str) -> None:

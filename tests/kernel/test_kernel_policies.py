@@ -185,13 +185,6 @@ def test_no_lower_priority_runs_while_a_higher_one_waits(
     assert inversion.length_ns <= several + 2 * ROUND_NS, inversion
 
 
-def test_round_robin_breaks_the_law_of_priorities(tmp_path: Path) -> None:
-    """So the law can be broken, and is seen to be."""
-    command = "ladder -a 1 -f 2 -d 3 -n 3 -c 8 -i 2000000 -r 20"
-    inversion = priority_inversion(traced(tmp_path, command, 1, "policy=rr"))
-    assert inversion.length_ns > 5 * TICK_NS
-
-
 def priority_inversion(events: trace.Trace) -> Inversion:
     """By the priorities that users set, whatever the policy makes of them."""
     values = Values(events, AttributeKind.PRIORITY)

@@ -317,61 +317,6 @@ def test_a_lottery_tests_window_is_as_long_as_it_says(
     assert summary["processes"] == (20 if test == "mixed" else 8)
 
 
-@pytest.mark.spike
-def test_the_cpu_benchmark(tmp_path: Path) -> None:
-    """Three processes share the CPUs: as many events as there is CPU time for."""
-    ran = run(tmp_path, "cpubench -n 3 -t 20 -p 2000", 2)
-    check_benchmark(ran.lines)
-    assert Counter(ran.processes["group"]) == {"event": 3}
-    latencies = ran.told("latency", "event")
-    assert ran.told("events") == [len(latencies)]
-    (longest,) = number_after(ran.lines, r"latency, longest +([\d.]+) ms")
-    assert longest == max(latencies) // 1000 / 1000
-    (elapsed,) = ran.told("elapsed")
-    (second,) = number_after(ran.lines, SECOND)
-    assert second == pytest.approx(len(latencies) / elapsed * 1e9, abs=0.02)
-    alone = number_after(run(tmp_path, "cpubench -n 1 -t 20 -p 2000", 2).lines, SECOND)
-    shared = number_after(ran.lines, SECOND)
-    assert shared[0] == pytest.approx(2 * alone[0], rel=0.1)
-
-
-@pytest.mark.spike
-def test_message_processes_wake_workers(tmp_path: Path) -> None:
-    """Each worker is woken once a round, and works; then it waits for the next."""
-    messengers, workers, iterations = 2, 3, 2000
-    command = f"wakeups -m {messengers} -n {workers} -c 1 -t 20 -i {iterations}"
-    ran = run(tmp_path, command, 2)
-    assert Counter(ran.processes["group"]) == {
-        "cpu": 1,
-        "message": messengers,
-        "worker": messengers * workers,
-    }
-    rounds = ran.told("rounds", "message")
-    assert len(rounds) == messengers
-    assert min(rounds) > 10
-    worked = ran.processes.filter(pl.col("group") == "worker")
-    assert worked["running_ns"].sum() > sum(rounds) * workers * iterations * 10
-    # A worker may find its message there already: then it does not wait, and is not woken.
-    assert 0 < worked["wakeups"].sum() <= (sum(rounds) + messengers) * workers
-
-
-SECOND = r"events a second +([\d.]+)"
-
-
-def check_benchmark(lines: list[str]) -> None:
-    """Figures that fit each other."""
-    (events,) = number_after(lines, r"events +(\d+)")
-    (second,) = number_after(lines, SECOND)
-    mean, high, longest = (
-        number_after(lines, rf"latency, {what} +([\d.]+) ms")[0]
-        for what in ("mean", "95th", "longest")
-    )
-    assert events > 10
-    assert second > 0
-    assert 0 < mean <= longest
-    assert high <= longest
-
-
 # On Linux
 
 WORKLOADS = sorted(path.stem for path in (ROOT / "workloads").glob("*.c"))

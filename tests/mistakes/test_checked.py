@@ -13,7 +13,6 @@ from schedlab.base.toolchain import places
 from schedlab.base.toolchain.tools import compiler, output
 from schedlab.errors import RuleBroken
 from schedlab.machines import checked
-from schedlab.paths import ROOT
 from wrapping_policy import passes
 
 
@@ -44,12 +43,6 @@ def test_a_clock_or_a_run_time_that_wraps_is_found(mistake: str, value: str) -> 
     with pytest.raises(RuleBroken) as error:
         checked.run(SOURCE, f"mistake={mistakes()[mistake]}")
     assert f"while clock and run times pass {value}: after" in str(error.value)
-
-
-def test_decisions_by_what_time_it_is_are_noted() -> None:
-    """Where the clock wraps nowhere, they differ, too."""
-    passed = checked.run(SOURCE, f"mistake={mistakes()['time']}")
-    assert passed.depends_on_time == 1
 
 
 @pytest.mark.parametrize("wraps", [False, True])
@@ -87,14 +80,6 @@ def test_a_source_that_has_passed_is_checked_again_only_after_a_change(
     source.write_text("second")
     checked.check_once(source)
     assert len(tried) == 2
-
-
-def test_shipped_presets_are_checked_with_the_source_that_holds_them() -> None:
-    from schedlab.base.toolchain.policies import PolicyChoice
-
-    assert checked.sources_of(PolicyChoice("rr")) == [ROOT / "policies" / "rr.c"]
-    sources = checked.sources_of(PolicyChoice("lottery", "thesis"))
-    assert [source.stem for source in sources] == ["lottery", "study-lottery"]
 
 
 def test_an_instruction_without_a_line_has_that_of_its_neighbour(tmp_path: Path) -> None:

@@ -131,11 +131,6 @@ def test_numbers_that_no_record_has_are_passed_over() -> None:
     assert model.now_ns == 6
 
 
-def test_a_header_that_no_trace_has_is_refused() -> None:
-    with pytest.raises(ValueError, match="no model of a trace"):
-        Model(Header(70_000, 1_000_000, 1_000_000_000, 1), "rr", "equal")
-
-
 def test_names_are_told_to_be_seen() -> None:
     """As schedlab.base.display.names makes them: broken UTF-8, and what turns writing or moves cursors."""
     from schedlab.base.display.names import visible_line

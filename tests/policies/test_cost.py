@@ -15,7 +15,7 @@ from committed_policies import policies_in_progress
 from conftest import Command
 from schedlab.paths import ROOT
 
-pytestmark = [pytest.mark.spike, pytest.mark.xdist_group("policy-cost")]
+pytestmark = [pytest.mark.spike, pytest.mark.long, pytest.mark.xdist_group("policy-cost")]
 
 GROWTH_ALLOWED = {
     "rr": 1.02,

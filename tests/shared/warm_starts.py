@@ -2,8 +2,7 @@
 """Commands of schedlab, forked from a process that has imported all that commands import.
 
 To start Python and to import takes longer than most commands have to do. Each command still is a process of its own,
-with the environment, folder and modules' first state that a start would give it. Two such processes take turns: all
-commands of one hash texts alike, so what depends on the order of a set shows between the two, as between any starts.
+with the environment, folder and modules' first state that a start would give it.
 `tests/commands/test_first_commands.py` starts each command as the launcher does.
 """
 
@@ -22,12 +21,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-TURNS = 2
 BESIDE = ("scipy.stats",)
 """What commands import besides our own modules and what these import."""
 LEFT_OUT = ("__main__", "benchmarks", "documents", "soak", "sweep")
@@ -39,24 +37,34 @@ DIED = "the process that commands are forked from has ended"
 
 
 class WarmStarts:
-    """Runs commands, one at a time."""
+    """Runs commands, one at a time. The process that they are forked from ends with this one."""
 
     def __init__(self) -> None:
         self.cpu_s = 0.0
         """What all commands took, and the imports before them."""
-        self._warm: list[_Warm] = []
-        self._turns = cycle(range(TURNS))
+
+    @cached_property
+    def _connection(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            subprocess.Popen(
+                [sys.executable, "-I", "-X", "utf8", __file__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+            )
+        return ours
 
     def run(
         self, words: Sequence[str], cwd: Path | None, environment: Mapping[str, str], timeout: float
     ) -> subprocess.CompletedProcess[str]:
         """Runs `./schedlab WORDS`, as subprocess.run() would, whose errors it raises."""
-        turn = next(self._turns)
-        while len(self._warm) <= turn:
-            self._warm.append(_Warm())
         request = {"words": words, "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
-            status, taken_s = self._warm[turn].run(request, (out.fileno(), err.fileno()), timeout)
+            outputs = (out.fileno(), err.fileno())
+            self._connection.settimeout(None)
+            socket.send_fds(self._connection, [json.dumps(request).encode()], outputs)
+            status, taken_s = self._wait(int(self._answer()), words, timeout)
             self.cpu_s += taken_s
             said = []
             for file in (out, err):
@@ -64,42 +72,22 @@ class WarmStarts:
                 said.append(file.read().decode())
         return subprocess.CompletedProcess(list(words), status, *said)
 
-
-class _Warm:
-    """A process that commands are forked from. It ends with this one."""
-
-    def __init__(self) -> None:
-        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", __file__, str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
-
-    def run(
-        self, request: Mapping[str, Any], outputs: tuple[int, int], timeout: float
-    ) -> tuple[int, float]:
+    def _wait(self, pid: int, words: Sequence[str], timeout: float) -> tuple[int, float]:
         """Returns a command's exit status, as subprocess has it, and its CPU seconds."""
-        self.socket.settimeout(None)
-        socket.send_fds(self.socket, [json.dumps(request).encode()], outputs)
-        pid = int(self._answer())
-        end = time.monotonic() + timeout
         try:
-            self.socket.settimeout(max(end - time.monotonic(), 0.01))
+            self._connection.settimeout(timeout)
             status, taken_s = json.loads(self._answer())
         except BaseException as error:
             os.kill(pid, signal.SIGKILL)
-            self.socket.settimeout(None)
+            self._connection.settimeout(None)
             self._answer()
             if isinstance(error, TimeoutError):
-                raise subprocess.TimeoutExpired(request["words"], timeout) from None
+                raise subprocess.TimeoutExpired(words, timeout) from None
             raise
         return status, taken_s
 
     def _answer(self) -> bytes:
-        answer = self.socket.recv(REQUEST_BYTES)
+        answer = self._connection.recv(REQUEST_BYTES)
         if not answer:
             raise RuntimeError(DIED)
         return answer

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One run of the simulator that is acted on from outside, and held against the laws.
-
-A case writes down what was done to it: a short program that does it again. A broken law, or a
-machine that fails, says with which command.
-"""
+"""One run of the simulator that is acted on from outside, and held against the laws."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import sys
 import tempfile
 from collections.abc import Mapping
 from functools import cache
@@ -20,22 +12,17 @@ import numpy as np
 
 from schedlab import trace
 from schedlab.base.toolchain.policies import Catalogue, read_catalogue
-from schedlab.paths import BUILD, ROOT
 from schedlab_simulator import (
     ActRefused,
-    Attribute,
     AuditFailed,
     Place,
     RunFailed,
     Simulator,
-    Status,
     Workload,
-    declarations,
 )
 from scheduling_history import History
 from scheduling_laws import breaches
 
-CASES = BUILD / "cases"
 PROCESSES = 64
 """That may live at once."""
 INIT = 2**32 - 1
@@ -44,7 +31,7 @@ MOST_TOLD = 3
 
 
 class LawBroken(AssertionError):
-    """Which law, where, and how to see it again."""
+    """Which law, where, and of which machine."""
 
 
 @cache
@@ -65,17 +52,13 @@ class Case:
         seed: int = 1,
         tunables: Mapping[str, int] | None = None,
     ) -> None:
-        self.arguments = {"policy": policy, "cpus": cpus, "seed": seed, "tunables": tunables or {}}
+        self.setup = {"policy": policy, "cpus": cpus, "seed": seed, "tunables": tunables or {}}
         self.text = workload
         self.cpus = cpus
-        self.calls: list[str] = []
-        self.duration = 0
-        """That it has gone on by since the last act: what is one run is told as one."""
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "trace.bin"
         self.workload = Workload.read(workload)
         self.killed: dict[int, int] = {}
-        self.over = False
         self.failed = False
         self.simulator = Simulator(
             self.workload,
@@ -93,9 +76,8 @@ class Case:
 
     def run(self, duration: int) -> None:
         """Goes on by this many nanoseconds."""
-        self.duration += duration
         try:
-            self.over = self.simulator.run(self.simulator.now + duration) is Status.DONE
+            self.simulator.run(self.simulator.now + duration)
         except RunFailed as error:
             self.fail([str(error)])
         self.audit()
@@ -110,32 +92,12 @@ class Case:
         if self.act("kill", pid):
             self.killed.setdefault(pid, self.simulator.now)
 
-    def wake(self, pid: int) -> None:
-        self.act("wake", pid)
-
-    def migrate(self, pid: int, cpu: int) -> None:
-        self.act("migrate", pid, cpu)
-
-    def give(self, channel: int, count: int) -> None:
-        self.act("give", channel, count)
-
-    def set_attribute(self, pid: int, attribute: Attribute, value: int) -> None:
-        self.act("set_attribute", pid, attribute, value)
-
-    def set_policy(self, policy: str) -> None:
-        self.act("set_policy", policy)
-
-    def set_tunable(self, name: str, value: int) -> None:
-        self.act("set_tunable", name, value)
-
     def act(self, name: str, *arguments: object) -> bool:
         """False: it was refused."""
         try:
             getattr(self.simulator, name)(*arguments)
         except ActRefused:
             return False
-        self.note_time()
-        self.calls.append(f"{name}({', '.join(map(as_code, arguments))})")
         self.audit()
         return True
 
@@ -206,61 +168,7 @@ class Case:
         self.simulator.close()
         self.folder.cleanup()
 
-    # ---- again
-
     def fail(self, found: list[str]) -> None:
-        """Says what is wrong, and leaves the program that shows it."""
+        """Says what is wrong."""
         self.failed = True
-        script = self.script()
-        CASES.mkdir(parents=True, exist_ok=True)
-        path = CASES / f"{str(self.arguments['policy']).replace(':', '-')}.py"
-        path.write_text(script)
-        raise LawBroken("\n".join([*found[:MOST_TOLD], "", script, command(path)]))
-
-    def note_time(self) -> None:
-        if self.duration:
-            self.calls.append(f"run({self.duration:_})")
-        self.duration = 0
-
-    def script(self) -> str:
-        """A program that does the same."""
-        self.note_time()
-        folders = [
-            str(ROOT / name)
-            for name in ("tests/sim", "tests/shared", "tests", "sim/python", "python")
-        ]
-        arguments = "".join(
-            f", {name}={value!r}" for name, value in self.arguments.items() if value
-        )
-        lines = [
-            "# SPDX-License-Identifier: MIT",
-            f"import sys; sys.path[:0] = {folders}",
-            "from scheduling_case import Attribute, Case",
-            f'case = Case("""{self.needed_text()}"""{arguments})',
-            *(f"case.{call}" for call in self.calls),
-            "case.check()",
-        ]
-        return "\n".join(lines) + "\n"
-
-    def needed_text(self) -> str:
-        """The workload without programs that no process plays."""
-        programs = {part.split()[0]: part for part in self.text.split("program ")[1:]}
-        needed, found = {"root"}, {"root", *re.findall(r"fork\('(\w+)'\)", str(self.calls))}
-        while found != needed:
-            needed = found
-            forks = (re.findall(r"^fork (\w+)", programs[name], re.MULTILINE) for name in needed)
-            found = needed.union(*forks)
-        if any(call.startswith("give") for call in self.calls):
-            needed = set(programs)  # channels go by numbers, in the order of the text
-        return "".join(f"program {part}" for name, part in programs.items() if name in needed)
-
-
-def as_code(value: object) -> str:
-    return f"Attribute.{value.name}" if isinstance(value, Attribute) else repr(value)
-
-
-def command(path: Path) -> str:
-    """By which a case is seen again."""
-    chosen = os.environ.get(declarations.CHOICE)
-    setting = [f"{declarations.CHOICE}={shlex.quote(chosen)}"] if chosen else []
-    return " ".join([*setting, shlex.quote(sys.executable), shlex.quote(str(path))])
+        raise LawBroken("\n".join([*found[:MOST_TOLD], "", self.text, str(self.setup)]))

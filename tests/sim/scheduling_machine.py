@@ -14,8 +14,9 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from golden_stories import policies_and_presets
 from schedlab_simulator import Attribute, Place
-from scheduling_case import Case, catalogue
+from scheduling_case import Case
 
 US = 1_000
 MS = 1_000_000
@@ -273,7 +274,7 @@ class Scheduler(RuleBasedStateMachine):
         """One that is unlike the others."""
         attribute = data.draw(attributes_for(self.policy), label="attribute")
         if pid := self.case.fork("a"):
-            self.case.set_attribute(pid, *attribute)
+            self.case.act("set_attribute", pid, *attribute)
 
     @rule(ticks=st.integers(1, 40), less=st.sampled_from((0, 500 * US, 123_457)))
     def run(self, ticks: int, less: int) -> None:
@@ -298,44 +299,37 @@ class Scheduler(RuleBasedStateMachine):
     @rule(number=WHO)
     def wake(self, number: int) -> None:
         if pid := self.someone(number, Place.BLOCKED):
-            self.case.wake(pid)
+            self.case.act("wake", pid)
 
     @rule(number=WHO, cpu=st.integers(0, 15))
     def migrate(self, number: int, cpu: int) -> None:
         cpus = self.case.cpus
         if cpus > 1 and (pid := self.someone(number, Place.QUEUED)):
-            self.case.migrate(pid, cpu % cpus)
+            self.case.act("migrate", pid, cpu % cpus)
 
     @rule(number=WHO, data=st.data())
     def set_attribute(self, number: int, data: st.DataObject) -> None:
         attribute = data.draw(attributes_for(self.policy), label="attribute")
         if pid := self.someone(number, Place.QUEUED, Place.RUNNING, Place.BLOCKED):
-            self.case.set_attribute(pid, *attribute)
+            self.case.act("set_attribute", pid, *attribute)
 
     @rule(channel=st.integers(0, 1), count=st.integers(1, 3))
     def give(self, channel: int, count: int) -> None:
         if channel < len(self.case.workload.channels):
-            self.case.give(channel, count)
+            self.case.act("give", channel, count)
 
     @rule(data=st.data())
     @precondition(lambda self: not self.switches and any(choices_of(self.policy)[0].tunables))
     def set_tunable(self, data: st.DataObject) -> None:
-        self.case.set_tunable(*data.draw(tunables_of(self.policy), label="tunable"))
+        self.case.act("set_tunable", *data.draw(tunables_of(self.policy), label="tunable"))
 
     @rule(data=st.data())
     @precondition(lambda self: self.switches)
     def set_policy(self, data: st.DataObject) -> None:
-        self.case.set_policy(data.draw(st.sampled_from(all_choices()), label="policy"))
+        self.case.act(
+            "set_policy", data.draw(st.sampled_from(policies_and_presets()), label="policy")
+        )
 
     def teardown(self) -> None:
         if hasattr(self, "case"):
             self.case.end()
-
-
-def all_choices() -> list[str]:
-    """All "policy" and "policy:preset" that are built in."""
-    return [
-        text
-        for policy in catalogue().values()
-        for text in (policy.name, *(f"{policy.name}:{preset}" for preset in policy.presets))
-    ]

@@ -9,20 +9,15 @@ import pytest
 
 from kept_runs import MS, keep_run
 from schedlab import trace
-from schedlab.analysis.agreement import known, variants
+from schedlab.analysis.agreement import variants
 from schedlab.analysis.agreement.cells import Cell, Key, cells
-from schedlab.analysis.agreement.known import Judged, Known, Reason, judged
-from schedlab.analysis.agreement.plan import draws, setting
-from schedlab.analysis.agreement.text import row, summary
+from schedlab.analysis.agreement.known import Judged, Known, Reason
 from schedlab.analysis.agreement.variants import Range
-from schedlab.errors import FileRefused, WrongUsage
 from schedlab.report import layout
 from schedlab.report.agreement import page
-from schedlab.report.build import without_simulated
 from schedlab.report.model import Table
 from schedlab.runs import collection
 from schedlab.trace.parting import parting
-from schedlab.workload import costs as profiles
 from simulator_command import simulate
 
 EXPERIMENT = "s1-timing-cpu-heavy"
@@ -124,20 +119,6 @@ def test_a_failed_run_is_told(tmp_path: Path) -> None:
     assert found.to_dict()["kernel"] is None
 
 
-def test_a_group_on_one_side_alone_is_told(tmp_path: Path) -> None:
-    keep(tmp_path, "spike", 100, g=(1, 1))
-    keep(tmp_path, "sim", 100, h=(1, 1))
-    found = by_what(tmp_path)
-    assert found["turnaround of g"].failure == "sim has no such figure"
-    assert found["turnaround of h"].failure == "spike has no such figure"
-
-
-def test_setups_of_one_machine_are_no_cells(tmp_path: Path) -> None:
-    keep(tmp_path, "spike", 100, g=(1, 1))
-    keep(tmp_path, "sim", 100, policy="mlfq", g=(1, 1))
-    assert not by_what(tmp_path)
-
-
 # --- reasons
 
 REASON = Reason("why", "Because.")
@@ -145,85 +126,36 @@ OWN = Known(EXPERIMENT, "rr", "1", "completion", REASON)
 CLASS = Known("s1-*", "rr", "*", "*", REASON)
 
 
-def test_a_class_has_a_reason_for_what_is_off_in_it() -> None:
-    key = Key(EXPERIMENT, "rr", 1, "completion")
-    off = Cell(key, (100.0 * MS,), (150.0 * MS,), False, MS, chance=0.0)
-    near = Cell(key, (100.0 * MS,), (101.0 * MS,), False, MS)
-    spans = Range(90 * MS, 160 * MS)
-    assert CLASS.matches(key) and not CLASS.matches(Key(EXPERIMENT, "mlfq", 1, "completion"))
-    assert (Judged(off, CLASS).judgement, Judged(off, CLASS).reason) == ("known", REASON)
-    assert (Judged(near, CLASS).judgement, Judged(near, CLASS).reason) == ("near", None)
-    assert Judged(off, CLASS, spans).judgement == "microseconds"
-    assert Judged(off, OWN, spans).judgement == "known"
+SPANS = Range(90 * MS, 160 * MS)
 
 
 @pytest.mark.parametrize(
-    ("simulator", "has_reason", "judgement", "is_wrong"),
+    ("simulator", "reason", "spans", "judgement", "is_wrong"),
     [
-        (100.5, False, "near", False),
-        (150.0, False, "off", True),
-        (150.0, True, "known", False),
-        (100.5, True, "near after all", True),
+        (100.5, None, None, "near", False),
+        (100.5, CLASS, None, "near", False),
+        (100.5, OWN, None, "near after all", True),
+        (101.0, None, SPANS, "near", False),
+        (150.0, None, None, "off", True),
+        (150.0, OWN, None, "known", False),
+        (150.0, CLASS, None, "known", False),
+        (150.0, OWN, SPANS, "known", False),
+        (150.0, CLASS, SPANS, "microseconds", False),
+        (150.0, None, SPANS, "microseconds", False),
+        (150.0, None, Range(101.9 * MS, 160 * MS), "microseconds", False),
+        (150.0, None, Range(120 * MS, 160 * MS), "off", True),
     ],
 )
-def test_judgements(simulator: float, has_reason: bool, judgement: str, is_wrong: bool) -> None:
+def test_judgements(
+    simulator: float, reason: Known | None, spans: Range | None, judgement: str, is_wrong: bool
+) -> None:
+    """A figure between those of other costs is a matter of microseconds, unless it has a reason of its own."""
     key = Key(EXPERIMENT, "rr", 1, "completion")
     cell = Cell(key, (100.0 * MS,), (simulator * MS,), False, MS, chance=0.0)
-    found = Judged(cell, OWN if has_reason else None)
+    found = Judged(cell, reason, spans)
     assert found.judgement == judgement
     assert found.is_wrong == is_wrong
-
-
-def test_every_reason_that_is_written_is_given() -> None:
-    given = {row.reason.name for row in known.known()}
-    assert given == set(known.REASONS)
-
-
-def test_a_file_of_reasons_that_is_wrong_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "known.csv"
-    monkeypatch.setattr(known, "FILE", file)
-    for content in (
-        "experiment,policy\n",
-        "experiment,policy,cpus,what,reason\ns4-trace,rr,1,completion,no such reason\n",
-    ):
-        file.write_text(content)
-        known.known.cache_clear()
-        with pytest.raises(FileRefused, match=r"known\.csv"):
-            known.known()
-    known.known.cache_clear()
-
-
-# --- where microseconds decide
-
-
-def test_a_figure_between_those_of_other_costs_is_a_matter_of_microseconds() -> None:
-    key = Key(EXPERIMENT, "rr", 1, "completion")
-    cell = Cell(key, (100.0 * MS,), (150.0 * MS,), False, MS, chance=0.0)
-    assert Judged(cell, range=Range(90 * MS, 160 * MS)).judgement == "microseconds"
-    assert Judged(cell, range=Range(101.9 * MS, 160 * MS)).judgement == "microseconds"
-    assert Judged(cell, range=Range(120 * MS, 160 * MS)).judgement == "off"
-    near = Cell(key, (100.0 * MS,), (101.0 * MS,), False, MS)
-    assert Judged(near, range=Range(90 * MS, 160 * MS)).judgement == "near"
-
-
-def test_variants_differ_by_what_they_are_said_to() -> None:
-    shipped = profiles.read(profiles.SHIPPED).costs
-    texts = {variants.varied_costs(number).text for number in range(variants.COUNT)}
-    assert len(texts) == variants.COUNT
-    for text in texts:
-        base, *changes = text.split(",")
-        assert base == "kernel"
-        values = {name: int(value) for name, _, value in (each.partition("=") for each in changes)}
-        assert set(values) == set(shipped)
-        assert all(
-            abs(value - shipped[name].ns) <= variants.SPREAD * shipped[name].ns + 1
-            for name, value in values.items()
-        )
-    shifts = [variants.shift(number) for number in range(variants.COUNT)]
-    assert min(shifts) < 0 < max(shifts)
-    assert max(map(abs, shifts)) <= variants.SHIFT_NS
+    assert CLASS.matches(key) and not CLASS.matches(Key(EXPERIMENT, "mlfq", 1, "completion"))
 
 
 def test_ranges_are_kept_beside_the_runs(tmp_path: Path) -> None:
@@ -288,18 +220,6 @@ def test_runs_part_where_one_machine_picks_another(tmp_path: Path) -> None:
 # --- what is printed
 
 
-def test_rows_begin_with_the_largest(tmp_path: Path) -> None:
-    keep(tmp_path, "spike", 100, a=(100, 1), b=(100, 1))
-    keep(tmp_path, "sim", 101, a=(150, 1), b=(104, 1))
-    found = judged(cells(collection.read([tmp_path])))
-    assert row(found[0]) == (
-        *(EXPERIMENT, "rr", "1", "turnaround of a"),
-        *("100.00 ms", "150.00 ms", "+50.00 %", "+50.00", "–", "off"),
-    )
-    assert [row(each)[3] for each in found] == ["turnaround of a", "turnaround of b", "completion"]
-    assert summary(found) == "3 figures: 1 near; 2 off, for no known reason"
-
-
 def test_the_page(tmp_path: Path) -> None:
     keep(tmp_path, "spike", 100, a=(100, 1))
     keep(tmp_path, "sim", 101, a=(150, 1))
@@ -318,36 +238,4 @@ def test_the_page(tmp_path: Path) -> None:
     assert len(layout.parts(found)) == 1, "in a part of it, a row would not be told from others"
 
 
-def test_no_page_without_both_machines(tmp_path: Path) -> None:
-    keep(tmp_path, "spike", 100, a=(100, 1))
-    assert page(collection.read([tmp_path])) is None
-
-
-def test_simulated_runs_are_no_runs_of_the_study(tmp_path: Path) -> None:
-    """They would be taken for more seeds of the kernel's, or instead of them."""
-    keep(tmp_path, "spike", 100, a=(150, 1))
-    keep(tmp_path, "sim", 101, a=(150, 1))
-    keep_run(tmp_path / "sim", "mine.json", "rr", machine="sim")
-    left = without_simulated(collection.read([tmp_path]))
-    assert {(run.setup.machine, run.setup.experiment) for run in left} == {
-        ("spike", EXPERIMENT),
-        ("sim", "mine.json"),
-    }
-
-
 # --- what is run
-
-
-def test_settings() -> None:
-    short, full = setting(False), setting(True)
-    assert {str(policy) for policy in short.policies} < {str(policy) for policy in full.policies}
-    lottery = next(policy for policy in short.policies if str(policy) == "lottery:thesis")
-    rr = next(policy for policy in short.policies if str(policy) == "rr")
-    assert draws("lottery:thesis") and draws("hybrid") and not draws("rr:table-scan")
-    assert len(short.seeds_on("sim", lottery)) > len(short.seeds_on("spike", lottery)) > 1
-    assert short.seeds_on("sim", rr) == short.seeds_on("spike", rr)
-
-
-def test_an_unknown_experiment_is_refused() -> None:
-    with pytest.raises(WrongUsage, match="s9-"):
-        setting(False, experiments=["s9-*"])

@@ -125,29 +125,6 @@ def test_what_comes_late_is_counted_and_said(tmp_path: Path) -> None:
     assert jobs(found)["fork_ns"].to_list() == [5_000_000, 5_000_000, 6_000_000]
 
 
-def test_a_job_that_never_runs_is_in_a_group_of_its_own(tmp_path: Path) -> None:
-    hog = {"priority": 0, "loop": -1, "run": "1ms"}
-    late = {"instance": 2, "priority": 9, **open_job(2)}
-    text = text_of(read(tmp_path, {"tasks": {"hog": hog, "late": late}}), 1, TICK_NS)
-    path = tmp_path / "trace.bin"
-    options = ("--policy", "hybrid", "--limit", str(10**9), "--trace", str(path))
-    assert simulate(tmp_path, text, *options).returncode == 3
-    found = jobs(metrics.measure(path))
-    assert found["group"].to_list() == ["hog", *["(never ran)"] * 2]
-
-
-def test_jobs_that_have_ended_take_no_room(tmp_path: Path) -> None:
-    text = text_of(read(tmp_path, open_load(1_000, run=1_000)), 1, TICK_NS)
-    assert jobs(measured(tmp_path, text, "--processes", "30"))["exit_ns"].null_count() == 0
-
-
-def test_a_duration_leaves_out_what_would_come_after_it(tmp_path: Path) -> None:
-    file = read(tmp_path, {"global": {"duration": 1}, **open_load(1_000)})
-    found = measured(tmp_path, text_of(file, 1, TICK_NS))
-    assert 10**9 <= found.summary["elapsed_ns"][0] < 1.02 * 10**9
-    assert 40 < len(jobs(found)) < 120
-
-
 def with_device() -> dict[str, object]:
     gaps = {"distribution": "exponential", "mean": 5_000}
     server = {"instance": 2, "priority": 1, "loop": 20, "take": "net", "run": 1_000}
@@ -171,16 +148,6 @@ def test_requests_come_by_a_devices_interrupts(tmp_path: Path) -> None:
     assert len(woken) > 25  # the others came while both servers worked
     assert served.len() == 2
     assert found.said.is_empty()
-
-
-@pytest.mark.spike
-def test_hogs_make_no_interrupt_late_on_the_kernel(tmp_path: Path) -> None:
-    text = text_of(read(tmp_path, with_device()), 1, TICK_NS)
-    found = metrics.compute(play(tmp_path, text, "priority"))
-    late = found.values.filter(pl.col("name") == "late")["value"].to_list()
-    assert len(late) == 40
-    assert max(late) < 100_000
-    assert jobs(found).filter(pl.col("group") == "server")["exit_ns"].null_count() == 0
 
 
 def test_what_is_no_device_is_refused(tmp_path: Path) -> None:

@@ -150,22 +150,3 @@ def test_a_run_says_which_attributes_it_sets_in_vain(schedlab: Command, tmp_path
         assert up["share"] == pytest.approx(0.903 if reads else 0.5, abs=0.001)
         assert up["ideal_share"] == pytest.approx(0.903 if reads else 0.5, abs=0.001)
         assert up["share_error_points"] == pytest.approx(0 if reads else -40.3, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("choice", "settings", "ignored"),
-    [
-        ("cfs", {}, ["nice"]),
-        ("cfs", {"nice": 1}, ["weight"]),
-        ("cfs:nice", {"nice": 0}, ["nice"]),
-        ("lottery:currencies", {}, ["nice", "weight"]),
-        ("fair", {}, ["weight"]),
-        ("scx:lavd", {}, []),
-    ],
-)
-def test_what_is_read_follows_the_tunables(
-    choice: str, settings: dict[str, int], ignored: list[str]
-) -> None:
-    name, _, preset = choice.partition(":")
-    given = ["nice", "weight"] if choice != "lottery:currencies" else ["nice", "weight", "tickets"]
-    assert attributes_ignored(PolicyChoice(name, preset), settings.items(), given) == ignored

@@ -23,10 +23,7 @@ from schedlab import trace
 from schedlab.base.toolchain.tools import compiler
 from schedlab.paths import ROOT
 from schedlab_simulator import (
-    ActRefused,
-    Attribute,
     LibraryUnusable,
-    Place,
     RunFailed,
     SetupRefused,
     Simulator,
@@ -84,13 +81,6 @@ def machine(text: str = IDLE, **options: object) -> Simulator:
     return Simulator(text, costs="none", **options)  # type: ignore[arg-type]
 
 
-def place_of(simulator: Simulator, pid: int) -> Place | None:
-    """Where a process is; None: it is not there."""
-    rows = simulator.processes()
-    found = rows["place"][rows["pid"] == pid].tolist()
-    return Place(found[0]) if found else None
-
-
 def test_threads_that_open_the_library_at_once_have_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -116,18 +106,6 @@ def test_threads_that_open_the_library_at_once_have_the_same(
 # --- a run
 
 
-def test_a_run_to_its_end() -> None:
-    with machine(TWO) as simulator:
-        assert simulator.run() is Status.DONE
-        assert simulator.now == 60 * MS
-        counts = simulator.counts()
-        assert counts.forks == 4
-        assert counts.exit_status == 0
-        assert counts.ticks == 60
-        assert simulator.run(10**12) is Status.DONE
-        assert simulator.now == 60 * MS
-
-
 def test_it_is_what_the_command_runs(tmp_path: Path) -> None:
     """The same trace, byte for byte; in one run, in small steps, and sampled."""
     options = ("--policy", "lottery:thesis", "--cpus", "2", "--seed", "7", "--set", "slice=2")
@@ -146,47 +124,6 @@ def test_it_is_what_the_command_runs(tmp_path: Path) -> None:
         assert own.read_bytes() == expected
 
 
-def test_samples() -> None:
-    with machine(TWO) as simulator:
-        rows = simulator.sample(range(0, 100 * MS, 20 * MS))
-        assert rows["now"].tolist() == [0, 20 * MS, 40 * MS, 60 * MS]
-        assert rows["ticks"].tolist() == [0, 20, 40, 60]
-        assert tuple(rows[-1].tolist()) == simulator.counts()
-
-
-def test_processes_are_rows(tmp_path: Path) -> None:
-    with machine(TWO, cpus=2) as simulator:
-        simulator.run(10 * MS)
-        rows = simulator.processes()
-        assert rows.dtype.names == (
-            *("pid", "parent", "place", "cpu", "program", "priority", "tickets", "weight"),
-            "run_time",
-        )
-        assert rows["pid"].tolist() == [1, 2, 3, 4]
-        assert rows["parent"].tolist() == [0, 1, 2, 2]
-        assert rows["program"].tolist() == [2**32 - 1, 0, 1, 1]
-        assert rows["run_time"].sum() == 20 * MS
-        assert rows["priority"].tolist() == [5] * 4
-        assert set(rows["cpu"][2:].tolist()) == {0, 1}
-
-
-def test_several_at_once_in_threads() -> None:
-    ends: list[int] = []
-
-    def run(seed: int) -> None:
-        with machine(TWO, policy="lottery", seed=seed) as simulator:
-            for until in range(0, 100 * MS, 50_000):
-                simulator.run(until)
-            ends.append(simulator.now)
-
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert ends == [60 * MS] * 4
-
-
 # --- workloads
 
 
@@ -203,164 +140,7 @@ def test_workloads_are_steps() -> None:
         assert text.now == 60 * MS
 
 
-def test_a_workload_of_numbers() -> None:
-    steps = np.zeros(3, step_type())
-    steps["kind"] = [step_kind("take"), step_kind("set_policy"), step_kind("exit")]
-    with Simulator(Workload({"one": steps}, [1], ["mlfq"]), costs="none") as simulator:
-        assert simulator.run() is Status.DONE
-
-
-def test_a_workload_comes_back_whole() -> None:
-    text = "channel a 2\nprogram one\n take a\n policy mlfq:four-quanta\n set boost=9\n"
-    workload = Workload.read(text)
-    assert workload.channels == (2,)
-    assert set(workload.texts) == {"mlfq:four-quanta", "boost=9"}
-
-
-def test_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "w.txt"
-    path.write_text("program a\n run 2ticks\n")
-    with Simulator(path, tick_ns=5 * MS, costs="none") as simulator:
-        simulator.run()
-        assert simulator.now == 10 * MS
-
-
 # --- acts from outside
-
-
-def test_fork_and_kill() -> None:
-    with machine() as simulator:
-        worker, sleeper = simulator.fork("worker"), simulator.fork(3)
-        assert place_of(simulator, worker) is Place.QUEUED
-        simulator.run(5 * MS)
-        assert place_of(simulator, worker) is Place.RUNNING
-        assert place_of(simulator, sleeper) is Place.BLOCKED
-        simulator.kill(worker)
-        simulator.kill(sleeper)
-        simulator.run(20 * MS)
-        assert place_of(simulator, worker) is None
-        assert place_of(simulator, sleeper) is None
-        simulator.audit()
-
-
-def test_wake_and_give() -> None:
-    with machine() as simulator:
-        sleeper = simulator.fork("sleeper")
-        readers = [simulator.fork("reader") for _ in range(3)]
-        simulator.run(10 * MS)
-        assert [place_of(simulator, pid) for pid in readers] == [Place.BLOCKED] * 3
-        simulator.give(0, 2)
-        simulator.wake(sleeper)
-        simulator.run(20 * MS)
-        assert [place_of(simulator, pid) for pid in readers] == [None, None, Place.BLOCKED]
-        assert place_of(simulator, sleeper) is None
-
-
-def test_migrate() -> None:
-    with machine(policy="lottery:thesis", cpus=2) as simulator:  # which moves no process itself
-        workers = [simulator.fork("worker") for _ in range(4)]
-        simulator.run(5 * MS)
-        rows = simulator.processes()
-        queued = next(pid for pid in workers if place_of(simulator, pid) is Place.QUEUED)
-        cpu = int(rows["cpu"][rows["pid"] == queued][0])
-        simulator.migrate(queued, 1 - cpu)
-        rows = simulator.processes()
-        assert rows["cpu"][rows["pid"] == queued] == 1 - cpu
-        assert simulator.counts().migrations == 1
-        simulator.audit()
-
-
-def test_attributes_policies_and_tunables() -> None:
-    with machine(policy="stride") as simulator:
-        heavy, light = simulator.fork("worker"), simulator.fork("worker")
-        simulator.set_attribute(heavy, Attribute.TICKETS, 3)
-        simulator.run(400 * MS)
-        rows = simulator.processes()
-        times = {pid: int(rows["run_time"][rows["pid"] == pid][0]) for pid in (heavy, light)}
-        assert abs(times[heavy] - 300 * MS) <= 2 * MS
-        simulator.set_policy("rr")
-        simulator.set_tunable("slice", 50)
-        begin = simulator.counts().switches
-        simulator.run(900 * MS)
-        assert simulator.counts().switches - begin <= 12
-
-
-@pytest.mark.parametrize(
-    ("number", "policy", "slices", "tickets"),
-    [(1, "wrr:linux", ("50", "90"), ("1", "1")), (2, "lottery:linux", ("1", "1"), ("5", "9"))],
-)
-def test_commands_of_study_5(
-    number: int, policy: str, slices: tuple[str, str], tickets: tuple[str, str]
-) -> None:
-    """Its control file takes a policy's number, and a PID with the priority that slices are ten
-    times as long as, in ms, and tickets as many as; 5 unless told otherwise."""
-    with machine() as simulator:
-        pids = [simulator.fork("worker") for _ in range(2)]
-        simulator.command("sched_status", str(number))
-        simulator.command("sched_status", f"{pids[1]} 9")
-        simulator.run(400 * MS)
-        lines = simulator.status().splitlines()
-        assert lines[1] == f"Policy: {policy}"
-        rows = {int(line.split()[1]): line.split()[3:] for line in lines if line[:6] == "worker"}
-        found = [tuple(rows[pid]) for pid in pids]
-        assert found == [
-            (priority, each, own)
-            for priority, each, own in zip(("5", "9"), slices, tickets, strict=True)
-        ]
-
-
-def test_texts_and_commands() -> None:
-    with machine(policy="lottery:thesis", processes=3000) as simulator:
-        pids = [simulator.fork("sleeper") for _ in range(1000)]
-        simulator.command("sched_tunables", "slice 3")
-        simulator.command("sched_status", f"{pids[5]} 2")
-        status = simulator.status()
-        lines = status.splitlines()
-        assert lines[1:3] == ["Policy: lottery:thesis", "Changed: slice=3"]
-        assert [line.split()[1] for line in lines if line.startswith("sleeper")] == [
-            *map(str, pids)
-        ]
-        priorities = {line.split()[3] for line in lines if line.split()[1:2] == [str(pids[5])]}
-        assert priorities == {"2"}
-        assert simulator.tunables().startswith("NAME ") and "\nslice " in simulator.tunables()
-        assert "mlfq:allotment-boost" in simulator.text("sched_policies")
-        for file, line in (("sched_status", "none"), ("sched_tunables", "none 1"), ("proc", "rr")):
-            with pytest.raises(ActRefused):
-                simulator.command(file, line)
-        with pytest.raises(ActRefused, match="proc: there is no such text"):
-            simulator.text("proc")
-        assert simulator.status() == status
-
-
-def test_workloads_are_added() -> None:
-    with machine(cpus=2, added_steps=100) as simulator:
-        simulator.run(5 * MS)
-        first = simulator.add_workload(TWO)
-        assert first == len(Workload.read(IDLE).programs)
-        root = simulator.fork(first)
-        simulator.run(34 * MS)
-        assert root in simulator.processes()["pid"]
-        simulator.run(36 * MS)
-        assert root not in simulator.processes()["pid"]
-        with pytest.raises(WorkloadRefused, match="expected a time"):
-            simulator.add_workload("program a\n run 3")
-        with pytest.raises(ActRefused, match="no room is left"):
-            simulator.add_workload("program a\n" + " yield\n" * 100)
-    with machine() as none, pytest.raises(ActRefused, match="no room is left"):
-        none.add_workload(TWO)
-
-
-def test_the_next_event() -> None:
-    with machine(cpus=2) as simulator:
-        assert simulator.next_time() == 0
-        simulator.run(5 * MS)
-        assert simulator.next_time() == 1000 * MS  # idle ticks do not count
-        simulator.fork("worker")
-        assert simulator.next_time() == 5 * MS
-        simulator.run(5 * MS)
-        assert simulator.next_time() == 6 * MS
-        simulator.finish()
-        assert simulator.next_time() is None
 
 
 def test_pieces_with_patience_are_one_run(tmp_path: Path) -> None:
@@ -377,16 +157,6 @@ def test_pieces_with_patience_are_one_run(tmp_path: Path) -> None:
             assert traces[1].stat().st_size == size
         assert simulator.advance(10**15, 60) is Status.DONE
     assert traces[0].read_bytes() == traces[1].read_bytes()
-
-
-def test_flush(tmp_path: Path) -> None:
-    path = tmp_path / "trace.bin"
-    with machine(trace=path) as simulator:
-        simulator.run(5 * MS)
-        simulator.flush()
-        assert path.stat().st_size == 64 + 32 * simulator.counts().records
-    with machine() as simulator:
-        simulator.flush()  # nothing is traced
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -529,26 +299,6 @@ def test_no_number_ends_the_program() -> None:
     assert done.stdout.splitlines()[-1] == "all", f"{done.stdout.splitlines()[-1]}: {done.stderr}"
 
 
-def test_refused_acts() -> None:
-    with machine() as simulator:
-        for act in (
-            lambda: simulator.kill(99),
-            lambda: simulator.wake(99),
-            lambda: simulator.migrate(99, 0),
-            lambda: simulator.give(7),
-            lambda: simulator.give(-1),
-            lambda: simulator.give(2**70),
-            lambda: simulator.fork(17),
-            lambda: simulator.set_attribute(1, Attribute.PRIORITY, 11),
-            lambda: simulator.set_policy("fifo"),
-            lambda: simulator.set_tunable("slice", 0),
-        ):
-            with pytest.raises(ActRefused):
-                act()
-        with pytest.raises(WorkloadRefused, match="no program is called walker: there are root"):
-            simulator.fork("walker")
-
-
 def test_a_run_without_an_end_is_ended() -> None:
     """Its trace would fill the disk. Where a time is named, it goes on."""
     with machine("program root\n loop\n  sleep 1s\n end\n") as simulator:
@@ -558,13 +308,6 @@ def test_a_run_without_an_end_is_ended() -> None:
                 simulator.run()
             assert simulator.now == limit
         assert simulator.run(130_000 * MS) is Status.TIME
-
-
-def test_refused_files() -> None:
-    with machine() as simulator, pytest.raises(ActRefused):
-        simulator.save("/nowhere/saved")
-    with pytest.raises(SetupRefused):
-        Simulator.restore("/nowhere/saved")
 
 
 def test_failed_runs() -> None:
@@ -611,30 +354,7 @@ def test_closed_machines() -> None:
     gc.collect()
 
 
-def test_an_error_in_the_block_is_not_hidden(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadRefused), broken_trace(tmp_path) as simulator:
-        simulator.fork("nothing")
-
-
 # --- it follows the headers
-
-
-def test_only_the_interface_is_visible() -> None:
-    done = subprocess.run(
-        ["nm", "-D", "--defined-only", built(LIBRARY)], capture_output=True, text=True, check=True
-    )
-    names = [line.split()[2] for line in done.stdout.splitlines()]
-    assert names
-    assert all(name.startswith("simulator_") for name in names)
-
-
-def test_every_declared_function_is_there() -> None:
-    library = Library(built(LIBRARY))
-    headers = "".join((ROOT / f"sim/{name}.h").read_text() for name in ("simulator", "control"))
-    names = re.findall(r"^[a-z][\w *]*?\b(simulator_\w+)\(", headers, re.MULTILINE)
-    assert len(names) > 15
-    for name in names:
-        assert getattr(library.c, name)
 
 
 def library_of(folder: Path, headers: str) -> Path:

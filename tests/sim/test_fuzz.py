@@ -80,7 +80,7 @@ def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
 
 
 def test_no_program_and_no_act_from_outside_breaks_a_machine(tmp_path: Path) -> None:
-    check_clean(fuzz(tmp_path, "fuzz_machine", random_inputs(), 4_000, 400), 4_000)
+    check_clean(fuzz(tmp_path, "fuzz_machine", random_inputs(), 2_000, 400), 2_000)
 
 
 CHECKPOINT = """
@@ -119,7 +119,7 @@ def checkpoints(folder: Path) -> list[bytes]:
 
 def test_no_checkpoint_that_was_made_up_breaks_the_simulator(tmp_path: Path) -> None:
     inputs = checkpoints(tmp_path)
-    check_clean(fuzz(tmp_path, "fuzz_checkpoint", inputs, 8_000, 4_000), 8_000)
+    check_clean(fuzz(tmp_path, "fuzz_checkpoint", inputs, 4_000, 4_000), 4_000)
 
 
 def test_a_policy_that_is_wrong_now_and_then_is_found(tmp_path: Path) -> None:

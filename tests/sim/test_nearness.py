@@ -81,12 +81,6 @@ def test_groups_are_those_that_the_recording_measured() -> None:
     assert error(found, "turnaround") == pytest.approx(10 / 100)
 
 
-def test_what_nothing_tells_has_no_error() -> None:
-    untold = measured(("workload", "a", None, None))
-    assert error(nearness(untold, REPLAYED), "waiting") is None
-    assert figures(untold, untold)["waiting_mean_ns"] is None
-
-
 def test_figures_are_of_the_same_groups() -> None:
     found = figures(RECORDED, REPLAYED)
     assert (found["processes"], found["finished"]) == (3, 3)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """All policies keep their laws, whatever happens: stateful tests of the simulator by Hypothesis.
 
-Each test draws programs of processes, and what is done to them from outside, on 1 to 16 CPUs. A
-failing case is shrunk, written to build/cases as a short program, and told with the command that
-runs it again. `--hypothesis-profile long` tries far more, and other cases each time.
+Each test draws programs of processes, and what is done to them from outside, on 1 to 16 CPUs. Of a
+failing case, Hypothesis shrinks and prints the acts. `--hypothesis-profile long` tries far more, and
+other cases each time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from golden_stories import policies_and_presets
 from scheduling_machine import Scheduler
 from simulator_command import built
 
-EXAMPLES = 60
-OF_A_PRESET = 20
+EXAMPLES = 30
+OF_A_PRESET = 10
 """Most of a preset is its policy's code, which the policy's own examples try."""
 STEPS = 25
 

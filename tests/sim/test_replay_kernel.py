@@ -4,20 +4,13 @@ another, held against the kernel under that one. `-s` prints all differences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
-import polars as pl
 import pytest
-from _pytest.mark.structures import ParameterSet
-from chessboard import chessboard
 
 from guest_machine import TICK_NS, sound_trace, traced
 from schedlab import metrics, trace
-from schedlab.metrics import lives
 from schedlab.runs.replay import charges, workload_of
-from schedlab.trace import BlockReason, Kind
 from simulator_command import simulate
 
 pytestmark = pytest.mark.spike
@@ -27,46 +20,14 @@ NEARNESS = 0.02
 NEARNESS_OF_ANOTHER = 0.05
 """Under another policy; or else two ticks: what is near to equal may take another turn."""
 
-SUITES = (
-    "timingtests cpu-heavy",
-    "timingtests io-bound",
-    "timingtests mixed",
-    "timingtests starvation",
-    "prioritytest mixed",
-    "study3 io",
-    "study4 trace",
-    "study4 mixed -c 4",
-    "study4 sleeper",
-)
-"""Short ones of studies 1, 3 and 4."""
-
-
-def together(commands: Sequence[str], setups: Sequence[tuple[str, int]]) -> list[ParameterSet]:
-    """Commands with policies and CPUs. One worker makes the tests of a command: a recording is made
-    once."""
-    found = []
-    for case in chessboard(commands, setups):
-        command, setup = case.values
-        assert isinstance(setup, tuple)
-        marks = [*case.marks, pytest.mark.xdist_group(f"replay {command}")]
-        found.append(pytest.param(command, *setup, marks=marks))
-    return found
-
-
 Turnarounds = dict[str, float]
 """Means of groups, in nanoseconds."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("recordings")
-
-
-@cache
 def recording(folder: Path, command: str, policy: str, cpus: int) -> trace.Trace:
-    """Of a run of the kernel, which is made once. As in the simulator, all CPUs have their ticks at
+    """Of a run of the kernel. As in the simulator, all CPUs have their ticks at
     the same moment; docs/replay.md has what comes of it where they do not."""
-    place = folder / f"{command} {policy} {cpus}".replace(" ", "_").replace(":", "_")
+    place = folder / policy
     place.mkdir()
     return traced(place, f"sh -c 'sleep 1; {command}'", cpus, f"policy={policy} stagger=0")
 
@@ -102,64 +63,39 @@ def check_near(here: Turnarounds, there: Turnarounds, part: float, ticks: int) -
     assert not far
 
 
-OWN = (("rr", 1), ("mlfq", 2), ("rr", 3), ("priority", 4))
-
-
-@pytest.mark.parametrize(("command", "policy", "cpus"), together(SUITES, OWN))
-def test_the_same_policy(folder: Path, command: str, policy: str, cpus: int) -> None:
-    recorded = recording(folder, command, policy, cpus)
+@pytest.mark.parametrize(
+    ("command", "policy", "cpus"),
+    [
+        ("timingtests io-bound", "rr", 1),
+        ("timingtests starvation", "mlfq", 2),
+        ("prioritytest mixed", "priority", 4),
+        ("study3 io", "rr", 3),
+        ("study4 mixed -c 4", "mlfq", 2),
+        ("study4 sleeper", "rr", 1),
+    ],
+)
+def test_the_same_policy(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
+    recorded = recording(tmp_path, command, policy, cpus)
     print(f"\n{command}, {policy}, {cpus} CPUs")
-    again = turnarounds(replay(folder, recorded, policy, cpus, policy))
+    again = turnarounds(replay(tmp_path, recorded, policy, cpus, policy))
     check_near(again, turnarounds(recorded), NEARNESS, 1)
 
 
-WHAT_IF = (
-    "timingtests cpu-heavy",
-    "timingtests mixed",
-    "timingtests starvation",
-    "study4 trace",
-    "study4 mixed -c 4",
-    "cpu-bound -n 8 -i 3000000",
+@pytest.mark.parametrize(
+    ("command", "policy", "cpus"),
+    [
+        ("timingtests cpu-heavy", "mlfq", 1),
+        ("timingtests mixed", "stride", 2),
+        ("timingtests starvation", "priority", 1),
+        ("study4 trace", "wrr", 1),
+        ("study4 mixed -c 4", "mlfq", 2),
+        ("cpu-bound -n 8 -i 3000000", "stride", 1),
+    ],
 )
-
-
-OTHERS = (("mlfq", 1), ("priority", 1), ("stride", 1), ("wrr", 1), ("mlfq", 2), ("stride", 2))
-
-
-@pytest.mark.parametrize(("command", "policy", "cpus"), together(WHAT_IF, OTHERS))
-def test_what_if(folder: Path, command: str, policy: str, cpus: int) -> None:
+def test_what_if(tmp_path: Path, command: str, policy: str, cpus: int) -> None:
     """Recorded under round-robin, replayed under another policy: what the kernel does under it."""
-    recorded = recording(folder, command, "rr", cpus)
+    recorded = recording(tmp_path, command, "rr", cpus)
     print(f"\n{command}, rr as {policy}, {cpus} CPUs")
-    replayed = turnarounds(replay(folder, recorded, policy, cpus))
-    there = turnarounds(recording(folder, command, policy, cpus))
+    replayed = turnarounds(replay(tmp_path, recorded, policy, cpus))
+    there = turnarounds(recording(tmp_path, command, policy, cpus))
     check_near(replayed, there, NEARNESS_OF_ANOTHER, 2)
-
-
-def waits(events: trace.Trace, group: str, reason: BlockReason) -> int:
-    """How often processes of a group waited for something."""
-    who = lives.lives(events)
-    pids = [
-        int(pid)
-        for pid, label in zip(who.pid, lives.labels(events, who), strict=True)
-        if label == group
-    ]
-    rows = events.events.filter(kind=int(Kind.BLOCK), first=int(reason))
-    return len(rows.filter(pl.col("process").is_in(pids)))
-
-
-def test_why_a_replay_may_be_wrong(folder: Path) -> None:
-    """docs/replay.md: the work depends on timing. Under round-robin, writers of files wait for each
-    other's commits of the journal; under mlfq each makes its own. In the replay they still wait."""
-    recorded = recording(folder, "mixed", "rr", 1)
-    there = recording(folder, "mixed", "mlfq", 1)
-    again = replay(folder, recorded, "mlfq", 1)
-    in_recording = waits(recorded, "io", BlockReason.JOURNAL)
-    on_kernel = waits(there, "io", BlockReason.JOURNAL)
-    print(f"\nwaits for the journal: {in_recording} under rr, {on_kernel} under mlfq")
-    assert in_recording >= 100
-    assert on_kernel <= in_recording / 10
-    assert waits(again, "io", BlockReason.PIPE) >= in_recording / 2  # a channel is a pipe to it
-    assert turnarounds(again)["io"] > 2 * turnarounds(there)["io"]
-    own = turnarounds(replay(folder, recorded, "rr", 1))
-    check_near(own, turnarounds(recorded), NEARNESS, 1)

@@ -14,7 +14,6 @@ import pytest
 from played import play, simulated
 from schedlab import metrics, trace
 from schedlab.trace import Kind, MarkKind
-from simulator_command import simulate
 
 INVERSION = """
 channel disk 1
@@ -72,35 +71,6 @@ def test_the_urgent_one_waits_for_the_lock_alone(
     events = machine(tmp_path, INVERSION, policy)
     assert ended_ms(events, "urgent") == pytest.approx(LOCKED_MS, abs=0.5)
     assert ended_ms(events, "middle") > 500
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_without_that_it_waits_for_the_one_between(tmp_path: Path, machine: Machine) -> None:
-    """Until the lowly one has risen by waiting: above 5, so five times fifty ticks at least."""
-    events = machine(tmp_path, INVERSION, "priority")
-    assert ended_ms(events, "urgent") > 250
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_who_waits_at_a_barrier_waits_for_no_process(tmp_path: Path, machine: Machine) -> None:
-    """Not for the one that came last before, which is of low priority, and computes then."""
-    text = (
-        "program root\n group root\n mark begin\n fork low\n fork high\n fork middle\n"
-        " loop 3\n wait\n end\n mark end\n"
-        "program low\n priority 9\n meet all 2\n run 30ms\n meet all 2\n"
-        "program high\n priority 0\n meet all 2\n meet all 2\n"
-        "program middle\n group middle\n sleep 5ms\n run 20ms\n"
-    )
-    events = machine(tmp_path, text, "priority:inheritance")
-    assert ended_ms(events, "middle") == pytest.approx(25, abs=0.5)
-
-
-def test_a_ceiling_that_is_no_priority_is_refused(tmp_path: Path) -> None:
-    done = simulate(tmp_path, "program root\n lock disk ceiling 11\n", "--no-trace")
-    assert done.returncode == 2
-    assert "11: expected a number from 0 to 10" in done.stderr
-    done = simulate(tmp_path, "program root\n lock disk floor 1\n", "--no-trace")
-    assert "floor: expected ceiling, or the end of the line" in done.stderr
 
 
 TICKETS = """
@@ -198,74 +168,3 @@ def notes(events: trace.Trace) -> list[int]:
     """The numbers that were marked, in their order."""
     marks = events.events.filter(pl.col("kind") == Kind.MARK, pl.col("first") == MarkKind.NOTE)
     return [int(number) for number in marks["second"]]
-
-
-GIFTS = 600
-DRAWN = """
-channel things 0
-program root
-  set overtake={overtake}
-  fork rich
-  tickets 300 rich
-  fork poor
-  tickets 100 poor
-  sleep 1ms
-  loop {gifts}
-    give things
-    sleep 1ms
-  end
-  exit 0
-program rich
-  loop
-    take things
-    mark note 1
-  end
-program poor
-  loop
-    take things
-    mark note 2
-  end
-"""
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize(("overtake", "due"), [(1, 0.75), (0, 0.5)])
-def test_of_those_that_wait_one_is_drawn_by_tickets(
-    tmp_path: Path, machine: Machine, overtake: int, due: float
-) -> None:
-    """Four times the standard error; each thing has reached one of the two."""
-    had = notes(machine(tmp_path, DRAWN.format(overtake=overtake, gifts=GIFTS), "lottery"))
-    error = 4 * (due * (1 - due) / GIFTS) ** 0.5 if overtake else 0
-    assert len(had) == GIFTS
-    assert had.count(1) / GIFTS == pytest.approx(due, abs=error)
-
-
-TWO_OF_THREE = """
-channel things 0
-program root
-  set overtake=1
-  fork poor
-  fork other
-  fork rich
-  tickets 1000000 rich
-  sleep 1ms
-  loop 100
-    give things 2
-    sleep 1ms
-  end
-  exit 0
-"""
-
-
-@pytest.mark.parametrize("machine", MACHINES)
-def test_each_of_two_things_is_drawn_for(tmp_path: Path, machine: Machine) -> None:
-    """The one with nearly all tickets has one of the two each time, whatever its place in the line, and
-    the others share the rest."""
-    takers = "".join(
-        f"program {name}\n loop\n take things\n mark note {number}\n end\n"
-        for number, name in enumerate(("poor", "other", "rich"))
-    )
-    had = notes(machine(tmp_path, TWO_OF_THREE + takers, "lottery"))
-    assert (len(had), had.count(2)) == (200, 100)
-    assert had.count(0) + had.count(1) == 100
-    assert abs(had.count(0) - 50) < 4 * 5

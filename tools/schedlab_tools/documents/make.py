@@ -197,4 +197,4 @@ def _content(file: Path) -> bytes:
 
 def _written_by_test(test: str) -> None:
     """The test holds the page to what it measures; it is told to write that instead."""
-    told_by("pytest", "-q", test, SCHEDLAB_GOLDEN="write")
+    told_by("pytest", "-q", "--long", test, SCHEDLAB_GOLDEN="write")
