@@ -29,7 +29,7 @@ def test_spike_is_not_fetched_and_other_machines_are_named() -> None:
         installed_spike()
     assert "x86-64 alone, and this host is aarch64" in str(error.value)
     assert "`machine='sim'` for studies" in str(error.value)
-    assert "`--machine qemu` for programs" in str(error.value)
+    assert "`machine='qemu'` for programs" in str(error.value)
 
 
 def test_nothing_is_built_for_a_machine_that_is_not_to_be_had(

@@ -170,7 +170,7 @@ def test_what_is_no_other_future(kept: Path, runs: Path) -> None:
             "write NAME=NUMBER": {"settings": "slice"},
             "a text is expected": {"settings": 3},
             "given more than once": {"settings": "slice=3 slice=4"},
-            "settings=.*nosuch": {"settings": "nosuch=4"},
+            "--set nosuch": {"settings": "nosuch=4"},
         }
         for words, fields in refused.items():
             with pytest.raises(SchedlabError, match=words):

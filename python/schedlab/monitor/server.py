@@ -53,7 +53,7 @@ class Server:
             self._sockets = bind_sockets(port, address, family=socket.AF_UNSPEC)
         except OSError as error:
             raise WrongUsage(
-                f"{error.strerror or error}",
+                str(error.strerror or error),
                 what=f"{parameter('listen', address)} {parameter('port', port)}",
                 fix="choose another, or leave `port=` out for any that is free",
             ) from None

@@ -227,7 +227,7 @@ def _moment(text: str, events: Trace) -> tuple[int, str]:
             return parse_time(text), ""
         except ValueError as error:
             raise WrongUsage(
-                f"{error}",
+                str(error),
                 what=parameter("at", text),
                 fix="or name a record of the trace, such as switch:100, the 100th SWITCH",
             ) from None

@@ -139,7 +139,7 @@ def scenes(
 ) -> Iterator[Scene]:
     """Those of a data set. `loads`: of these alone. Raises WrongUsage if there is nothing."""
     if COLUMN not in dataset.runs_columns(folder):
-        raise WrongUsage("it was not swept by `load=`", what=f"{folder}")
+        raise WrongUsage("it was not swept by `load=`", what=str(folder))
     runs = dataset.read_table(folder, dataset.RUNS).filter(pl.col("status") == "success")
     if group is not None:
         of = dataset.read_table(folder, dataset.GROUPS).filter(pl.col("group") == group)
