@@ -136,7 +136,7 @@ def test_one_seed_is_exact_and_tells_nothing_of_others(tmp_path: Path) -> None:
     assert row(only(found), "turnaround").verdict == "one seed"
     text = told(found)
     assert "worse with this seed" in text and "+2 ms" in text
-    assert "cannot be told" in text and "--runs 10" in text
+    assert "cannot be told" in text and "seeds=10" in text
     little = compared(before, seeds(tmp_path / "c", [10.05], policy="mlfq"))
     assert row(only(little), "turnaround").verdict == "slight"
 

@@ -20,13 +20,13 @@ ALLOWED = {
         "base/outputs/__init__.py base/toolchain/build.py base/toolchain/versions.py"
         " machines/linux/commands.py machines/linux/kernel.py machines/spike.py machines/spike_install.py"
         " monitor/demo/__main__.py monitor/demo/installation.py"
-        " studies/linux_experiments.py"
+        " studies/linux_experiments.py environment.py"
     ),
     "options of schedlab-sim or schedlab-linux": (
         "machines/linux/live.py machines/linux/machine.py monitor/recorder.py"
         " monitor/systems/linux_host.py monitor/systems/linux_server.py runs/recording.py workload/loading.py"
     ),
-    "command lines to copy": "runs/again.py sweep/page.py",
+    "command lines to copy": "report/reproduction.py runs/again.py sweep/page.py",
     "commands that are started as processes": (
         "courses/grading/many.py monitor/branching.py monitor/worker.py"
     ),

@@ -143,7 +143,7 @@ def test_groups_are_refused_where_the_scheduler_is_not_told_of_them(tmp_path: Pa
     path.write_text('{"tasks": {"a": {"taskgroup": "/a", "run": 1}}}')
     for choice in (PolicyChoice("fair"), PolicyChoice("scx", "bpfland")):
         run = replace(RUN, policy=choice, settings=(), workload=str(path), file=read(path))
-        with pytest.raises(WrongUsage, match=f"--policy {choice}: .* has groups of tasks"):
+        with pytest.raises(WrongUsage, match=f"policy=.{choice}.* has groups of tasks"):
             Plan(tmp_path, (run,)).check()
 
 
@@ -174,7 +174,7 @@ def test_a_recording_under_the_fair_class_is_replayed_under_another(
 
 
 def test_a_kernel_of_ones_own_is_looked_at(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match=r"--kernel .*/none: there is no such file"):
+    with pytest.raises(WrongUsage, match=r"kernel=.*/none.*: there is no such file"):
         check_own("linux_kernel", tmp_path / "none")
     other = tmp_path / "other"
     other.write_text("text")

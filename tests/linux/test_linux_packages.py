@@ -328,10 +328,13 @@ def test_a_named_kernel_is_checked_by_its_configuration(
     config = GOOD.replace("CONFIG_FUSE_FS=y", f"CONFIG_FUSE_FS={there}" if there else "")
     image = tmp_path / "bzImage"
     image.write_bytes(boot_image(config if place == "inside" else ""))
-    assert named_kernel(image).release == "7.3.4-mine"
-    (tmp_path / place).write_text(config)
-    if there != "y":
-        with pytest.raises(MachineUnfit, match="CONFIG_FUSE_FS"):
+    if place != "inside":
+        assert named_kernel(image).release == "7.3.4-mine"  # nobody knows
+        (tmp_path / place).write_text(config)
+    if there == "y":
+        assert named_kernel(image).release == "7.3.4-mine"
+    else:
+        with pytest.raises(MachineUnfit, match="without CONFIG_FUSE_FS"):
             named_kernel(image)
 
 

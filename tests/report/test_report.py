@@ -232,7 +232,7 @@ def test_what_is_no_report_is_refused_before_any_work(tmp_path: Path, kind: str)
     else:
         place.mkdir()
         (place / "thesis.tex").touch()
-    with pytest.raises(WrongUsage, match=r"out: .*name"):
+    with pytest.raises(WrongUsage, match=r"out=.*name"):
         build.write_report(Collection(()), place)
 
 

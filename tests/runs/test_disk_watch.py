@@ -79,7 +79,7 @@ def test_a_disk_that_another_user_fills_ends_the_run(
     watch = DiskWatch(tmp_path)
     assert supervised(tmp_path, "import time; time.sleep(50)", watch) is None
     assert "200 MiB" in watch.problem
-    assert "--out" in watch.problem
+    assert "name a folder of another disk" in watch.problem
 
 
 def test_a_program_that_ends_by_itself_has_no_problem(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab run --decide`: seeds are added in rounds, until it is told which policy is best for what."""
+"""Seeds are added in rounds, until it is told which policy is best for what."""
 
 from __future__ import annotations
 
