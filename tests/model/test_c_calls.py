@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import partial
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -12,12 +13,16 @@ import pytest
 
 from conftest import ROOT
 from schedlab.base.toolchain.build import build
+from schedlab.machines.linux.parts import build_linux
 
 PARTS = {
-    "model": ("build/model/libschedlab-model.so", "build/model/model/{}.o"),
-    "linux/loader": ("build/linux/schedlab-linux", "build/linux/objects/linux/loader/{}.o"),
+    "model": (partial(build, "build/model/libschedlab-model.so"), "build/model/model/{}.o"),
+    "linux/loader": (
+        partial(build_linux, "build/linux/schedlab-linux"),
+        "build/linux/objects/linux/loader/{}.o",
+    ),
 }
-"""A folder of sources: what is built of it, and where the object of each source is then."""
+"""A folder of sources: how it is built, and where the object of each source is then."""
 
 
 def symbols(file: Path) -> tuple[set[str], set[str]]:
@@ -28,8 +33,8 @@ def symbols(file: Path) -> tuple[set[str], set[str]]:
 
 @pytest.mark.parametrize("folder", PARTS)
 def test_no_file_needs_one_that_needs_it(folder: str) -> None:
-    target, place = PARTS[folder]
-    build(target)
+    make, place = PARTS[folder]
+    make()
     files = {
         each.stem: symbols(ROOT / place.format(each.stem)) for each in (ROOT / folder).glob("*.c")
     }

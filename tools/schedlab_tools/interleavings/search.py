@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.spike import Spike
 from schedlab.runs import results
 from schedlab_tools.interleavings.holds import Hold
-from schedlab_tools.interleavings.trial import HOLDS, TICK_NS, Failure, Setup, carry_out, holds_of
+from schedlab_tools.interleavings.trial import HOLDS, Failure, Setup, carry_out, holds_of
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,8 @@ def _manifest(setup: Setup, message: str) -> dict[str, object]:
     return {
         "format": results.FORMAT,
         "schedlab": __version__,
-        "label": f"{setup.workload}-explored",
-        "workload": setup.workload,
-        "policy": str(setup.policy),
-        "tunables": {},
-        "cpus": setup.cpus,
-        "seed": run.seed,
-        "tick_ns": TICK_NS,
-        "limit_ns": setup.limit_ns,
-        "memory_mib": run.memory_mib,
+        **replace(run, label=f"{setup.workload}-explored").manifest(),
         "boot_arguments": setup.arguments,
-        "machine": Spike.name,
         "machine_version": f"{release.version}, with the turns of {HOLDS}",
         "machine_origin": release.origin,
         "repeatable": True,
