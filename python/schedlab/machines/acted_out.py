@@ -8,22 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from schedlab.trace import AttributeKind
+from schedlab.workload.model import ATTRIBUTES, TASKGROUP
+
 TICK_US = 10_000
 _AFTER_TICKS = 40
 """Ticks after the last act, in which what was lost has time to be missed."""
-_KEYS = {
-    1: "priority",
-    2: "tickets",
-    3: "weight",
-    4: "nice",
-    5: "slice",
-    6: "dl-runtime",
-    7: "dl-deadline",
-    8: "dl-period",
-    9: "taskgroup",
-}
-"""By ATTRIBUTE_… of abi/trace_format.h; what workload files call them."""
-_OF_TIME = {5, 6, 7, 8}
 
 
 @dataclass(frozen=True)
@@ -93,11 +83,16 @@ def _do(task: _Task, act: Act, time: int) -> None:
     if act.act == "yield":
         task.events[-1]["yield"] = ""
     elif act.act == "set":
-        group = "/" if act.value == 0 else "/other"
-        value: Any = f"{act.value}ns" if act.attribute in _OF_TIME else act.value
-        task.events.append({_KEYS[act.attribute]: group if act.attribute == 9 else value})
+        task.events.append(_attribute(AttributeKind(act.attribute).name.lower(), act.value))
     task.asleep = act.act == "block"
     task.ended = act.act == "end"
+
+
+def _attribute(name: str, number: int) -> dict[str, Any]:
+    value: Any = f"{number}ns" if ATTRIBUTES[name].is_time else number
+    if name == TASKGROUP:
+        value = "/other" if number else "/"
+    return {ATTRIBUTES[name].key or name: value}
 
 
 def _written(task: _Task, end: int) -> dict[str, Any]:
