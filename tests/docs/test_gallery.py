@@ -8,7 +8,6 @@ import re
 import pytest
 
 from committed_policies import policies_in_progress
-from schedlab.errors import SchedlabError
 from schedlab_tools.documents.gallery import pages, trials
 from schedlab_tools.documents.gallery.extremes import Contest, extremes
 from schedlab_tools.documents.marked import marked
@@ -49,13 +48,3 @@ def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> No
     assert near.typical == far.typical == "b"
     assert far.factor("a") == 100 / 21
     assert near.factor("a") == 11 / 20
-
-
-def test_what_seeds_leave_open_is_no_difference() -> None:
-    """Nor is what lies below what counts as alike."""
-    open_ = contest("open", a=(10.0, 30.0), b=(20.0, 21.0), c=(40.0, 41.0))
-    small = contest("small", a=(0.1, 0.2), b=(0.5, 0.6), c=(0.9, 0.9))
-    found = extremes([open_, small], "a")
-    assert (found.best, found.worst) == (None, None)
-    with pytest.raises(SchedlabError, match="no contest has a value of d"):
-        extremes([open_], "d")

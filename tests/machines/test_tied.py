@@ -13,7 +13,6 @@ import pytest
 
 from conftest import Programs
 from processes import is_running, wait_until
-from schedlab.base.host.tied import tie, tied
 
 pytestmark = pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv is here")
 
@@ -59,10 +58,3 @@ def test_it_does_not_begin_if_that_one_has_ended_already(program: Programs, tmp_
     pid = int((tmp_path / "late").read_text())
     wait_until(lambda: not is_running(pid) or (tmp_path / "pid").exists())
     assert not (tmp_path / "pid").exists()
-
-
-def test_what_is_started_is_what_was_asked_for(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "a b", "", "$HOME", "*"]
-    done = subprocess.run([*tied(), *words], capture_output=True, text=True, check=True)
-    assert done.stdout == "['a b', '', '$HOME', '*']\n"
-    assert tied() == (*tie(), str(os.getpid()))
