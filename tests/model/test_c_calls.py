@@ -31,7 +31,7 @@ def symbols(file: Path) -> tuple[set[str], set[str]]:
     return set(re.findall(r" [TDBRC] (\S+)", lines)), set(re.findall(r" U (\S+)", lines))
 
 
-@pytest.mark.parametrize("folder", PARTS)
+@pytest.mark.parametrize("folder", ["model", pytest.param("linux/loader", marks=pytest.mark.linux)])
 def test_no_file_needs_one_that_needs_it(folder: str) -> None:
     make, place = PARTS[folder]
     make()

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +15,6 @@ from schedlab.commands.options import (
     CPUS,
     TICK,
     Parsed,
-    as_object,
     echo_json,
     given,
     json_option,
@@ -25,7 +24,6 @@ from schedlab.commands.options import (
 from schedlab.errors import WrongUsage
 from schedlab.machines import LINUX_MACHINES
 from schedlab.studies.shares import Row as ShareRow
-from schedlab.studies.shares import Setting
 from schedlab.units import parse_counts
 from schedlab_tools.benchmarks import linux_shares
 from schedlab_tools.benchmarks.linux_shares import Setting as SharesOnLinux
@@ -34,46 +32,12 @@ SHARE_TESTS = Parsed("TESTS", lambda text: parse_counts(text, 1, 6))
 OF_SPIKE = {
     "tests": "--tests",
     "ticks": "--ticks",
-    "tick": "--tick",
+    "tick_ns": "--tick",
     "yield_work": "--yield",
     "original": "--original",
     "quick": "--quick",
 }
 OF_BOTH = {"policies": "--policy", "cpus": "--cpus", "seeds": "--seeds"}
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options, by their names."""
-
-    policies: tuple[PolicyChoice, ...] | None
-    tests: tuple[int, ...]
-    cpus: tuple[int, ...]
-    seeds: int
-    ticks: int
-    tick: int
-    yield_work: int
-    original: bool
-    quick: bool
-    machine: str
-    out: Path | None
-    as_json: bool
-
-    def setting(self) -> Setting:
-        """Returns what is measured on Spike."""
-        from schedlab.studies.shares import POLICIES, Setting
-
-        cpus, seeds = ((1, 2, 5), 3) if self.quick else (self.cpus, self.seeds)
-        return Setting(
-            self.policies or POLICIES,
-            self.tests,
-            cpus,
-            seeds,
-            self.ticks,
-            self.tick,
-            yield_work=self.yield_work,
-            original=self.original,
-        )
 
 
 @click.command()
@@ -92,7 +56,9 @@ class Request:
     type=click.IntRange(10, 100000),
     help="Ticks of each run (study 1: 50).",
 )
-@click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
+@click.option(
+    "--tick", "tick_ns", default="1ms", show_default=True, type=TICK, help="Length of a tick."
+)
 @click.option(
     "--yield",
     "yield_work",
@@ -117,9 +83,17 @@ class Request:
 @out_option
 @no_kvm_option
 @json_option
-@as_object(Request)
 @click.pass_context
-def shares(context: click.Context, request: Request) -> None:
+def shares(
+    context: click.Context,
+    /,
+    policies: tuple[PolicyChoice, ...] | None,
+    quick: bool,
+    machine: str,
+    out: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Measure CPU shares in the six lottery tests of study 1; on Linux, of weights from 1 to 10.
 
     On Spike: the same shares every time. Each mean share over the seeds is held against the ideal
@@ -132,19 +106,21 @@ def shares(context: click.Context, request: Request) -> None:
     """
     from schedlab.studies import shares as tests
 
-    if request.machine in LINUX_MACHINES:
-        linux_shares.measure(on_linux(context, request.machine), request.out, request.as_json)
+    if machine in LINUX_MACHINES:
+        linux_shares.measure(on_linux(context, machine), out, as_json)
         return
-    setting = request.setting()
-    with carried_out(lambda folder: tests.plan(folder, setting), "spike", request.out) as finished:
+    if quick:
+        options |= {"cpus": (1, 2, 5), "seeds": 3}
+    setting = tests.Setting(policies or tests.POLICIES, **options)
+    with carried_out(lambda folder: tests.plan(folder, setting), "spike", out) as finished:
         rows = tests.evaluate(setting, finished)
-    if request.as_json:
+    if as_json:
         echo_json({"bound": tests.BOUND, "rows": [row.to_dict() for row in rows]})
     else:
         for test in tests.TESTS:
             show([row for row in rows if row.test == test.name], test.title)
         results().print(f"Measured over {tests.describe(setting)}")
-        if not request.original:
+        if not setting.original:
             for line in tests.summary(rows):
                 tell(line)
     check_finished(finished, measured=True)
