@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from schedlab.trace import AttributeKind
 from schedlab.workload.model import ATTRIBUTES, TASKGROUP
 
 TICK_US = 10_000
+_NAMES = tuple(ATTRIBUTES)
+"""In the order of ATTRIBUTE_… of abi/trace_format.h, from 1 on."""
 _AFTER_TICKS = 40
 """Ticks after the last act, in which what was lost has time to be missed."""
 
@@ -83,7 +84,7 @@ def _do(task: _Task, act: Act, time: int) -> None:
     if act.act == "yield":
         task.events[-1]["yield"] = ""
     elif act.act == "set":
-        task.events.append(_attribute(AttributeKind(act.attribute).name.lower(), act.value))
+        task.events.append(_attribute(_NAMES[act.attribute - 1], act.value))
     task.asleep = act.act == "block"
     task.ended = act.act == "end"
 
