@@ -25,9 +25,10 @@ def greatest(times: pl.Series) -> int:
 
 MIXED = "mixed -n 8 -g 40"
 LOADS = [
-    [(2, MIXED), (5, "sleepers -n 12"), (16, "sleepers -n 40")],
-    [(2, "sleepers -n 5"), (4, MIXED), (8, "sleepers -n 20")],
-    [(3, "sleepers -n 8"), (8, MIXED), (16, MIXED)],
+    [(2, MIXED), (16, "sleepers -n 40")],
+    [(3, "sleepers -n 8"), (4, MIXED)],
+    [(5, "sleepers -n 12"), (8, MIXED)],
+    [(2, "sleepers -n 5"), (16, MIXED)],
 ]
 """Each policy has one of these lists: together they are on all these numbers of CPUs."""
 
@@ -99,7 +100,7 @@ def switch_delays(events: trace.Trace) -> npt.NDArray[np.int64]:
     return np.concatenate(delays)
 
 
-@pytest.mark.parametrize("cpus", [1, 4, 8])
+@pytest.mark.parametrize("cpus", [1, 8])
 def test_switching_policies_under_load(tmp_path: Path, cpus: int) -> None:
     """The trace of a thousand switches and more is valid, and each is in force everywhere within a tick:
     by then, each process that the old policy picked has left its CPU or was picked by the new one."""
