@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,7 +18,6 @@ from schedlab.commands.options import (
     PLACE_THERE,
     Number,
     Parsed,
-    as_object,
     echo_json,
     json_option,
     policy_option,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from schedlab.analysis.explanation.explained import Explained, ExplainedWait
+    from schedlab.analysis.explanation.explained import Asked, Explained, ExplainedWait
     from schedlab.analysis.explanation.reasons import Choice
     from schedlab.analysis.explanation.words import Names, Share
     from schedlab.analysis.tables import Run
@@ -164,26 +163,6 @@ def _kinds(text: str) -> tuple[str, ...]:
     return found
 
 
-@dataclass(frozen=True)
-class Options:
-    """The command's parameters."""
-
-    run: Path
-    task: str | None
-    kinds: tuple[str, ...] | None
-    worst: int
-    percentile: float | None
-    begin_ns: int | None
-    end_ns: int | None
-    at_ns: int | None
-    by: str
-    path: str | None
-    without: tuple[str, ...]
-    policies: tuple[PolicyChoice, ...]
-    attributes: tuple[Attribute, ...]
-    as_json: bool
-
-
 @click.command()
 @click.argument("run", type=PLACE_THERE)
 @click.option("--task", help="Only waits of this process: a PID, a name or a group.")
@@ -239,8 +218,16 @@ class Options:
     help="Also run it again with this: io:priority=0, by a PID, a name or a group. May be repeated.",
 )
 @json_option
-@as_object(Options)
-def explain(options: Options) -> None:
+def explain(
+    run: Path,
+    kinds: tuple[str, ...] | None,
+    path: str | None,
+    without: tuple[str, ...],
+    policies: tuple[PolicyChoice, ...],
+    attributes: tuple[Attribute, ...],
+    as_json: bool,
+    **which: Any,
+) -> None:
     """Say why processes of a RUN waited: for whom, on which CPU, and why the policy chose so.
 
     RUN is a run's folder. Each wait is taken apart into what its CPU did meanwhile or, if the process waits for another
@@ -255,44 +242,32 @@ def explain(options: Options) -> None:
     from schedlab.analysis.tables import open_run
     from schedlab.base.toolchain.policies import known_policies
 
-    begin, end = options.begin_ns, options.end_ns
-    policy = options.policies[0] if options.policies else None
-    instead = Instead(options.without, policy, options.attributes)
-    _check_at(options, instead)
-    if begin is not None and end is not None and end < begin:
-        raise WrongUsage("--to is before --from: no wait begins in that time")
-    if len(options.policies) > 1:
+    asked = Asked(kinds=kinds or QUEUED, **which)
+    instead = Instead(without, policies[0] if policies else None, attributes)
+    _check_times(asked, instead)
+    if len(policies) > 1:
         raise WrongUsage("--policy: the run is carried out again under one policy; name one")
-    opened = open_run(options.run)
-    if options.path is not None:
-        _show_path(opened.trace, options.path, options.as_json)
+    opened = open_run(run)
+    if path is not None:
+        _show_path(opened.trace, path, as_json)
         return
-    kinds = options.kinds or QUEUED
-    asked = Asked(
-        options.task,
-        kinds,
-        options.worst,
-        options.percentile,
-        begin,
-        end,
-        options.at_ns,
-        options.by,
-    )
     found = take_apart(opened.trace, asked, known_policies())
-    if options.as_json:
-        again = _again(opened, options, kinds, instead, found) if instead else None
-        otherwise = {"otherwise": again.to_dict()} if again else {}
-        echo_json({**found.to_dict(), **otherwise})
+    if as_json:
+        otherwise = _again(opened, asked, instead, found).to_dict() if instead else None
+        echo_json({**found.to_dict(), **({"otherwise": otherwise} if otherwise else {})})
         return
-    _show(found, options.by)
+    _show(found, asked.by)
     if instead:
-        _show_again(_again(opened, options, kinds, instead, found), options.by)
+        _show_again(_again(opened, asked, instead, found), asked.by)
 
 
-def _check_at(options: Options, instead: Instead) -> None:
-    if options.at_ns is None:
+def _check_times(asked: Asked, instead: Instead) -> None:
+    begin_ns, end_ns = asked.begin_ns, asked.end_ns
+    if begin_ns is not None and end_ns is not None and end_ns < begin_ns:
+        raise WrongUsage("--to is before --from: no wait begins in that time")
+    if asked.at_ns is None:
         return
-    if options.begin_ns is not None or options.end_ns is not None:
+    if begin_ns is not None or end_ns is not None:
         raise WrongUsage(
             "--at: waits that go on then may begin at any time; leave out --from, --to"
         )
@@ -314,18 +289,16 @@ class Again:
         return {"what": self.title, "how": self.how, "waiting": self.difference.to_dicts()}
 
 
-def _again(
-    opened: Run, options: Options, kinds: Sequence[str], instead: Instead, found: Explained
-) -> Again:
+def _again(opened: Run, asked: Asked, instead: Instead, found: Explained) -> Again:
     from schedlab.analysis.explanation.delays import confirmed, difference
 
-    begin_ns = opened.window.begin_ns if options.begin_ns is None else options.begin_ns
-    with rerun(opened, instead, options.begin_ns) as done:
+    begin_ns = opened.window.begin_ns if asked.begin_ns is None else asked.begin_ns
+    with rerun(opened, instead, asked.begin_ns) as done:
         compared = difference(
-            done.unchanged, done.changed, kinds, options.task, begin_ns, options.by
+            done.unchanged, done.changed, asked.kinds, asked.task, begin_ns, asked.by
         )
     because_of = [
-        found.names.called(life, options.by)
+        found.names.called(life, asked.by)
         for each in instead.without
         for life in opened.lives(each)
     ]
