@@ -90,3 +90,20 @@ def test_each_example_is_taken(
         elif not {"--help"} & set(words):
             context = command.make_context(found, words, parent=context)
             words = []
+
+
+def parameters(command: click.Command) -> Iterator[click.Parameter]:
+    yield from command.params
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    for each in below:
+        yield from parameters(each)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e400"])
+def test_numbers_are_finite(number: str) -> None:
+    kinds = (click.types.FloatParamType, click.FloatRange)
+    floats = [each for each in parameters(cli) if isinstance(each.type, kinds)]
+    assert len(floats) >= 5
+    for each in floats:
+        with pytest.raises(click.BadParameter):
+            each.type.convert(number, each, None)

@@ -9,11 +9,14 @@ import re
 import tempfile
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from schedlab import __version__
 from schedlab.commands import cli
-from schedlab.errors import refusal
+from schedlab.errors import WrongUsage, refusal
+from schedlab.report.build import write_report
+from schedlab.runs.collection import Collection
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
@@ -136,3 +139,21 @@ def test_a_working_directory_that_is_gone_is_named(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert "working directory" in refused(capsys)
+
+
+def test_a_panic_of_a_library_is_one_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panic = pl.exceptions.PanicException("index out of bounds")
+    assert not isinstance(panic, Exception)
+    monkeypatch.setattr(cli, "cli", fails(panic))
+    assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
+
+
+def test_charts_are_not_begun_where_the_library_would_abort(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
+    with pytest.raises(WrongUsage, match="ulimit -v"):
+        write_report(Collection([]), tmp_path / "report")
+    assert not (tmp_path / "report").exists()

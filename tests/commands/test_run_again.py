@@ -225,3 +225,14 @@ def test_one_of_two_runs_that_fails_decides_the_status(schedlab: Command, tmp_pa
     ]
     assert statuses == ["limit", "success"]
     assert done.returncode == 1
+
+
+def test_costs_are_those_that_the_simulator_had_whatever_their_name(
+    schedlab: Command, copy: Path, tmp_path: Path
+) -> None:
+    run = sorted(copy.iterdir())[0]
+    other = tmp_path / "private.json"
+    other.write_text('{"format": 1, "costs": {"fork": {"ns": 5000000}}}')
+    change(run, costs=str(other))
+    done = schedlab("verify", str(run), "--out", str(tmp_path / "again"))
+    assert done.returncode == 0, done.stderr

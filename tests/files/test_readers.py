@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import monitor_readers
 from readers import READERS, Reader
 from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD, ROOT
@@ -81,3 +82,9 @@ def test_what_once_was_wrong_is_read_or_refused(case: Path, tmp_path: Path) -> N
     flaw = flaw_of(reader, tmp_path, case.read_bytes())
     if flaw:
         raise AssertionError("neither a result nor a refusal") from flaw
+
+
+def test_messages_are_obeyed_as_they_are_written(tmp_path: Path) -> None:
+    """So those that are changed reach what obeys them."""
+    monitor_readers.lines(tmp_path)
+    assert monitor_readers.ask(tmp_path, tmp_path / "messages") == []

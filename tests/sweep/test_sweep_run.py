@@ -222,3 +222,15 @@ def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> 
     assert len(texts) == 2
     assert texts[0] == texts[1]
     assert not list(out.glob("traces/*/*disk*"))
+
+
+def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
+    """Of their keys and statuses, that is: a long sweep has hundreds of thousands an hour."""
+    make = command.built({"sim"})
+    plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
+    by_key = plan.by_key(make)
+    with dataset.opened(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set:
+        execute(plan, make, data_set, by_key)
+    planned = {id(key) for key in by_key}
+    assert {id(key) for key in data_set.statuses} == planned
+    assert len({id(status) for status in data_set.statuses.values()}) == 1
