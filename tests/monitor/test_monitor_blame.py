@@ -19,7 +19,7 @@ from schedlab.analysis.explanation.waits import KINDS, QUEUED
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor import blamed, tape, trace_file
+from schedlab.monitor import blamed
 from schedlab.monitor.commands import perform
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.session import Session
@@ -68,16 +68,6 @@ def asked(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
             await session.close()
 
     return asyncio.run(play())
-
-
-def blames_of_all() -> list[dict[str, Any]]:
-    """All that is answered, of some processes."""
-
-    async def each(blame: Ask) -> list[dict[str, Any]]:
-        return [await blame(pid, kinds=[kind]) for pid in range(2, 8) for kind in KINDS]
-
-    found: list[dict[str, Any]] = asked(each)
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -154,19 +144,6 @@ def test_of_a_moment_before_the_end_no_later_one_is_known(run: Path) -> None:
     assert sum(part["duration_ns"] for part in wait["parts"]) == wait["duration_ns"]
 
 
-def test_one_that_goes_on_at_a_moment_is_found(run: Path) -> None:
-    wait = explained(run, "--from", "0ns", "--worst", "1")["longest"][0]
-    middle = (wait["begin_ns"] + wait["end_ns"]) // 2
-    told = explained(run, "--task", str(wait["pid"]), "--at", f"{middle}ns")
-    assert told["longest"] == [wait]
-
-    async def each(blame: Ask) -> list[int]:
-        times = (wait["begin_ns"], middle, wait["end_ns"])
-        return [(await blame(wait["pid"], at_ns=at_ns))["waits"] for at_ns in times]
-
-    assert asked(each) == [1, 1, 0]
-
-
 def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blamed, "_PARTS", 2)
 
@@ -179,26 +156,6 @@ def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     for wait in waits:
         assert len(wait["parts"]) <= 3
         assert sum(part["duration_ns"] for part in wait["parts"]) == wait["duration_ns"]
-
-
-def test_where_the_begin_is_kept_no_more_the_rest_is_told(
-    run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of what begins after the first record that is kept, nothing is another."""
-    most = len(played()[1]) // 2
-    monkeypatch.setattr(tape, "Recent", partial(trace_file.Recent, most=most))
-    whole = explained(run, "--worst", "10000", "--from", "0ns")["longest"]
-    pid = whole[0]["pid"]
-
-    async def each(blame: Ask) -> dict[str, Any]:
-        with pytest.raises(Refused, match="nothing is kept of the time up to"):
-            await blame(pid, int(played()[1]["time"][most // 8]))
-        return await blame(pid)
-
-    found = asked(each)
-    known = {w["begin_ns"]: w["duration_ns"] for w in whole if w["pid"] == pid}
-    told = {w["begin_ns"]: w["duration_ns"] for w in found["longest"]}
-    assert told and told.items() <= known.items()
 
 
 @pytest.mark.parametrize(

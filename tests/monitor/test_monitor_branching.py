@@ -17,7 +17,7 @@ from monitor_stand_ins import until
 from schedlab import paths, trace
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import find_browser
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.kernel import KernelSystem
@@ -159,26 +159,6 @@ def test_a_live_machine_has_futures_of_what_was_typed() -> None:
 
     workloads = ("two-hogs", "interactive")
     watched([Setup("spike", PolicyChoice("mlfq"), workloads=workloads)], test, speed=0.5)
-
-
-@with_a_page
-def test_what_is_no_other_future(kept: Path, runs: Path) -> None:
-    async def test(table: Table) -> None:
-        refused: dict[str, dict[str, Any]] = {
-            "nothing is to be done otherwise": {"policy": None, "settings": " "},
-            "no policy is called 'nosuch'": {"policy": "nosuch"},
-            "write NAME=NUMBER": {"settings": "slice"},
-            "a text is expected": {"settings": 3},
-            "given more than once": {"settings": "slice=3 slice=4"},
-            "--set nosuch": {"settings": "nosuch=4"},
-        }
-        for words, fields in refused.items():
-            with pytest.raises(SchedlabError, match=words):
-                await table.do("branch", **fields)
-        assert list(table.session.systems) == ["a"]
-        assert not table.session.kept
-
-    played(kept, test)
 
 
 def test_what_has_no_other_future_says_why(kept_live: Path, tmp_path: Path) -> None:

@@ -74,12 +74,6 @@ def test_a_real_machine_is_left_as_it_is_unless_a_policy_is_named(made: list[Ses
     assert [str(session.systems["a"].setup.policy) for session in made] == ["fair", "lottery"]
 
 
-def test_limits_of_a_real_machine_are_ignored_if_that_is_said(made: list[Session]) -> None:
-    call("--machine", "host", "--policy", "rr")
-    call("--machine", "host", "--policy", "rr", "--ignore-limits")
-    assert [session.systems["a"].setup.ignore_limits for session in made] == [False, True]
-
-
 def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     (tmp_path / "trace.bin").write_bytes(b"")
     manifest = {**MANIFEST, "policy": "mlfq", "cpus": 4, "seed": 9}
@@ -131,14 +125,6 @@ def test_a_lesson_says_itself_what_runs(made: list[Session]) -> None:
     assert session.hello()["lesson"]["steps"]
     with pytest.raises(WrongUsage, match="Leave out --cpus"):
         call("--lesson", "mlfq", "--cpus", "2")
-
-
-def test_a_page_plays_slowly_where_ticks_are_short(made: list[Session]) -> None:
-    call("--machine", "sim")
-    call("--machine", "sim", "--tick", "200ms")
-    call("--machine", "sim", "--speed", "3")
-    assert [session.pace for session in made] == [0.1, 1, 3]
-    assert not any(each.terms.begins_paused for each in made[0].systems.values())
 
 
 def test_top_takes_the_same_but_where_a_page_is_served() -> None:

@@ -14,22 +14,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from processes import is_running, wait_until
-from schedlab.monitor.system import Records, Refused, StatusRow, TunableNow
+from schedlab.monitor.system import Refused, StatusRow
 from schedlab.monitor.systems import console as console_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.console import Answer, Console, Done, Failed, Line, Ready
-from schedlab.monitor.systems.guest_errors import ESRCH, GuestError
 from schedlab.monitor.systems.machine_process import MachineProcess
-from schedlab.monitor.systems.status_text import parse_status, parse_tunables
+from schedlab.monitor.systems.status_text import parse_status
 from schedlab.monitor.systems.steering import Steering
-from schedlab.monitor.systems.steering_cost import SteeringCost
-from schedlab.trace.format import RECORD, Kind
 
 # --- sched_status and sched_tunables --------------------------------------------------------------
 
@@ -57,47 +53,6 @@ cat               65535 running        10         -       1
         StatusRow("sh", 2, "runnable", 0, 2_500_000, 1_000_000),
         StatusRow("cat", 65535, "running", 10, None, 1),
     )
-
-
-def test_a_status_with_one_blank_between_columns_and_nobody_in_it() -> None:
-    """As `steer` tells it."""
-    text = "Scheduler status\nPolicy: rr\n\nNAME PID STATE PRIORITY TIMESLICE TICKETS\n"
-    status = parse_status(text)
-    assert (status.policy, status.changed, status.rows) == ("rr", {}, ())
-
-
-def test_remarks_of_linux() -> None:
-    text = f"""Scheduler status
-Policy: fair
-Fair class since: runnable task stall (1234)
-
-{HEADINGS}(the threads cannot be read: Permission denied)
-"""
-    status = parse_status(text)
-    assert "runnable task stall" in status.remark
-    assert "Permission denied" in status.remark
-    assert status.rows == ()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "(sd-pam)",
-        "a\x85b",
-        "a\u2028b",
-        "\u00a0\u00a0",
-        "\x1c\x1d",
-        "-",
-        "Policy:",
-        "a=b",
-        "|",
-        "NAME",
-    ],
-)
-def test_odd_names(name: str) -> None:
-    """What Python takes for white space or an end of line is none."""
-    status = parse_status(f"{HEAD}{name} 7 running 5 10 1\nlast 8 running 5 10 1\n")
-    assert [(row.name, row.pid) for row in status.rows] == [(name, 7), ("last", 8)]
 
 
 @given(
@@ -128,21 +83,6 @@ def test_a_status_that_is_not_whole_is_refused(text: str) -> None:
         parse_status(text)
 
 
-def test_tunables() -> None:
-    text = """NAME                      VALUE MINIMUM MAXIMUM DEFAULT MEANING
-slice_3                       2       0  100000       2 ticks of a turn; 0: no limit
-credit                       -5 -100000  100000       0 who  wakes
-"""
-    assert parse_tunables(text) == (
-        TunableNow("slice_3", 2, 0, 100_000, 2, "ticks of a turn; 0: no limit"),
-        TunableNow("credit", -5, -100_000, 100_000, 0, "who  wakes"),
-    )
-    with pytest.raises(Refused, match="sched_tunables"):
-        parse_tunables("slice 1 2 3\n")
-    with pytest.raises(Refused, match="sched_tunables"):
-        parse_tunables("NAME VALUE MINIMUM MAXIMUM DEFAULT MEANING\nslice 1 2\n")
-
-
 # --- the console ----------------------------------------------------------------------------------
 
 STREAM = (
@@ -169,13 +109,6 @@ LOG = [
     "@@ 4 frobnicate",
     "��[31m",
 ]
-
-
-def test_answers_and_the_log_part() -> None:
-    console = Console()
-    assert console.feed(STREAM) == ANSWERS
-    assert console.take_log() == LOG
-    assert console.take_log() == []
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=30))
@@ -217,12 +150,6 @@ def test_the_log_is_bounded_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(console.tail) <= 1 << 16
 
 
-def test_the_tail_is_without_answers() -> None:
-    console = Console()
-    console.feed(b"one\n@@ 1 |NAME\ntwo\n")
-    assert console.tail == "one\ntwo\n"
-
-
 # --- commands -------------------------------------------------------------------------------------
 
 
@@ -248,29 +175,6 @@ class StandIn:
 
 def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 60))
-
-
-def test_commands_are_answered_in_turn() -> None:
-    async def work() -> None:
-        guest = StandIn(lambda number, command: [f"|{command}", "|", f"ok {number}"])
-        texts = await asyncio.gather(*(guest.steering.read(f"file-{i}") for i in range(20)))
-        assert texts == [f"read file-{i}\n\n" for i in range(20)]
-        assert await guest.steering.tell("start play", "a workload") == 21
-
-    run(work())
-
-
-def test_what_the_guest_refuses_is_told_in_words() -> None:
-    async def work() -> None:
-        guest = StandIn(lambda _, __: [f"error {ESRCH} kill: ESRCH"])
-        with pytest.raises(GuestError, match=r"^kill 9: there is no such process$") as caught:
-            await guest.steering.tell("kill 9", "kill 9")
-        assert caught.value.number == ESRCH
-        guest.answers = lambda _, __: ["error 77 of a new kind"]
-        with pytest.raises(Refused, match=r"^x: of a new kind$"):
-            await guest.steering.tell("x", "x")
-
-    run(work())
 
 
 @pytest.mark.parametrize(
@@ -304,22 +208,6 @@ def test_a_silent_guest_is_given_up_and_its_late_answer_let_go(
     run(work())
 
 
-def test_a_slow_answer_is_waited_for_while_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steering_module, "PATIENCE_S", 0.4)
-    monkeypatch.setattr(steering_module, "_LOOK_S", 0.02)
-
-    async def work() -> None:
-        guest = StandIn(lambda _, __: [])
-        reading = asyncio.ensure_future(guest.steering.read("it"))
-        for number in range(8):
-            await asyncio.sleep(0.1)
-            guest.say(f"@@ 1 |{number}")
-        guest.say("@@ 1 ok")
-        assert await reading == "".join(f"{number}\n" for number in range(8))
-
-    run(work())
-
-
 def test_commands_do_not_pile_up_in_a_guest_that_does_not_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -336,22 +224,6 @@ def test_commands_do_not_pile_up_in_a_guest_that_does_not_answer(
         guest.answers = lambda _, __: ["ok"]
         await asyncio.sleep(0)
         await guest.steering.tell("kill 9", "kill 9")
-
-    run(work())
-
-
-def test_whoever_waits_is_told_when_the_machine_is_gone() -> None:
-    async def work() -> None:
-        guest = StandIn(lambda _, __: [])
-        waiting = [asyncio.ensure_future(guest.steering.tell(f"{i}", f"{i}")) for i in range(3)]
-        ready = asyncio.ensure_future(guest.steering.wait_ready(60))
-        await asyncio.sleep(0.01)
-        guest.steering.fail("the machine's process was ended by SIGKILL")
-        results = await asyncio.gather(*waiting, ready, return_exceptions=True)
-        assert all(isinstance(each, Refused) and "SIGKILL" in str(each) for each in results)
-        with pytest.raises(Refused, match="SIGKILL"):
-            await guest.steering.tell("kill 9", "kill 9")
-        assert guest.asked == ["0"]
 
     run(work())
 
@@ -424,49 +296,3 @@ asyncio.run(work())
 
 
 # --- what steering costs --------------------------------------------------------------------------
-
-
-def records_of_runs(pid: int, runs: list[tuple[int, int]]) -> Records:
-    """A trace in which a process runs from one time to another, again and again."""
-    rows = [
-        row
-        for begin, end in runs
-        for row in ((begin, 0, pid, Kind.SWITCH, 0, 9, 1), (end, 0, 9, Kind.SWITCH, 0, pid, 3))
-    ]
-    return np.array(rows, RECORD)
-
-
-def test_how_long_who_steers_has_run() -> None:
-    cost = SteeringCost(2)
-    records = records_of_runs(2, [(100, 150), (200, 300), (1000, 1001)])
-    for cut in range(len(records) + 1):
-        cost = SteeringCost(2)
-        cost.feed(records[:cut])
-        cost.feed(records[:0])
-        cost.feed(records[cut:])
-        assert cost.ran_ns == 50 + 100 + 1
-    cost.feed(records_of_runs(2, [(2000, 5000)])[:1])
-    cost.feed(records_of_runs(3, [(3000, 4000)]))
-    assert cost.ran_ns == 151 + 2000
-
-
-def test_a_status_that_costs_much_is_asked_for_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine's clock goes at half the speed of ours; an answer takes 60 ms of it."""
-    now = [0.0]
-    monkeypatch.setattr("schedlab.monitor.systems.steering_cost.time.monotonic", lambda: now[0])
-    cost = SteeringCost(2)
-    assert cost.period_s == 1
-    for _ in range(5):
-        cost.asked()
-        ns = int(now[0] * 5e8)
-        cost.feed(records_of_runs(2, [(ns, ns + 60_000_000)]))
-        now[0] += 0.1
-        cost.answered()
-        now[0] += cost.period_s - 0.1
-        cost.feed(records_of_runs(3, [(int(now[0] * 5e8), int(now[0] * 5e8))]))
-    assert cost.period_s == pytest.approx(0.06 / 0.02 / 0.5)
-    now[0] += 5  # one answer takes long, since the machine is busy
-    cost.asked()
-    now[0] += 10
-    cost.answered()
-    assert cost.period_s == pytest.approx(10 / 0.25)

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
@@ -22,16 +21,14 @@ from processes import is_running, is_stopped
 from schedlab import trace
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.machines import Boot
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import KERNEL_PARTS
 from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, System
 from schedlab.monitor.systems import kernel as kernel_module
 from schedlab.monitor.systems import steering as steering_module
 from schedlab.monitor.systems.kernel import KernelSystem
-from schedlab.monitor.systems.live_disk import LiveDisk
 from schedlab.runs.parts import supply
-from schedlab.trace.format import HEADER, MAGIC, RECORD, VERSION, AttributeKind, Kind
+from schedlab.trace.format import RECORD, AttributeKind, Kind
 from schedlab.workload.loading import TOOLS
 from schedlab.workload.palette import palette
 
@@ -177,22 +174,6 @@ def test_policies_are_switched(live: Live) -> None:
     live.until(lambda: live.take()["kind"].__contains__(Kind.POLICY))
 
 
-@pytest.mark.parametrize(
-    ("policy", "why"),
-    [
-        ("lotery", "did you mean 'lottery'"),
-        ("rr:tablescan", "did you mean 'table-scan'"),
-        ("99", "no policy is called '99'"),
-        ("rr\n@@ 1 end", "expected POLICY"),
-        ("", "expected POLICY"),
-    ],
-)
-def test_policies_that_are_not_there(live: Live, policy: str, why: str) -> None:
-    live.do(live.system.set_policy("mlfq"))
-    assert why in live.refused(live.system.set_policy(policy))
-    assert live.status().policy == "mlfq"
-
-
 def test_tunables_are_set(live: Live) -> None:
     live.do(live.system.set_policy("rr"))
     live.do(live.system.set_tunable("slice", 7))
@@ -220,16 +201,6 @@ def test_attributes_are_set(live: Live) -> None:
     live.do(system.set_policy("rr"))
     row = next(row for row in live.status().rows if row.pid == pid)
     assert (row.priority, row.tickets) == (3, 42)
-
-
-def test_attributes_that_are_refused(live: Live) -> None:
-    system = live.system
-    steer = max(system.own_pids)
-    set_attribute = system.set_attribute
-    assert "0 to 10" in live.refused(set_attribute(3, AttributeKind.PRIORITY, 11))
-    assert "1 to 1000000" in live.refused(set_attribute(3, AttributeKind.TICKETS, 0))
-    assert "no process 60000" in live.refused(set_attribute(60000, AttributeKind.WEIGHT, 3))
-    assert "in any case" in live.refused(set_attribute(steer, AttributeKind.WEIGHT, 3))
 
 
 def test_workloads_are_started_and_killed(live: Live) -> None:
@@ -289,15 +260,6 @@ def kill_all(live: Live, but: set[int]) -> bool:
     return not rest
 
 
-def test_what_cannot_be_started_or_killed(live: Live) -> None:
-    system = live.system
-    assert "did you mean 'endless'" in live.refused(system.start_workload("endles"))
-    for pid in system.own_pids:
-        assert "own" in live.refused(system.kill(pid))
-    assert "kill -5" in live.refused(system.kill(-5))
-    assert live.life() is Life.RUNNING
-
-
 def test_its_clock_stands_still_while_it_is_paused(live: Live) -> None:
     """QEMU's goes on with ours before and after: no more may pass there than did here."""
     system = live.system
@@ -320,18 +282,6 @@ def test_its_clock_stands_still_while_it_is_paused(live: Live) -> None:
         assert (end_ns - begin_ns) / 1e9 <= time.monotonic() - begin - stood + 0.05
 
 
-def test_what_is_asked_of_a_paused_machine_is_done_later(
-    live: Live, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(steering_module, "PAUSED_PATIENCE_S", 0.2)
-    system = live.system
-    live.do(system.set_policy("rr"))
-    live.do(system.pause())
-    assert "paused" in live.refused(system.set_policy("stride"))
-    live.do(system.resume())
-    live.until(lambda: live.status().policy == "stride")
-
-
 def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped by somebody else: that is told, and it is left as it is."""
     monkeypatch.setattr(steering_module, "PATIENCE_S", 1.5)
@@ -344,14 +294,6 @@ def test_a_machine_that_hangs(live: Live, monkeypatch: pytest.MonkeyPatch) -> No
     finally:
         os.killpg(machine_pid(system), signal.SIGCONT)
     live.until(lambda: live.status().policy == "rr")
-
-
-def test_its_trace_is_whole_so_far(live: Live) -> None:
-    live.now_ns()
-    records = np.concatenate(live.records)
-    assert len(records) > 100
-    assert is_contiguous(records)
-    assert Kind.QUEUED in records["kind"]
 
 
 def test_a_machine_that_is_killed(live: Live) -> None:
@@ -448,17 +390,6 @@ def test_what_cannot_be_started(tmp_path: Path, changes: dict[str, Any], why: st
     live.end()
 
 
-def test_a_workload_of_the_user_that_is_wrong(tmp_path: Path) -> None:
-    file = tmp_path / "mine.json"
-    file.write_text('{"tasks": {"a": {"run": "fast"}}}')
-    folder = tmp_path / "system"
-    folder.mkdir()
-    live = Live(Setup("qemu", PolicyChoice("rr"), files=(file,)), folder)
-    with pytest.raises(WrongUsage, match=r"mine\.json:1.*run.*fast"):
-        live.do(live.system.begin())
-    live.end()
-
-
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_machine_that_does_not_come_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str
@@ -479,126 +410,6 @@ def test_a_machine_that_does_not_come_up(
 
 
 # --- a stand-in for the machine -------------------------------------------------------------------
-
-STAND_IN = """
-import signal, sys, time
-if "deaf" in sys.argv:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print("hello")
-print("@@ 0 ready 2 100", flush=True)
-for line in sys.stdin:
-    sign, number, command = line.split(" ", 2)
-    if command.startswith("end") and "deaf" not in sys.argv:
-        sys.exit(int(sys.argv[1]))
-    if command.startswith("write"):
-        sys.exit(int(sys.argv[1]))
-    print(f"@@ {number} |of no form\\n@@ {number} ok", flush=True)
-"""
-
-
-SOUND_HEADER = np.array(
-    (MAGIC, VERSION, HEADER.itemsize, RECORD.itemsize, 1, 10**7, 10**9, 1, b""), HEADER
-).tobytes()
-
-
-class StandInMachine:
-    """Answers as `steer` does, and writes no trace but the header that is there already."""
-
-    controlled = False
-    types_again = False
-
-    def __init__(self, *words: str) -> None:
-        self.words = words
-
-    def command(self, boot: Boot) -> list[str]:
-        return [sys.executable, "-c", STAND_IN, *self.words]
-
-
-@pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Live]]:
-    """Starts such a machine, which ends with a given status."""
-    lives: list[Live] = []
-
-    def start(*words: str, header: bytes = SOUND_HEADER) -> Live:
-        monkeypatch.setattr(kernel_module, "kernel_machine", lambda _: StandInMachine(*words))
-        monkeypatch.setattr(kernel_module, "prepare", lambda *_: nothing_prepared(tmp_path))
-        (tmp_path / TRACE_FILE).write_bytes(header)
-        lives.append(Live(Setup("spike", PolicyChoice("rr")), tmp_path))
-        return lives[-1]
-
-    yield start
-    for live in lives:
-        live.end()
-
-
-def nothing_prepared(folder: Path) -> kernel_module.Prepared:
-    disk = LiveDisk(folder / "disk.img", {}, {"broken": "it is broken"})
-    return kernel_module.Prepared({}, {"kernel": Path("/nowhere")}, disk)
-
-
-def test_a_machine_that_must_be_ended_by_force(
-    stand_in: Callable[..., Live], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(KernelSystem, "end_patience_s", 0.2)
-    monkeypatch.setattr("schedlab.base.host.supervision._GRACE_SECONDS", 0.2)
-    live = stand_in("0", "deaf")
-    live.do(live.system.begin())
-    live.do(live.system.end())
-    assert live.life() is Life.ENDED
-    assert "by force" in live.system.message
-    assert not is_running(machine_pid(live.system))
-
-
-@pytest.mark.parametrize(
-    ("status", "life", "why"),
-    [
-        ("0", Life.ENDED, "by itself"),
-        ("1", Life.FAILED, "a failure; its console ends:\n    hello"),
-        ("101", Life.FAILED, "panicked"),
-        ("7", Life.FAILED, "status 7"),
-    ],
-)
-def test_a_machine_that_ends_by_itself(
-    stand_in: Callable[..., Live], status: str, life: Life, why: str
-) -> None:
-    live = stand_in(status)
-    live.do(live.system.begin())
-    first = live.refused(live.system.set_policy("rr"))
-    assert live.life() is life
-    assert why in live.system.message
-    assert first.startswith(live.system.message.partition("\n")[0])
-    assert live.system.take_log() == ["hello"]
-
-
-def test_a_machine_that_ends_when_it_is_asked_to(stand_in: Callable[..., Live]) -> None:
-    live = stand_in("0")
-    live.do(live.system.begin())
-    assert "of no form" in live.refused(live.system.read_status())
-    assert "of no form" in live.refused(live.system.read_tunables())
-    assert "it is broken" in live.refused(live.system.start_workload("broken"))
-    live.do(live.system.end())
-    live.do(live.system.end())
-    assert (live.life(), live.system.message) == (Life.ENDED, "it was ended")
-
-
-def test_what_is_written_and_not_read_is_no_sign_of_life(stand_in: Callable[..., Live]) -> None:
-    """As of a machine that is stopped amid a record, after the last look at its trace."""
-    live = stand_in("0")
-    live.do(live.system.begin())
-    path = live.system.folder / TRACE_FILE
-    with path.open("ab") as file:
-        file.write(b"x" * (RECORD.itemsize + RECORD.itemsize // 2))
-    assert "it runs" in live.system._explain_silence()
-    long_ago = time.time() - 2 * kernel_module._SILENT_S
-    os.utime(path, (long_ago, long_ago))
-    assert "its trace says nothing either" in live.system._explain_silence()
-
-
-def test_a_trace_that_is_none(stand_in: Callable[..., Live]) -> None:
-    live = stand_in("0", header=b"x" * 100)
-    with pytest.raises(SchedlabError, match="not a trace"):
-        live.do(live.system.begin())
-    assert not is_running(machine_pid(live.system))
 
 
 @pytest.mark.parametrize(

@@ -5,19 +5,18 @@ the machine itself says whether the file's answers are right."""
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedlab.base.host.interpreter import module_command
+from page_waits import PATIENCE_S
+from schedlab.base.toolchain.build import machine_module
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.errors import WrongUsage
 from schedlab.monitor.lesson import FOLDER, read_lesson, ready
+from schedlab.monitor.standalone.build import page_of
 from schedlab.paths import ROOT
 from schedlab.workload.palette import palette
 
@@ -48,16 +47,13 @@ def test_a_lesson_of_a_file(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"titel": "x"}, "no entry is called 'titel'; did you mean 'title'"),
-        ({"title": ""}, "title: a text is expected"),
         ({"steps": []}, "one step at least"),
         ({"steps": [{}]}, "step 1: text: a text is expected"),
         ({"steps": [STEP | {"until": {"event": "miracle"}}]}, "an event of demotion, boost"),
-        ({"steps": [STEP | {"until": {"time": 3}}]}, "time: a text is expected"),
         ({"steps": [STEP | {"until": {"time": "3 apples"}}]}, "write a number and its unit"),
         ({"steps": [STEP | {"act": {"pace": "fast"}}]}, "pace cannot be 'fast'"),
         ({"steps": [STEP | {"ask": QUESTION | {"answer": "c"}}]}, "none of the options"),
         ({"steps": [STEP | {"ask": QUESTION | {"options": 2}}]}, "a list of names is expected"),
-        ({"cpus": "two"}, "cpus: a whole number is expected"),
         ({"pace": 0}, "pace: a number from 0 to 1000"),
         ({"workloads": "hog"}, "a list of names is expected"),
         ({"policies": "RR!"}, "is not of the form POLICY"),
@@ -94,16 +90,12 @@ def test_those_that_are_ready_name_what_there_is() -> None:
             assert {setting for setting, _ in lesson.settings} <= set(known)
 
 
-@contextmanager
-def served(lesson: str) -> Iterator[str]:
-    """The address of the page that plays it."""
-    command = module_command("schedlab", "monitor", "--lesson", lesson, "--no-browser")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
-        assert monitor.stdout
-        try:
-            yield monitor.stdout.readline().strip()
-        finally:
-            monitor.terminate()
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page that stands alone, with the simulator of this checkout."""
+    file = tmp_path_factory.mktemp("page") / "schedlab.html"
+    file.write_text(page_of(machine_module()))
+    return file
 
 
 @pytest.mark.skipif(
@@ -111,23 +103,22 @@ def served(lesson: str) -> Iterator[str]:
     reason=f"NO BROWSER: lessons are NOT PLAYED. Install one of {BROWSERS}",
 )
 @pytest.mark.parametrize("name", ready())
-def test_a_ready_lesson_is_played_to_its_end(browser: Browser, name: str) -> None:
+def test_a_ready_lesson_is_played_to_its_end(browser: Browser, file: Path, name: str) -> None:
     steps = json.loads((FOLDER / f"{name}.json").read_text())["steps"]
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    page = context.new_page()
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page.set_default_timeout(PATIENCE_S * 1000)
     trouble: list[str] = []
     page.on("pageerror", lambda error: trouble.append(str(error)))
-    with served(name) as address:
-        page.goto(address)
-        lesson = page.locator("#lesson")
-        for number, step in enumerate(steps, 1):
-            lesson.get_by_text(f"{number} of {len(steps)}").wait_for(timeout=60_000)
-            lesson.get_by_text(step["text"]).wait_for(timeout=60_000)
-            if "ask" in step:
-                lesson.get_by_label(f"Answer: {step['ask']['answer']}").click()
-                lesson.get_by_text(f"Yes: {step['ask']['answer']}.").wait_for()
-                lesson.get_by_text(step["ask"]["because"]).wait_for()
-            lesson.get_by_label("To the next step").click()
-        lesson.get_by_text("That was the lesson.").wait_for()
-        context.close()
+    page.goto(f"{file.as_uri()}#lesson={name}")
+    lesson = page.locator("#lesson")
+    for number, step in enumerate(steps, 1):
+        lesson.get_by_text(f"{number} of {len(steps)}").wait_for()
+        lesson.get_by_text(step["text"]).wait_for()
+        if "ask" in step:
+            lesson.get_by_label(f"Answer: {step['ask']['answer']}").click()
+            lesson.get_by_text(f"Yes: {step['ask']['answer']}.").wait_for()
+            lesson.get_by_text(step["ask"]["because"]).wait_for()
+        lesson.get_by_label("To the next step").click()
+    lesson.get_by_text("That was the lesson.").wait_for()
+    page.close()
     assert trouble == []

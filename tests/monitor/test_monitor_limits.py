@@ -26,9 +26,8 @@ from tornado.httpclient import HTTPClientError
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from schedlab import paths
-from schedlab.errors import WrongUsage
-from schedlab.monitor import limits
-from schedlab.monitor.limits import PIECE_BYTES, read_message
+from schedlab.monitor import commands, limits
+from schedlab.monitor.limits import PIECE_BYTES
 from schedlab.monitor.way_in import way_in
 from schedlab.runs.parts import supply
 
@@ -128,28 +127,26 @@ def pour(link: socket.socket, piece: bytes, most: int) -> int:
     return sent
 
 
-@pytest.mark.parametrize("kind", ["Content-Length: 99000000", "Transfer-Encoding: chunked"])
-@pytest.mark.parametrize("path", ["/", "/socket", "/vega.js", "/report/x/y"])
-def test_bodies_are_not_taken(monitor: Monitor, path: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        ("POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 99000000\r\n\r\n", b"x" * MIB),
+        (
+            "POST /socket HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"100000\r\n" + b"x" * MIB + b"\r\n",
+        ),
+        ("GET / HTTP/1.1\r\n", b"X-Long: " + b"x" * 4000 + b"\r\n"),
+    ],
+    ids=("body", "chunks", "headers"),
+)
+def test_neither_bodies_nor_long_headers_are_taken(
+    monitor: Monitor, head: str, piece: bytes
+) -> None:
     before = monitor.memory()
-    head = f"POST {path} HTTP/1.1\r\nHost: {monitor.host}\r\n{kind}\r\n\r\n".encode()
-    piece = b"x" * MIB if "Length" in kind else b"100000\r\n" + b"x" * MIB + b"\r\n"
     links = [monitor.connect() for _ in range(10)]
     for link in links:
-        link.sendall(head)
-        assert pour(link, piece, 20 * MIB) < 16 * MIB, "a body was read"
-    assert monitor.memory() - before < 8 * MIB
-    for link in links:
-        link.close()
-    assert monitor.answers()
-
-
-def test_headers_have_an_end(monitor: Monitor) -> None:
-    before = monitor.memory()
-    links = [monitor.connect() for _ in range(20)]
-    for link in links:
-        link.sendall(b"GET / HTTP/1.1\r\n")
-        assert pour(link, b"X-Long: " + b"x" * 4000 + b"\r\n", 20 * MIB) < 16 * MIB
+        link.sendall(head.replace("HOST", monitor.host).encode())
+        assert pour(link, piece, 20 * MIB) < 16 * MIB, "it was read"
     assert monitor.memory() - before < 8 * MIB
     for link in links:
         link.close()
@@ -271,30 +268,14 @@ async def answer_to(link: WebSocketClientConnection, message: str | bytes) -> di
 
 
 VALUES: list[Any] = [
-    *(None, True, -1, 0, 1, 7.5, 1e300, 2**31, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)),
-    *(
-        "",
-        "a",
-        "*",
-        "rr",
-        "mlfq:none",
-        "lottery,rr",
-        "init",
-        "two-hogs",
-        "priority",
-        "\0",
-        "é" * 900,
-    ),
-    *([], ["a"], ["two-hogs", 7]),
+    *(None, True, -1, 7.5, 1e300, 2**63 - 1, 2**63, -(2**63), [], ["a"], ["two-hogs", 7]),
+    *("", "a", "*", "rr", "mlfq:none", "lottery,rr", "priority", "\0", "é" * 900),
 ]
 KEYS = (
     *("system", "policy", "name", "value", "kind", "pid", "group", "workload", "time_ns"),
     *("cpus", "seed", "tick_ns", "workloads", "speed", "seconds", "on", "label", "pids", "back"),
 )
-COMMANDS = (
-    *("policy", "tunable", "tunables", "status", "attribute", "start", "kill", "pause", "resume"),
-    *("seek", "branch", "perfetto", "pace", "step", "window", "record", "report"),
-)
+COMMANDS = [each for each in (*commands._EACH, *commands._TOGETHER) if each != "restart"]
 
 
 def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
@@ -325,16 +306,12 @@ def test_wrong_messages_are_answered_in_words(monitor: Monitor) -> None:
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        ("", "a JSON object is expected"),
         ("[" * 60000, "a JSON object is expected"),
         ('{"id": 1, "do": ' + "[" * 900 + "]" * 900 + "}", "each value is"),
         ('{"id": ' + "[" * 300 + "]" * 300 + ', "do": "x"}', "id: a whole number"),
-        ('{"id": 1, "do": {"a": 1}}', "each value is"),
         ('{"id": 1, "do": "' + "x" * 2000 + '"}', "at most 1000 characters"),
-        ('{"id": "' + "x" * 100 + '"}', "id: a whole number"),
         ('{"id": 1, "do": "\\ud800"}', "a JSON object is expected"),
         (b"\xff\xfe", "a JSON object is expected"),
-        ("7", "a JSON object is expected"),
     ],
     ids=itertools.count(),
 )
@@ -350,13 +327,7 @@ def test_what_is_no_question_ends_the_socket_with_words(
     asyncio.run(ask())
 
 
-def test_a_number_that_is_no_text_is_a_message() -> None:
-    assert read_message(b'{"id": 7, "do": "x", "workloads": ["a"]}')["id"] == 7
-    with pytest.raises(WrongUsage, match="id"):
-        read_message(b'{"id": 7.5}')
-
-
-@pytest.mark.parametrize("late_s", [0, 0.1])
+@pytest.mark.parametrize("late_s", [0, pytest.param(0.1, marks=pytest.mark.long)])
 def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -> None:
     """It asks how the system is, which is long, and reads nothing of it. Where the system answers late, most
     questions are one too many, and their answers are short."""
@@ -369,7 +340,7 @@ def test_a_page_that_asks_and_does_not_read_is_heard_no_further(late_s: float) -
             raw = link.protocol.stream.socket  # type: ignore[union-attr]
             frames = (b"\x81\x9b" + bytes(4) + b'{"id": 2, "do": "status"}  ') * 100
             raw.setblocking(False)
-            limit = time.monotonic() + 8
+            limit = time.monotonic() + 4
             sent = 0
             while time.monotonic() < limit:
                 try:
@@ -475,15 +446,6 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.communicate(timeout=60)
-
-
-def test_without_a_home_the_file_is_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "none"))
-    with way_in("http://127.0.0.1:1/?token=a&b=\"'<") as address:
-        text = Path(unquote(urlsplit(address).path)).read_text()
-    assert "token=a&amp;b=&quot;&#x27;&lt;" in text
 
 
 def test_a_checkout_at_home_holds_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -23,17 +22,16 @@ from linux_guests import need_guests
 from processes import is_running
 from schedlab import trace
 from schedlab.base.files.trusted_path import Untrusted
-from schedlab.base.host.tied import tied
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
+from schedlab.errors import MachineUnfit
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.linux.guest import Prepared
 from schedlab.machines.linux.parts import build_linux
 from schedlab.monitor.system import Life, Records, Refused, Setup, Status, TunableNow
-from schedlab.monitor.systems import linux_guest, linux_host
-from schedlab.monitor.systems.linux import LinuxGuestSystem, LinuxHostSystem
+from schedlab.monitor.systems import linux_host
 from schedlab.monitor.systems.linux_family import Family
+from schedlab.monitor.systems.linux_guest import LinuxGuestSystem
+from schedlab.monitor.systems.linux_host import LinuxHostSystem
 from schedlab.monitor.systems.linux_server import ControlFiles, Places, _check_process, find_server
 from schedlab.paths import BUILD
 from schedlab.trace.format import RECORD, AttributeKind, Kind
@@ -201,16 +199,12 @@ async def end_workload(seen: Seen, system: LinuxGuestSystem) -> None:
 class TestGuest:
     """What was seen of it."""
 
-    def test_the_policy_and_its_tunables_are_as_asked(self, seen: Seen) -> None:
+    def test_what_is_asked_is_done_or_refused_with_the_cause(self, seen: Seen) -> None:
         assert (seen.status["rr"].policy, seen.status["rr"].changed) == ("rr", {"slice": 2})
         assert [(each.name, each.value) for each in seen.tunables][:1] == [("slice", 3)]
         assert (seen.status["mlfq"].policy, seen.status["mlfq"].changed) == ("mlfq", {})
-
-    def test_an_attribute_is_set(self, seen: Seen) -> None:
         (row,) = [row for row in seen.status["tickets"].rows if row.pid == seen.pids[-1]]
         assert row.tickets == 17
-
-    def test_refusals_say_why(self, seen: Seen) -> None:
         assert "no such policy" in seen.refused["policy"]
         assert "mlfq has no tunable nosuch" in seen.refused["tunable"]
         assert "from 0 to 10" in seen.refused["range"]
@@ -232,20 +226,17 @@ class TestGuest:
         assert switches == ["fair", "rr", "mlfq", "fair", "rr"]
         tickets = records[records["kind"] == Kind.ATTRIBUTE]
         assert (seen.pids[-1], 17) in zip(tickets["process"], tickets["second"], strict=True)
-
-    def test_queues_are_told_with_their_levels(self, seen: Seen) -> None:
         records = seen.all_records
         queued = records[(records["kind"] == Kind.QUEUED) & np.isin(records["process"], seen.pids)]
         assert set(queued["first"].tolist()) <= {0, 1}
         assert len(set(queued["second"].tolist())) > 1  # who computes sinks
 
-    def test_who_was_started_is_told_from_the_rest(self, seen: Seen) -> None:
+    def test_it_stands_still_and_tells_its_processes_from_the_workload(self, seen: Seen) -> None:
         assert len(seen.pids) >= 3
         assert seen.own.isdisjoint(seen.pids)
         assert {1, 2, seen.steer} <= seen.own
         assert 0 < seen.record_cost_ns < 1e6
-
-    def test_nothing_happens_while_it_is_paused(self, seen: Seen) -> None:
+        assert not set(seen.pids) & {row.pid for row in seen.status["ended"].rows}
         assert seen.while_paused == 0
         assert [life for life, _ in seen.life] == [Life.RUNNING, Life.PAUSED, Life.ENDED]
 
@@ -257,93 +248,8 @@ class TestGuest:
         assert any("complains" in line and "disabled" in line for line in seen.log)
         assert (seen.status["again"].policy, seen.status["again"].remark) == ("rr", "")
 
-    def test_killed_processes_are_gone(self, seen: Seen) -> None:
-        assert not set(seen.pids) & {row.pid for row in seen.status["ended"].rows}
-
 
 # --- a guest that is none: a program that acts as its QEMU
-
-
-ACTOR = """
-import os, socket, sys, time
-
-steering = socket.socket(fileno=int(sys.argv[1]))
-os.close(int(sys.argv[2]))
-print("its console", flush=True)
-if sys.argv[3] == "panic":
-    print("Kernel panic - not syncing: a test", flush=True)
-    sys.exit(0)
-with open("trace.bin", "wb") as trace:
-    trace.write(bytes.fromhex(sys.argv[4]))
-steering.sendall(b"@@ 0 ready 5 1000\\n")
-number = steering.recv(1000).split()[1].decode()
-if sys.argv[3] == "refuse":
-    steering.sendall(f"@@ {number} error 5 the kernel does not take it\\n".encode())
-    steering.recv(1000)
-os.kill(os.getpid(), 9)
-"""
-
-
-@pytest.fixture
-def actor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], LinuxGuestSystem]:
-    """A system whose QEMU is that program; what it is to do is named."""
-    start = np.zeros(1, RECORD)
-    start["kind"] = Kind.START
-    begun = header_bytes(1, 4_000_000, 10**9) + start.tobytes()
-
-    def make(act: str) -> LinuxGuestSystem:
-        def prepare(job: object, folder: Path, steering: int, control: int) -> Prepared:
-            words = [sys.executable, "-c", ACTOR, str(steering), str(control), act, begun.hex()]
-            return Prepared([*tied(), *words], "free-running", 0)
-
-        monkeypatch.setattr(linux_guest, "prepare_live", prepare)
-        return LinuxGuestSystem(Setup("linux", PolicyChoice("rr")), tmp_path)
-
-    return make
-
-
-def test_a_guest_that_panics_at_its_boot_says_so(actor: Callable[[str], LinuxGuestSystem]) -> None:
-    async def work() -> None:
-        system = actor("panic")
-        with pytest.raises(SchedlabError, match=r"kernel panicked:\n.*\n.*Kernel panic - not sync"):
-            await system.begin()
-        assert system.take_log()[:2] == ["its console", "Kernel panic - not syncing: a test"]
-
-    asyncio.run(work())
-
-
-def test_a_guest_that_is_killed_has_failed_and_what_it_told_stays(
-    actor: Callable[[str], LinuxGuestSystem],
-) -> None:
-    async def work() -> None:
-        system = actor("killed")
-        await system.begin()
-        assert (system.life, system.record_cost_ns) == (Life.RUNNING, 1.0)
-        assert "ended by SIGKILL" in await refusal(system.set_policy("rr"))
-        await until(lambda: system.life is Life.FAILED)
-        assert "its console" in system.message
-        assert system.take()["kind"].tolist() == [Kind.START]
-        assert len(system.take()) == 0
-        assert "ended by SIGKILL" in await refusal(system.read_status())
-        await system.end()
-        assert system.life is Life.FAILED
-
-    asyncio.run(work())
-
-
-def test_a_guest_says_in_its_own_words_what_is_wrong(
-    actor: Callable[[str], LinuxGuestSystem],
-) -> None:
-    """Linux's numbers of errors mean something else than those of our own kernel."""
-
-    async def work() -> None:
-        system = actor("refuse")
-        await system.begin()
-        said = await refusal(system.set_policy("mlfq"))
-        assert said == "policy mlfq: the kernel does not take it"
-        await system.end()
-
-    asyncio.run(work())
 
 
 # --- who is whose
@@ -535,12 +441,6 @@ def test_workloads_are_started_and_only_they_are_killed(machine: Machine) -> Non
     asyncio.run(work())
 
 
-def test_a_server_without_a_trace_cannot_be_watched(machine: Machine) -> None:
-    machine.serve("--control", str(machine.control))
-    with pytest.raises(MachineUnfit, match=r"writes no trace.*begin again with --trace FILE"):
-        asyncio.run(machine.system().begin())
-
-
 def test_a_process_that_only_says_so_is_no_server(machine: Machine) -> None:
     """Any user can call a process what he likes; only root can hold the lock."""
     machine.claim(66, "--trace", "/etc/shadow", "--control", "/etc")
@@ -604,94 +504,3 @@ def test_what_a_stranger_makes_is_neither_read_nor_written(machine: Machine) -> 
     with pytest.raises(Untrusted, match="another user's folder"):
         asyncio.run(machine.system().begin())
     assert secret.read_text() == "kept"
-
-
-def test_without_a_server_it_takes_root(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(
-        MachineUnfit, match=r"only root may start one.*sudo build/linux/schedlab-linux"
-    ):
-        asyncio.run(machine.system().begin())
-
-
-SERVER = """
-import pathlib, signal, sys
-
-if "nosuch" in sys.argv:
-    sys.exit("schedlab-linux: nosuch: no such policy")
-if "stride" in sys.argv and "--ignore-limits" not in sys.argv:
-    print("schedlab-linux: no policy honours nice 7 of sleep. --ignore-limits passes over it", file=sys.stderr)
-    sys.exit(2)
-options = dict(zip(sys.argv[2::2], sys.argv[3::2]))
-header, control = sys.argv[0] + ".header", pathlib.Path(sys.argv[0] + ".control")
-pathlib.Path(options["--trace"]).write_bytes(pathlib.Path(header).read_bytes())
-control.mkdir()
-print("schedlab-linux: serving", flush=True)
-(control / "sched_status").write_text(" ".join(sys.argv[1:]))
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-while True:
-    signal.pause()
-"""
-
-
-@pytest.fixture
-def program(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Acts as schedlab-linux, for root, whom the user of these tests has become by sudo."""
-    program = machine.program
-    program.write_text(f"#!{sys.executable}\n{SERVER}")
-    program.chmod(0o755)
-    program.with_name("schedlab-linux.header").write_bytes(machine.trace.read_bytes())
-    monkeypatch.setattr(linux_host, "CONTROL", program.with_name("schedlab-linux.control"))
-    monkeypatch.setenv("SUDO_UID", str(os.getuid()))
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    return program
-
-
-def test_root_begins_to_serve_and_ends_it(machine: Machine, program: Path) -> None:
-    async def work() -> None:
-        system = machine.system()
-        await system.begin()
-        status = program.with_name("schedlab-linux.control") / "sched_status"
-        words = status.read_text()
-        assert words.startswith("serve --policy rr --seed 1 --trace ")
-        assert words.endswith("/trace.bin --trace-queues")
-        assert system.take()["kind"].tolist() == [Kind.START]
-        assert "schedlab-linux: serving" in system.take_log()
-        await system.end()
-        assert (system.life, system.message) == (Life.ENDED, "it was ended")
-
-    asyncio.run(work())
-
-
-def test_limits_are_refused_in_words_and_ignored_if_that_is_said(
-    machine: Machine, program: Path
-) -> None:
-    system = machine.system()
-    system.setup = Setup("host", PolicyChoice("stride"))
-    with pytest.raises(WrongUsage, match=r"status 2.*\n.*nice 7 of sleep. --ignore-limits"):
-        asyncio.run(system.begin())
-
-    async def work() -> None:
-        other = LinuxHostSystem(
-            Setup("host", PolicyChoice("stride"), ignore_limits=True), system.folder, machine.places
-        )
-        await other.begin()
-        assert other.life is Life.RUNNING
-        await other.end()
-
-    asyncio.run(work())
-
-
-def test_who_serves_already_was_told_what_to_ignore(machine: Machine) -> None:
-    machine.serve("--trace", str(machine.trace), "--control", str(machine.control))
-    system = machine.system()
-    system.setup = Setup("host", PolicyChoice("rr"), ignore_limits=True)
-    with pytest.raises(WrongUsage, match=r"ignore_limits.* serves already \(PID 4711\)"):
-        asyncio.run(system.begin())
-
-
-def test_a_server_that_cannot_begin_says_why(machine: Machine, program: Path) -> None:
-    system = machine.system()
-    system.setup = Setup("host", PolicyChoice("nosuch"))
-    with pytest.raises(SchedlabError, match=r"ended with status 1.*\n.*no such policy"):
-        asyncio.run(system.begin())

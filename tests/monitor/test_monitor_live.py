@@ -5,12 +5,8 @@ page is read back from the kernel's own sched_status."""
 from __future__ import annotations
 
 import asyncio
-import itertools
-import os
-import signal
 import threading
 from collections.abc import Coroutine, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -23,7 +19,7 @@ from schedlab.base.toolchain.tools import BROWSERS, find_browser
 from schedlab.monitor.making import read_choices, software_of
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Life, Refused, Setup, Status, System
+from schedlab.monitor.system import Refused, Setup, Status, System
 from schedlab.runs.parts import supply
 from test_monitor_page import panel, wait_for_frames
 
@@ -64,11 +60,6 @@ class Monitor:
         system = self.session.systems["a"].system
         assert system is not None
         return system
-
-    def begun_after(self, before: System) -> System | None:
-        """Returns what has been started in the place of another one, or None if it has not begun yet."""
-        system = self.session.systems["a"].system
-        return None if system is before else system
 
     def status(self) -> Status:
         """What the kernel says itself. On a busy host its console may lose a line: then it is asked once more."""
@@ -148,72 +139,6 @@ def test_a_policy_and_its_tunable_reach_the_kernel(page: Page, monitor: Monitor)
     page.locator(".strip-policy", has_text="lottery").wait_for()
 
 
-def test_attributes_reach_the_kernel(page: Page, monitor: Monitor) -> None:
-    hog = row(page, "hog")
-    pid = int(hog.locator(".cell-pid").inner_text())
-    hog.locator(".cell-tickets").dblclick()
-    field = panel(page, "processes").locator(".edit-field")
-    field.fill("55")
-    field.press("Enter")
-    until(page, lambda: {each.pid: each.tickets for each in monitor.status().rows}[pid] == 55)
-    hog.locator(".cell-tickets", has_text="55").wait_for()
-
-
-def test_processes_are_started_and_killed(page: Page, monitor: Monitor) -> None:
-    def balls() -> list[int]:
-        return [each.pid for each in monitor.status().rows if each.name in ("ping", "pong")]
-
-    workloads = panel(page, "workloads")
-    workloads.get_by_label("Start: two processes that wake each other").click()
-    until(page, lambda: len(balls()) == 2)
-    row(page, "pong").wait_for()
-    victim = row(page, "ping")
-    victim.hover()
-    victim.locator(".kill").click()
-    victim.locator(".kill").click()
-    until(page, lambda: len(balls()) == 1)
-
-
-def test_its_time_stands_still(page: Page, monitor: Monitor) -> None:
-    page.get_by_label("Pause", exact=True).click()
-    page.get_by_label("Go on", exact=True).wait_for()
-    until(page, lambda: monitor.system.life is Life.PAUSED)
-    clock = page.locator(".strip-clock")
-
-    def stands() -> bool:
-        before = clock.inner_text()
-        page.wait_for_timeout(600)
-        return clock.inner_text() == before
-
-    until(page, stands)
-    before = clock.inner_text()
-    page.get_by_label("Go on", exact=True).click()
-    until(page, lambda: clock.inner_text() != before)
-
-
-def test_it_is_shown_as_it_was(page: Page, monitor: Monitor) -> None:
-    page.get_by_label("How far a step goes").select_option("millisecond")
-    clock, back = page.locator(".strip-clock"), page.locator(".strip-back")
-    page.get_by_label("Step back").click()
-    back.get_by_text("before the present").wait_for()
-    shown = [clock.inner_text()]
-    for _ in range(2):
-        page.get_by_label("Step back").click()
-        until(page, lambda: clock.inner_text() not in shown)
-        shown.append(clock.inner_text())
-    microseconds = [round(float(text.removesuffix(" s")) * 1e6) for text in shown]
-    # A step is exact, and each text is rounded: half a microsecond goes up in one and down in another.
-    steps = [before - after for before, after in itertools.pairwise(microseconds)]
-    assert all(abs(step - 1000) <= 1 for step in steps), shown
-    assert monitor.system.life is Life.PAUSED
-    page.get_by_label("One step", exact=True).click()
-    until(page, lambda: clock.inner_text() == shown[1])
-    page.get_by_label("Go on", exact=True).click()
-    until(page, lambda: not back.inner_text())
-    later = microseconds[0] / 1e6 + 0.1
-    until(page, lambda: float(clock.inner_text().removesuffix(" s")) > later)
-
-
 def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) -> None:
     page.get_by_label("Record all systems").click()
     page.get_by_label("End the recording").wait_for()
@@ -232,30 +157,6 @@ def test_what_is_shown_becomes_a_run_and_a_report(page: Page, monitor: Monitor) 
     report.close()
 
 
-def test_a_killed_guest_is_shown_and_started_again(page: Page, monitor: Monitor) -> None:
-    machine: Any = monitor.system
-    os.kill(machine._process.pid, signal.SIGKILL)
-    banner = page.locator("#system-a > .banner")
-    banner.wait_for()
-    assert "failed" in banner.inner_text()
-    banner.get_by_label("Start the system again").click()
-    banner.wait_for(state="hidden")
-    until(page, lambda: monitor.begun_after(machine))
-    row(page, "hog").wait_for()
-    assert monitor.status().policy == "rr"
-
-
-def test_other_cpus(page: Page, monitor: Monitor) -> None:
-    before = monitor.system
-    workloads = panel(page, "workloads")
-    workloads.get_by_label("CPUs").fill("1")
-    workloads.get_by_text("Start again", exact=True).click()
-    page.locator(".strip h2", has_text="1 CPU").wait_for()
-    system = until(page, lambda: monitor.begun_after(before))
-    assert until(page, lambda: system.header).cpus == 1
-    row(page, "hog").wait_for()
-
-
 def test_a_lost_connection_is_made_again(page: Page, monitor: Monitor) -> None:
     async def drop() -> None:
         for client in list(monitor.server.clients):
@@ -268,9 +169,3 @@ def test_a_lost_connection_is_made_again(page: Page, monitor: Monitor) -> None:
     clock = page.locator(".strip-clock")
     before = clock.inner_text()
     until(page, lambda: clock.inner_text() != before)
-
-
-def test_the_report_is_where_runs_are(monitor: Monitor) -> None:
-    """Nothing is written anywhere else."""
-    (kept,) = monitor.session.kept
-    assert Path(paths.RUNS) in kept.parents

@@ -27,17 +27,14 @@ from schedlab.monitor.model import Model
 from schedlab.monitor.system import Status, StatusRow
 from schedlab.trace import (
     AttributeKind,
-    BlockReason,
     Header,
     Kind,
-    MarkKind,
     ProcessState,
     Trace,
     read,
 )
 from schedlab.trace.follow import Records
 from schedlab.trace.format import RECORD, is_kind
-from schedlab.trace.writer import TraceWriter
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
 from schedlab_simulator import Simulator
@@ -150,7 +147,7 @@ def assert_same_processes(frame: ModelFrame, trace: Trace) -> None:
             assert columns["ideal"][place] == row["ideal_share"]
 
 
-@settings(PATIENT, max_examples=30)
+@settings(PATIENT, max_examples=20)
 @given(script=SCRIPTS, source=RANDOMS, parts=st.integers(1, 5))
 def test_over_a_whole_trace_metrics_are_those_of_the_house(
     script: Script, source: random.Random, parts: int
@@ -281,15 +278,6 @@ def test_waits_are_explained_to_the_nanosecond(
             )
 
 
-def test_nobody_is_not_explained() -> None:
-    """KeyError, as a dictionary."""
-    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal")
-    with pytest.raises(KeyError):
-        model.explain(7)
-    frame = model.frame()
-    assert frame["cpus"][0]["running"] == 0 and len(frame["processes"]["pid"]) == 0
-
-
 WORKLOAD = """
 program root
   loop 4
@@ -333,7 +321,7 @@ def simulated(folder: Path, policy: str, cpus: int, queues: bool = True) -> Trac
     return read(path)
 
 
-@pytest.mark.parametrize("cpus", [1, 2, 4])
+@pytest.mark.parametrize("cpus", [1, 3])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_simulated_runs_are_measured_as_by_the_house(
     tmp_path: Path, policy: str, cpus: int
@@ -348,7 +336,7 @@ def test_simulated_runs_are_measured_as_by_the_house(
     assert frame["levels"] == (policy in ("mlfq", "priority", "hybrid"))
 
 
-@pytest.mark.parametrize("policy", ["rr", "rr:table-scan", "lottery", "mlfq", "wrr"])
+@pytest.mark.parametrize("policy", ["rr:table-scan", "lottery", "mlfq"])
 def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, policy: str) -> None:
     """But for who was forked and has not run or woken: only QUEUED says where to."""
     trace = simulated(tmp_path, policy, 3)
@@ -366,23 +354,6 @@ def test_queues_are_the_same_if_the_trace_does_not_tell_them(tmp_path: Path, pol
             assert queue == {pid for pid, *_ in guessed["queue"]} & placed
             compared += len(queue)
     assert compared > 50
-
-
-def test_levels_are_the_same_if_only_decisions_tell_them(tmp_path: Path) -> None:
-    """Of those who run: a decision without record is one for level 0."""
-    trace = simulated(tmp_path, "mlfq", 2)
-    records = records_of(trace)
-    told, derived = (Model(trace.header, "mlfq", "equal") for _ in range(2))
-    levels = set()
-    for part in np.array_split(records, 50):
-        told.feed(part)
-        derived.feed(part[part["kind"] != Kind.QUEUED])
-        frames = told.frame(), derived.frame()
-        assert [cpu["level"] for cpu in frames[0]["cpus"] if cpu["running"]] == [
-            cpu["level"] for cpu in frames[1]["cpus"] if cpu["running"]
-        ]
-        levels |= {cpu["level"] for cpu in frames[0]["cpus"]}
-    assert len(levels) > 2
 
 
 def test_the_time_line_has_every_run_once(tmp_path: Path) -> None:
@@ -422,22 +393,6 @@ def test_history_has_what_frames_have_told_and_nothing_newer(tmp_path: Path) -> 
     assert all(mark not in before["marks"] for mark in new["marks"])
 
 
-def test_few_runs_are_drawn_if_there_is_no_room(tmp_path: Path) -> None:
-    """Neighbours are put together, and the frame says how many; nothing else changes."""
-    trace = simulated(tmp_path, "mlfq", 2)
-    one, other = (Model(trace.header, "mlfq", "tickets") for _ in range(2))
-    one.feed(records_of(trace))
-    other.feed(records_of(trace))
-    whole, thinned = one.frame(100_000), other.frame(40)
-    runs = thinned["timeline"]["runs"]
-    assert len(runs) <= 45
-    assert len(runs) + thinned["timeline"]["thinned"] == len(whole["timeline"]["runs"])
-    assert whole["metrics"] == thinned["metrics"]
-    for cpu in range(2):
-        spans = sorted(run[2:4] for run in runs if run[0] == cpu)
-        assert all(left[1] <= right[0] for left, right in pairwise(spans))
-
-
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
@@ -459,6 +414,7 @@ def test_decisions_say_why_in_words(tmp_path: Path, policy: str, words: str) -> 
     assert all(len(one["candidates"]) == min(one["waited"], 16) for one in decisions)
 
 
+@pytest.mark.long
 def test_memory_stays_the_same_however_long_it_goes_on() -> None:
     """Forks, runs and ends without end: no more is used than the window needs."""
     header = Header(1, 1_000_000, 1_000_000_000, 1)
@@ -541,55 +497,6 @@ def test_what_sched_status_says_is_shown_until_the_trace_says_more() -> None:
     assert [mark["kind"] for mark in frame["marks"]] == ["attribute"]
     model.reach(90_000)
     assert model.frame()["processes"]["slice_left_ns"] == [0]
-
-
-def test_who_lives_and_what_holds_is_told() -> None:
-    """Of names, groups, threads, queues and attributes."""
-    writer = TraceWriter(2, 1_000_000, 1_000_000_000)
-    writer.add(0, 0, Kind.FORK, 0, 1)
-    writer.add_text(5, 0, Kind.POLICY, "lottery:thesis", process=2)
-    writer.add_text(5, 0, Kind.TUNABLE, "slice", process=2, second=3)
-    writer.add(10, 0, Kind.SWITCH, 1)
-    writer.add_text(11, 0, Kind.EXEC, "a name of some length", process=1)
-    writer.add(12, 0, Kind.ATTRIBUTE, 1, AttributeKind.TICKETS, 5)
-    writer.add(13, 0, Kind.MARK, 1, MarkKind.GROUP, int.from_bytes(b"team", "little"))
-    writer.add(14, 0, Kind.FORK, 1, 2, 1)
-    writer.add(15, 0, Kind.FORK, 1, 3)
-    writer.add(20, 1, Kind.SWITCH, 2)
-    writer.add(25, 1, Kind.BLOCK, 2, BlockReason.DISK)
-    writer.add(26, 1, Kind.SWITCH, 0, 2, ProcessState.BLOCKED)
-    records = [
-        Record(time, number, process, kind, cpu, first, second)
-        for number, (time, process, kind, cpu, first, second) in enumerate(writer.in_order())
-    ]
-    model = Model(Header(2, 1_000_000, 1_000_000_000, 1), "rr", "equal")
-    for record in records:
-        model.feed(array_of([record]))
-    frame = model.frame()
-    assert frame["policy"] == "lottery:thesis"
-    assert [(cpu["running"], [pid for pid, *_ in cpu["queue"]]) for cpu in frame["cpus"]] == [
-        (1, [3]), (0, []),
-    ]  # fmt: skip
-    told = frame["processes"]
-    assert told["name"][0] == "a name of some length"
-    assert list(told["group"]) == ["team"] * 3
-    assert told["state"].tolist() == [1, 2, 0]  # running, blocked, runnable: model/inside.h
-    assert (told["reason"][1], told["parent"][2], told["tickets"][2]) == (BlockReason.DISK, 1, 5)
-    marks = {mark["kind"]: mark["text"] for mark in model.history()["marks"]}
-    assert (marks["policy"], marks["tunable"]) == ("lottery:thesis", "slice = 3")
-
-
-def test_a_longer_window_fills_as_time_goes_on() -> None:
-    """What has left the window does not come back."""
-    model = Model(Header(1, 1_000_000, 1_000_000_000, 1), "rr", "equal", window_ns=100)
-    model.feed(array_of([Record(0, 0, 0, Kind.START, 0, 0, 0)]))
-    model.reach(1000)
-    assert model.frame()["metrics"]["window_ns"] == 100
-    model.set_window(10_000)
-    model.reach(1050)
-    assert model.frame()["metrics"]["window_ns"] == 150
-    model.reach(20_000)
-    assert model.frame()["metrics"]["window_ns"] == 10_000
 
 
 @pytest.mark.parametrize(

@@ -5,29 +5,24 @@ it was the present; and pages that come later."""
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kept_runs import keep_simulated
 from live_page import LivePage, another_page, live_page
 from monitor_stand_ins import until
 from schedlab import paths
 from schedlab.base.toolchain.build import machine_module
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import find_browser
-from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor.making import make_ready, make_system, read_choices
 from schedlab.monitor.page_socket import Socket
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Refused, Setup, StepKind
-from schedlab.monitor.systems.recorded import recorded_setup
+from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.watched import Watched
-from trace_simulator import Script, simulate, write
 
 pytestmark = [
     pytest.mark.browser,
@@ -38,7 +33,6 @@ OF_THE_HOST = (
     *("type", "number", "life", "paused", "speed", "pace", "events_per_s", "behind_ns", "back_ns"),
     *("whole", "skipped_frames", "recording", "message"),
 )
-STEPS = tuple(kind.value for kind in StepKind)
 
 
 def state(frame: Any) -> dict[str, Any]:
@@ -111,80 +105,6 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 SIMULATED = Setup("sim", PolicyChoice("mlfq"), workloads=("two-hogs", "interactive"))
 
 
-async def forth_and_back(table: Table, kinds: Sequence[str] = STEPS) -> None:
-    """What was seen step by step is seen again on the way back, and once more forth."""
-    await table.do("pause")
-    for kind in kinds:
-        seen = {}
-        for _ in range(6):
-            frame = await table.present(await table.step(kind))
-            seen[frame["now_ns"]] = state(frame)
-        assert len(seen) == 6
-        await step_back(table, kind, seen)
-
-
-async def step_back(table: Table, kind: str, seen: dict[int, Any]) -> None:
-    """To the first moment that was seen, or before it, and back to the last."""
-    found, way = set(), [max(seen)]
-    while way[-1] > min(seen):
-        time_ns = await table.step(kind, back=True)
-        assert time_ns < way[-1]
-        way.append(time_ns)
-        frame = await table.at(time_ns)
-        assert frame["paused"]
-        assert frame["back_ns"] == max(seen) - time_ns
-        if time_ns in seen:
-            found.add(time_ns)
-            assert state(frame) == seen[time_ns]
-    assert kind != "event" or len(found) >= 4
-    for time_ns in reversed(way[:-1]):
-        assert await table.step(kind) == time_ns
-    frame = await table.at(max(seen))
-    assert state(frame) == seen[max(seen)]
-    assert frame["back_ns"] == 0
-
-
-def test_simulated_machines_go_forth_and_back() -> None:
-    watched([SIMULATED], forth_and_back, speed=0.05)
-
-
-def kept(folder: Path) -> Path:
-    """A run's folder, of a simulated machine."""
-    script = Script(cpus=2, steps=2000, queues=True)
-    keep_simulated(folder, 1)
-    write(folder / TRACE_FILE, simulate(random.Random(3), script), script)
-    return folder
-
-
-def test_a_recording_goes_forth_and_back(tmp_path: Path) -> None:
-    """It is of less than a millisecond, but many events."""
-
-    async def test(table: Table) -> None:
-        await forth_and_back(table, ("event", "decision"))
-
-    watched([recorded_setup(kept(tmp_path / "run"))], test, speed=1e-4)
-
-
-def test_several_go_back_in_step() -> None:
-    """Each time to the last tick before what is shown: if a process was switched to at the tick itself,
-    that is when it has its CPU, a microsecond later."""
-
-    async def test(table: Table) -> None:
-        await table.do("pause")
-        at = await table.step("tick")
-        await table.present(at, "b")
-        shown = (await table.present(at))["now_ns"]
-        for _ in range(3):
-            earlier = await table.step("tick", back=True)
-            assert earlier == (shown - 1) // SIMULATED.tick_ns * SIMULATED.tick_ns
-            shown = earlier
-            for letter in "ab":
-                await table.at(earlier, letter)
-
-    other = replace(SIMULATED, policy=PolicyChoice("rr"))
-    watched([SIMULATED, other], test, speed=0.5)
-
-
 def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
     """What is done to it is done then; so the future is another one."""
 
@@ -207,22 +127,6 @@ def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
         await table.do("resume")
         frame = await table.frame(present + 1)
         assert frame["policy"] == "lottery"
-
-    watched([SIMULATED], test, speed=1)
-
-
-def test_the_past_that_is_kept_has_a_beginning() -> None:
-    async def test(table: Table) -> None:
-        await table.do("pause")
-        refusal, first = "", 0
-        while not refusal:
-            try:
-                first = await table.step("tick", back=True)
-            except Refused as error:
-                refusal = str(error)
-        assert "nothing is kept of what was before" in refusal
-        frame = await table.at(first)
-        assert frame["back_ns"] > 0
 
     watched([SIMULATED], test, speed=1)
 

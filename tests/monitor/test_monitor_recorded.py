@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 
 from kept_runs import keep_simulated
-from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, StepKind
+from schedlab.monitor.system import Ability, Life, Paced, Records, Refused
 from schedlab.monitor.systems import recorded
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
-from schedlab.runs import results
-from schedlab.trace import AttributeKind, Kind
+from schedlab.trace import AttributeKind
 from schedlab.trace.format import HEADER, RECORD
 from trace_simulator import Record, Script, simulate, write
 
@@ -96,23 +94,6 @@ def test_it_plays_from_its_beginning_to_its_end(tmp_path: Path, records: list[Re
     assert played(keep(tmp_path, records), play).tobytes() == whole.tobytes()
 
 
-def test_nothing_is_late(tmp_path: Path, records: list[Record]) -> None:
-    """But what a CPU says behind another's later record: the order of sequence goes before time."""
-
-    async def play(system: RecordedSystem) -> None:
-        whole = in_order(records)
-        latest = np.maximum.accumulate(whole["time"])
-        for _ in range(20):
-            await system.advance(system.now_ns + 20_000, 0.01)
-            found = len(taken(system))
-            expected = int(np.searchsorted(latest, system.now_ns, side="right"))
-            assert found == expected - count[0]
-            count[0] = expected
-
-    count = [0]
-    played(keep(tmp_path, records), play)
-
-
 def test_seeking(tmp_path: Path, records: list[Record]) -> None:
     whole = in_order(records)
 
@@ -126,75 +107,6 @@ def test_seeking(tmp_path: Path, records: list[Record]) -> None:
         assert len(found) == len(whole)
 
     played(keep(tmp_path, records), travel)
-
-
-def test_time_is_as_far_as_what_was_taken(tmp_path: Path, records: list[Record]) -> None:
-    """A piece at a time: nobody is told a time before all that happened until then."""
-    whole = in_order(records)
-
-    async def travel(system: RecordedSystem) -> None:
-        await system.seek(10**15)
-        assert system.now_ns == system.end_ns
-        place = 0
-        while len(piece := system.take()):
-            place += len(piece)
-            assert system.now_ns == (
-                system.end_ns if len(piece) < recorded.PIECE else piece["time"].max()
-            )
-            before = await system.advance(system.now_ns + 1, 0.01)
-            assert before == system.now_ns
-        assert place == len(whole) and system.now_ns == system.end_ns
-
-    played(keep(tmp_path, records), travel)
-
-
-def test_steps(tmp_path: Path, records: list[Record]) -> None:
-    whole = in_order(records)
-
-    async def step(system: RecordedSystem) -> None:
-        await system.seek(200_000)
-        before = taken(system)
-        for _ in range(30):
-            now = system.now_ns
-            assert await system.step(StepKind.EVENT) > now
-            assert taken(system)["time"].max() == system.now_ns
-        for _ in range(30):
-            now = system.now_ns
-            then = await system.step(StepKind.DECISION)
-            picks = whole[(whole["kind"] == Kind.SCHEDULER_EXIT) & (whole["process"] != 0)]
-            assert then in picks["time"] and then > now
-            taken(system)
-        await system.seek(0)
-        assert await system.step(StepKind.TICK) == 30_000
-        assert await system.step(StepKind.TICK) == 60_000
-        assert await system.step(StepKind.MILLISECOND) == min(1_060_000, system.end_ns or 0)
-        await system.seek(10**15)
-        assert await system.step(StepKind.EVENT) == system.end_ns
-        assert len(before)
-
-    played(keep(tmp_path, records, tick_ns=30_000), step)
-
-
-def test_decisions_of_a_machine_that_tells_no_exits(tmp_path: Path, records: list[Record]) -> None:
-    """As Linux, where it cannot tell when its scheduler is entered and left."""
-    silent = (Kind.SCHEDULER_ENTER, Kind.SCHEDULER_EXIT)
-    kept = [each for each in records if each.kind not in silent]
-    counts = {each.cpu: sum(other.cpu == each.cpu for other in kept) for each in kept}
-    kept = [
-        each._replace(
-            sequence=place, second=counts[each.cpu] if each.kind == Kind.END else each.second
-        )
-        for place, each in enumerate(kept)
-    ]
-
-    async def step(system: RecordedSystem) -> None:
-        assert system.message == ""
-        then = await system.step(StepKind.DECISION)
-        switches = [each for each in kept if each.kind == Kind.SWITCH and each.process]
-        assert then == min(each.time for each in switches)
-        assert system.own_pids == frozenset()
-
-    played(keep(tmp_path, kept, machine="linux"), step)
 
 
 def test_a_trace_that_was_cut_off_is_played_as_far_as_it_goes(
@@ -252,16 +164,6 @@ def test_nobody_steers_it(tmp_path: Path, records: list[Record]) -> None:
     played(keep(tmp_path, records), steer)
 
 
-def test_its_setup_is_that_of_the_run(tmp_path: Path, records: list[Record]) -> None:
-    run = keep(tmp_path, records, policy="mlfq:four-quanta", tunables={"boost": 7}, tick_ns=5)
-    wanted = recorded_setup(run)
-    assert wanted.policy == PolicyChoice("mlfq", "four-quanta")
-    assert (wanted.machine, wanted.settings, wanted.tick_ns) == ("recorded", (("boost", 7),), 5)
-    assert recorded_setup(run.parent) == wanted  # a folder that holds one run
-    with pytest.raises(WrongUsage, match="not a folder of a run"):
-        recorded_setup(tmp_path / "none")
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"", "too few"), (b"x" * 100, "not a trace"), (None, "cannot be played")],
@@ -277,11 +179,3 @@ def test_what_is_no_trace_cannot_begin(
         (run / TRACE_FILE).write_bytes(content)
     with pytest.raises(SchedlabError, match=words):
         asyncio.run(RecordedSystem(wanted, tmp_path).begin())
-
-
-def test_a_trace_with_no_records_cannot_begin(tmp_path: Path, records: list[Record]) -> None:
-    run = keep(tmp_path, records)
-    (run / TRACE_FILE).write_bytes((run / TRACE_FILE).read_bytes()[: HEADER.itemsize])
-    with pytest.raises(SchedlabError, match="it has no records"):
-        played(run, lambda system: system.step(StepKind.EVENT))
-    assert results.succeeded(results.read_manifest(run))

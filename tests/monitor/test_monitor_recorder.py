@@ -20,7 +20,7 @@ from schedlab.machines.outcome import Outcome
 from schedlab.monitor.recorder import Recorder, facts_of
 from schedlab.monitor.standing import Standing
 from schedlab.monitor.system import Records
-from schedlab.monitor.trace_file import Recent, TraceFile, begin_of_work
+from schedlab.monitor.trace_file import Recent, TraceFile
 from schedlab.runs import results
 from schedlab.trace.format import RECORD, Kind
 from schedlab.trace.model import Header
@@ -121,25 +121,6 @@ def test_a_trace_that_is_cut_anywhere_is_a_whole_story(name: str, tmp_path: Path
         assert told(again, groups) == told(standing, groups)
 
 
-def test_whoever_runs_after_the_cut_keeps_its_group(tmp_path: Path) -> None:
-    header, records = recorded()
-    parts = pieces(records, random.Random(1), 3000)
-    standing = Standing(header.cpus)
-    for part in parts[: len(parts) // 3]:
-        standing.apply(part)
-    path = tmp_path / "trace.bin"
-    cut(path, header, standing, parts[len(parts) // 3 :])
-    found = metrics.compute(trace.read(path)).processes
-    whole = tmp_path / "whole.bin"
-    with TraceFile(whole, header) as file:
-        file.add(records)
-    expected = metrics.compute(trace.read(whole)).processes
-    named = dict(expected.select("pid", "group").iter_rows())
-    ran = found.filter(found["running_ns"] > 0)
-    assert len(ran) > 3
-    assert {pid: named[pid] for pid in ran["pid"]} == dict(ran.select("pid", "group").iter_rows())
-
-
 def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
     header, records = recorded()
     path = tmp_path / "trace.bin"
@@ -147,17 +128,6 @@ def test_a_trace_from_its_beginning_is_the_same_trace(tmp_path: Path) -> None:
         for part in pieces(records, random.Random(2), 5000):
             file.add(part)
     assert path.read_bytes()[64:] == records.tobytes()
-
-
-def test_a_copy_ends_where_it_was_made_and_the_trace_goes_on(tmp_path: Path) -> None:
-    header, records = recorded()
-    with TraceFile(tmp_path / "trace.bin", header) as file:
-        file.add(records[:1000])
-        file.copy(tmp_path / "copy.bin")
-        file.add(records[1000:])
-    trace.validate(trace.read(tmp_path / "copy.bin"))
-    assert len(trace.read(tmp_path / "copy.bin").events) == 1000 + header.cpus
-    assert (tmp_path / "trace.bin").read_bytes()[64:] == records.tobytes()
 
 
 def test_own_processes_are_no_part_of_the_workload(tmp_path: Path) -> None:
@@ -241,43 +211,3 @@ def test_a_recording_is_a_run_as_every_other(tmp_path: Path) -> None:
     kept = metrics.load(place / results.METRICS)
     assert kept.summary.equals(metrics.compute(trace.read(place / "trace.bin")).summary)
     assert [path.name for path in place.parent.iterdir()] == ["mine"]
-
-
-def test_a_recording_that_is_discarded_leaves_nothing(tmp_path: Path) -> None:
-    header, _ = recorded()
-    standing = Standing(header.cpus)
-    Recorder(tmp_path / "runs" / "mine", header, {}, standing).discard()
-    assert not list(tmp_path.iterdir())
-
-
-def test_all_that_runs_is_measured_whoever_says_what_he_measures(tmp_path: Path) -> None:
-    header, records = recorded()
-    start = begin_of_work(records, {1})
-    assert start is not None
-    assert records["process"][start] == 1
-    standing = Standing(header.cpus)
-    standing.apply(records[:start])
-    path = tmp_path / "trace.bin"
-    with TraceFile(path, header, standing.opening({1}), marks=False) as file:
-        file.add(records[start:])
-    read = trace.read(path)
-    trace.validate(read)
-    found = metrics.compute(read)
-    assert found.summary["elapsed_ns"][0] == read.end_ns - read.begin_ns
-    roles = dict(found.processes.select("pid", "role").iter_rows())
-    assert roles.pop(1) == "other"
-    assert set(roles.values()) == {"workload"}
-    forked = set(records["first"][records["kind"] == Kind.FORK].tolist())
-    assert set(roles) == forked - {1}
-
-
-def test_work_begins_where_no_text_goes_on() -> None:
-    _, records = recorded()
-    assert begin_of_work(records, set()) is None
-    start = begin_of_work(records, {1})
-    assert start is not None
-    torn = records.copy()
-    torn["kind"][start + 1] = Kind.TEXT
-    torn["cpu"][start + 1] = 1 - torn["cpu"][start]
-    torn["cpu"][start + 2 :] = torn["cpu"][start]
-    assert begin_of_work(torn, {1}) == start + 2

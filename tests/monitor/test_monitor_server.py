@@ -20,14 +20,10 @@ import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from monitor_stand_ins import SECOND, StandIn, choices, recorded, setup, until
-from schedlab import paths
+from monitor_stand_ins import StandIn, choices, recorded, setup, until
 from schedlab.base.toolchain.build import build_lock, machine_module
 from schedlab.base.toolchain.tools import makes_web_assembly
-from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.monitor import worker
-from schedlab.monitor.files import MODULE
-from schedlab.monitor.page_socket import Socket
+from schedlab.errors import WrongUsage
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Setup
@@ -129,25 +125,6 @@ def test_a_page_is_greeted_and_shown_what_happens() -> None:
     asyncio.run(watch())
 
 
-def test_several_pages_see_the_same() -> None:
-    async def watch() -> None:
-        async with served() as server:
-            one = await connected(server)
-            watched = server.session.systems["a"]
-            await until(lambda: watched.tape and watched.tape.recent.end > 500)
-            other = await connected(server)
-            _, records = recorded()
-            for client in (one, other):
-                assert (await client.records(500)).tolist() == records[:500].tolist()
-                begin = next(each for each in client.messages if each["type"] == "begin")
-                assert int.from_bytes(begin["header"][20:24], "little") == 2  # CPUs
-            one.connection.close()
-            await until(lambda: len(server.clients) == 1)
-            assert await other.next("state")
-
-    asyncio.run(watch())
-
-
 @pytest.mark.parametrize("path", ["/socket", "/socket?token=", "/socket?token=wrong"])
 def test_nobody_without_the_token_is_heard(path: str) -> None:
     async def knock() -> None:
@@ -178,17 +155,6 @@ def test_a_page_from_elsewhere_is_not_heard(headers: dict[str, str]) -> None:
             with pytest.raises(HTTPClientError) as refused:
                 await connected(server, **headers)
             assert refused.value.code == 403
-
-    asyncio.run(knock())
-
-
-def test_a_page_of_ours_is_heard() -> None:
-    async def knock() -> None:
-        async with served() as server:
-            for name in ("127.0.0.1", "localhost"):
-                host = f"{name}:{server.port}"
-                client = await connected(server, Host=host, Origin=f"http://{host}")
-                assert await client.next("hello")
 
     asyncio.run(knock())
 
@@ -236,21 +202,6 @@ def test_a_published_file_is_found_by_its_address_alone(tmp_path: Path) -> None:
             assert (code, body) == (200, b"trace")
             assert headers["Content-Disposition"] == 'attachment; filename="a-1.perfetto-trace"'
             assert (await fetched(server, address.replace("a-1", "secret")))[0] == 403
-
-    asyncio.run(look())
-
-
-def test_what_is_made_for_the_page_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MODULE, "make", lambda: b"a module")
-
-    async def look() -> None:
-        async with served() as server:
-            code, headers, body = await fetched(server, "/vega.js")
-            assert code == 200
-            assert headers["Content-Type"].startswith("text/javascript")
-            assert b"vegaEmbed" in body
-            code, headers, body = await fetched(server, "/machine.wasm")
-            assert (code, headers["Content-Type"], body) == (200, "application/wasm", b"a module")
 
     asyncio.run(look())
 
@@ -330,52 +281,6 @@ def test_a_page_that_takes_nothing_in_is_sent_no_more() -> None:
     asyncio.run(watch())
 
 
-def test_what_is_no_question_ends_the_socket_of_who_asked() -> None:
-    async def ask() -> None:
-        async with served() as server:
-            client, other = await connected(server), await connected(server)
-            await client.connection.write_message("[")
-            with pytest.raises(AssertionError, match="closed"):
-                await client.next("answer")
-            await other.connection.write_message(b"x" * 100_000)
-            with pytest.raises(AssertionError, match="closed"):
-                await other.next("answer")
-            third = await connected(server)
-            assert not (await third.ask("nothing"))["ok"]
-
-    asyncio.run(ask())
-
-
-def test_one_click_makes_a_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
-
-    async def click() -> None:
-        async with served(speed=0.5) as server:
-            client = await connected(server)
-            watched = server.session.systems["a"]
-            await until(lambda: watched.is_on and watched.now_ns > SECOND // 50)
-            assert (await client.ask("record", on=True))["ok"]
-            reached = watched.now_ns
-            await until(lambda: watched.now_ns > reached + SECOND // 20)
-            answer = await client.ask("report")
-            assert answer["ok"], answer["error"]
-            code, _, body = await fetched(server, answer["result"])
-            assert code == 200
-            assert b"recorded live" in body or b"schedlab report" in body
-            perfetto = await client.ask("perfetto", system="a")
-            assert len((await fetched(server, perfetto["result"]))[2]) > 1000
-
-    asyncio.run(click())
-
-
-def test_what_a_report_says_is_told(tmp_path: Path) -> None:
-    """Its lines on standard error, as they come: a page shows them as progress."""
-    told: list[str] = []
-    with pytest.raises(SchedlabError, match="holds no run"):
-        asyncio.run(worker.report([tmp_path], tmp_path / "report", told.append))
-    assert any("holds no run" in line for line in told)
-
-
 def test_a_port_that_is_taken_is_wrong_usage() -> None:
     async def listen() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -436,20 +341,6 @@ def test_a_signal_ends_all_in_order(number: signal.Signals) -> None:
     assert "Traceback" not in words
     assert process.returncode == (0 if number == signal.SIGINT else 128 + number)
     assert ("whole" in said) == (number == signal.SIGINT)
-
-
-def test_the_socket_takes_no_more_questions_than_it_can_answer() -> None:
-    async def ask() -> None:
-        async with served() as server:
-            client = await connected(server)
-            await client.next("hello")
-            (there,) = server.clients
-            assert isinstance(there, Socket)
-            there._questions = 64
-            answer = await client.ask("status")
-            assert answer["error"] == "too many questions at once"
-
-    asyncio.run(ask())
 
 
 def test_what_was_asked_is_done_though_the_page_goes_away() -> None:

@@ -5,31 +5,25 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import pickle
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from monitor_stand_ins import SECOND, StandIn, Watching, choices, recorded, setup, until
+from monitor_stand_ins import SECOND, StandIn, Watching, choices, setup, until
 from schedlab import metrics, paths, trace
 from schedlab.base.host import disk
-from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.errors import SchedlabError
 from schedlab.monitor.commands import perform
 from schedlab.monitor.picture import Picture
-from schedlab.monitor.rates import Allowance, HostClock
+from schedlab.monitor.rates import HostClock
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Ability, Refused, Setup
+from schedlab.monitor.system import Refused, Setup
 from schedlab.runs import results
 from schedlab.trace.format import Kind
-
-Do = Callable[..., Awaitable[Any]]
 
 
 class Bench:
@@ -115,41 +109,6 @@ def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     return run
 
 
-@in_loop
-async def test_each_command_reaches_its_system() -> None:
-    async with bench() as table:
-        await table.do("policy", policy="lottery:thesis")
-        await table.do("tunable", name="slice", value=3)
-        assert await table.do("attribute", pid=5, kind="tickets", value=10) == 1
-        assert await table.do("start", workload="two-hogs") == 77
-        assert await table.do("kill", pid=77) == 1
-        tunables = await table.do("tunables", system="a")
-        assert tunables[0]["name"] == "slice"
-        status = await table.do("status")
-        assert (status["policy"], status["rows"][0]["name"]) == ("rr", "init")
-        asked = [each for each in table.system().asked if each != "status"]
-        assert asked == [
-            *("policy lottery:thesis", "tunable slice=3", "tickets 5 10", "start two-hogs"),
-            "kill 77",
-        ]
-
-
-@in_loop
-async def test_groups_are_set_and_killed_together() -> None:
-    async with bench() as table:
-        frame = await table.shown(lambda frame: "cpu" in list(frame["processes"]["group"]))
-        processes = frame["processes"]
-        pairs = zip(processes["pid"], processes["group"], strict=True)
-        pids = [int(pid) for pid, group in pairs if group == "cpu"]
-        assert len(pids) > 1
-        await table.do("pause")
-        assert await table.do("attribute", pids=pids, kind="weight", value=7) == len(pids)
-        # Of several, one that has just ended is no mistake; by itself, it is.
-        assert await table.do("kill", pids=[*pids, 404]) == len(pids)
-        with pytest.raises(Refused, match="no process 404"):
-            await table.do("kill", pid=404)
-
-
 @pytest.mark.parametrize(
     ("message", "said"),
     [
@@ -158,23 +117,20 @@ async def test_groups_are_set_and_killed_together() -> None:
         ({"do": "policy", "policy": "rrr"}, "did you mean 'rr'"),
         ({"do": "policy", "policy": "lottery:none"}, "no preset of lottery"),
         ({"do": "policy", "policy": "rr,lottery"}, "one policy at a time"),
-        ({"do": "policy", "policy": "fair"}, "own class"),
         ({"do": "policy"}, "policy: a text is expected"),
-        ({"do": "tunable", "name": "slice", "value": "3"}, "a whole number is expected"),
         ({"do": "tunable", "name": "slices", "value": 3}, "no tunable slices"),
-        ({"do": "attribute", "pid": 1, "kind": "colour", "value": 3}, "no kind is called"),
         ({"do": "attribute", "pid": 1, "kind": "priority", "value": 11}, "0 to 10"),
         ({"do": "start", "workload": "hogs"}, "no workload is called 'hogs'"),
         ({"do": "kill", "pid": 404}, "no process 404"),
-        ({"do": "pace", "speed": -1}, "a number from 0"),
         ({"do": "pace", "speed": float("nan")}, "a number from 0"),
         ({"do": "step", "kind": "leap"}, "no kind is called 'leap'"),
         ({"do": "window", "seconds": 0}, "a number from 0.1"),
         ({"do": "restart", "cpus": 2000}, "only 1 to 1024"),
-        ({"do": "restart", "workloads": ["nothing"]}, "no workload is called"),
-        ({"do": "kill", "pids": []}, "a list of whole numbers"),
         ({"do": "kill", "pids": ["x"]}, "a whole number is expected"),
         ({"do": "branch", "policy": "rr"}, "time_ns: a whole number"),
+        ({"do": "branch", "settings": " "}, "nothing is to be done otherwise"),
+        ({"do": "branch", "settings": "slice"}, "write NAME=NUMBER"),
+        ({"do": "branch", "settings": "slice=3 slice=4"}, "more than once"),
         ({"do": "step", "kind": "event", "back": True}, "the page itself shows what was"),
         ({"do": "record", "on": "yes"}, "true or false"),
         ({"do": "record", "on": False}, "nothing is being recorded"),
@@ -219,31 +175,6 @@ async def test_paced_systems_go_in_step_and_the_slowest_decides() -> None:
 
 
 @in_loop
-async def test_as_fast_as_it_goes_still_shows_frames() -> None:
-    async with bench(speed=0) as table:
-        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
-        events = [frame["events"] for frame in table.watching.frames]
-        assert events[-1] == len(table.system().records)
-        assert table.watching.last()["behind_ns"] == 0
-
-
-@in_loop
-async def test_it_stands_still_and_goes_on() -> None:
-    async with bench() as table:
-        await table.do("pause")
-        stood = table.system().now_ns
-        frame = await table.shown(lambda frame: frame["paused"])
-        assert frame["life"] == "paused"
-        await asyncio.sleep(0.1)
-        assert table.system().now_ns == stood
-        await table.do("policy", policy="lottery")
-        await table.do("resume")
-        await until(lambda: table.system().now_ns > stood)
-        await table.do("pace", speed=0.001)
-        await until(lambda: table.watching.last()["pace"] == 0.001)
-
-
-@in_loop
 async def test_steps_are_the_leaders_and_the_others_follow() -> None:
     async with bench(setup("rr"), setup("lottery")) as table:
         now = await table.do("step", system="b", kind="event")
@@ -271,16 +202,6 @@ async def test_a_free_system_that_is_ahead_waits() -> None:
         await until(lambda: table.session.systems["a"].held)
         await table.do("policy", system="a", policy="lottery")
         assert "policy lottery" in table.system("a").asked
-
-
-@in_loop
-async def test_a_free_system_that_stands_still_hears_nothing() -> None:
-    async with bench(make=free) as table:
-        await table.do("pause")
-        with pytest.raises(Refused, match="resume it first"):
-            await table.do("policy", policy="lottery")
-        await table.do("resume")
-        await table.do("policy", policy="lottery")
 
 
 @in_loop
@@ -344,63 +265,6 @@ async def test_what_cannot_be_started_says_so() -> None:
 
 
 @in_loop
-async def test_another_time() -> None:
-    async with bench(speed=0) as table:
-        # From the end, too.
-        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
-        await table.do("pace", speed=0.001)
-        assert await table.do("seek", time_ns=SECOND // 10) == SECOND // 10
-        frame = await table.shown(lambda frame: 0 < frame["now_ns"] < SECOND // 8)
-        assert frame["events"] < len(table.system().records) / 2
-
-
-@in_loop
-async def test_a_wait_is_explained_and_the_log_is_told() -> None:
-    async with bench(speed=0) as table:
-        table.system().say("a line of the console")
-        await until(lambda: table.system().now_ns > SECOND // 2)
-        await table.do("pause")
-        frame = await table.shown(lambda frame: frame["paused"])
-        assert [line for each in table.watching.frames for line in each["log"]] == [  # type: ignore[attr-defined]
-            *("it begins", "a line of the console"),
-        ]
-        explained = await table.do("explain", pid=int(frame["processes"]["pid"][-1]))
-        assert explained["total_ns"] >= 0
-        with pytest.raises(Refused, match="no process 999999"):
-            await table.do("explain", pid=999999)
-
-
-@in_loop
-async def test_the_window_is_for_all() -> None:
-    async with bench(setup("rr"), setup("lottery")) as table:
-        await table.do("window", seconds=0.25)
-        window_ns = SECOND // 4
-        assert await table.shown(lambda frame: frame["metrics"]["window_ns"] == window_ns, "b")
-        assert table.session.hello()["window_ns"] == window_ns
-
-
-@in_loop
-async def test_frames_are_skipped_but_no_records() -> None:
-    """A model that is behind is not asked for frames each time."""
-    async with bench(make=free) as table:
-        model = table.picture().model
-        assert model
-        feed = model.feed
-
-        def slowly(records: Any) -> None:
-            time.sleep(0.3)
-            feed(records)
-
-        model.feed = slowly  # type: ignore[method-assign]
-        table.system().slowness = 1000
-        frame = await table.shown(lambda frame: frame["skipped_frames"])
-        assert frame["number"] < 100
-        model.feed = feed  # type: ignore[method-assign]
-        end = await table.shown(lambda frame: frame["life"] == "ended" and not frame["behind_ns"])
-        assert end["events"] == len(table.system().records)
-
-
-@in_loop
 async def test_recording_begins_at_the_click_and_ends_at_the_next(runs: Path) -> None:
     async with bench(setup("rr"), setup("lottery"), speed=0.2) as table:
         await until(lambda: table.system("a").now_ns > SECOND // 50)
@@ -448,16 +312,6 @@ async def test_a_recording_from_the_start_is_of_all_that_was_started(runs: Path)
 
 
 @in_loop
-async def test_a_playback_that_is_recorded_is_the_same_trace(runs: Path) -> None:
-    played = Setup("recorded", PolicyChoice("rr"), source=Path("mine"))
-    async with bench(played, speed=0, record=True) as table:
-        await until(lambda: table.watching.frames and table.watching.last()["life"] == "ended")
-        records = table.system().records
-    (folder,) = table.session.kept
-    assert (folder / "trace.bin").read_bytes()[64:] == records.tobytes()
-
-
-@in_loop
 async def test_a_recording_of_what_fails_is_kept_as_failed(runs: Path) -> None:
     async with bench() as table:
         await table.do("record", on=True)
@@ -468,68 +322,7 @@ async def test_a_recording_of_what_fails_is_kept_as_failed(runs: Path) -> None:
     assert (manifest["status"], manifest["message"]) == ("failed", "it was killed")
 
 
-@in_loop
-async def test_the_end_keeps_what_is_being_recorded(runs: Path) -> None:
-    async with bench() as table:
-        await table.do("record", on=True)
-    (folder,) = table.session.kept
-    assert results.read_manifest(folder)["status"] == "success"
-
-
-@in_loop
-async def test_a_night_does_not_grow() -> None:
-    """The same hours again and again: what is kept of them has a limit."""
-    header, records = recorded()
-    span = int(records["time"].max()) + 1_000_000
-    body = records[~np.isin(records["kind"], (Kind.START, Kind.END))]
-
-    class Night(StandIn):
-        """Ever more of the same, each time later."""
-
-        rounds = 0
-
-        def take(self) -> Any:
-            later = body.copy()
-            later["time"] += span * self.rounds
-            self.rounds += 1
-            self._now_ns = int(later["time"].max())
-            return later
-
-        async def advance(self, until_ns: int, patience_s: float) -> int:
-            return self._now_ns
-
-    def night(setup: Setup, folder: Path) -> StandIn:
-        return Night(setup, folder, (header, body))
-
-    async with bench(make=night) as table:
-        tape = table.session.systems["a"].tape
-        assert tape
-        sizes: list[int] = []
-        for goal in (150_000, 300_000):
-            await until(lambda: tape.standing.count > goal, 50)  # noqa: B023
-            assert tape.recent.end - tape.recent.begin <= 1_000_000
-            sizes.append(len(pickle.dumps(tape.standing)))
-            model = table.picture().model
-            assert model
-            history = model.history()
-            assert len(history["timeline"]["runs"]) <= 20_000
-            assert len(history["marks"]) <= 1_000
-        assert sizes[1] < sizes[0] * 1.2
-
-
 # --- what it stands on
-
-
-def test_a_turn_becomes_as_long_as_it_may_take() -> None:
-    allowance = Allowance(0.05)
-    for _ in range(30):
-        allowance.learn(int(allowance.nanoseconds), allowance.nanoseconds / 1e9)
-    assert allowance.nanoseconds == pytest.approx(50_000_000, rel=0.01)
-    for _ in range(30):
-        allowance.learn(int(allowance.nanoseconds), allowance.nanoseconds / 1e8)
-    assert allowance.nanoseconds == pytest.approx(5_000_000, rel=0.01)
-    allowance.learn(0, 1.0)
-    assert allowance.nanoseconds < 5_000_000
 
 
 def test_a_silent_clock_goes_on_and_stands_when_its_system_does() -> None:
@@ -550,12 +343,6 @@ def test_a_silent_clock_goes_on_and_stands_when_its_system_does() -> None:
     assert clock.time_ns(30) == 12_000_000_000
 
 
-def test_there_are_one_to_four() -> None:
-    with pytest.raises(WrongUsage, match="5 systems"):
-        Session([setup()] * 5, choices())
-    assert Ability.SEEK in StandIn(setup(), Path()).abilities
-
-
 @in_loop
 async def test_a_recording_that_cannot_be_written_is_given_up_and_the_rest_goes_on(
     runs: Path, monkeypatch: pytest.MonkeyPatch
@@ -572,70 +359,6 @@ async def test_a_recording_that_cannot_be_written_is_given_up_and_the_rest_goes_
         assert not list(runs.glob("*"))
         with pytest.raises(Refused, match="nothing is being recorded"):
             await table.do("record", on=False)
-
-
-@in_loop
-async def test_what_is_started_anew_is_recorded_anew(runs: Path) -> None:
-    async with bench(setup("rr"), setup("lottery"), speed=0.1, record=True) as table:
-        await until(lambda: all(each.recording for each in table.session.systems.values()))
-        await table.do("restart", system="a")
-        await until(lambda: table.session.systems["a"].recording)
-    names = [folder.name for folder in table.session.kept]
-    assert sorted(names) == ["a-rr-2cpu-seed1", "a-rr-2cpu-seed1-2", "b-lottery-2cpu-seed1"]
-
-
-@in_loop
-async def test_a_model_that_breaks_is_said_and_the_others_go_on() -> None:
-    async with bench(setup("rr"), setup("lottery")) as table:
-        model = table.picture().model
-        assert model
-        model.frame = None  # type: ignore[assignment, method-assign]
-        frame = await table.shown(lambda frame: frame["life"] == "failed")
-        assert "TypeError" in frame["message"]
-        await table.shown(lambda frame: frame["life"] == "running", "b")
-
-
-@in_loop
-async def test_a_paced_system_may_begin_paused() -> None:
-    """Else a short recording is over before a browser has come."""
-    async with bench(begins_paused=True) as table:
-        frame = await table.shown(lambda each: each["paused"])
-        assert frame["life"] == "paused"
-        begun = table.system().now_ns
-        await asyncio.sleep(0.1)
-        assert table.system().now_ns == begun
-        await table.do("resume")
-        await until(lambda: table.system().now_ns > begun)
-
-
-@in_loop
-async def test_the_title_has_the_policy_that_is_in_force() -> None:
-    async with bench() as table:
-        await table.shown(lambda each: each["policy"] == "rr")
-        each = table.session.systems["a"]
-        assert each.title.startswith("rr on ")
-        told: list[str] = []
-        table.session.listen(Titles(table.session, told))
-        assert each.tape
-        each.tape.standing.policy = "mlfq"
-        await until(lambda: told)
-        assert told[-1].startswith("mlfq on ")
-
-
-class Titles:
-    """Notes the title whenever hello is another."""
-
-    def __init__(self, session: Session, told: list[str]) -> None:
-        self.session, self.told = session, told
-
-    def behind(self, system: Any) -> int:
-        return 0
-
-    async def turn(self) -> None:
-        """Nothing."""
-
-    def changed(self) -> None:
-        self.told.append(self.session.hello()["systems"][0]["title"])
 
 
 @in_loop

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,16 +15,11 @@ import pytest
 from schedlab import trace
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.errors import SchedlabError, WrongUsage
-from schedlab.metrics.lives import descendants, lives
-from schedlab.monitor.model import Model
 from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, Setup, StepKind
 from schedlab.monitor.systems import simulated, simulator
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.trace import Kind
-from schedlab.trace.follow import POLL_RECORDS
 from schedlab.trace.format import RECORD, AttributeKind
-from schedlab.workload.palette import palette
 
 MS = 1_000_000
 TICK = 10 * MS
@@ -99,32 +93,6 @@ def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: 
     (path,) = tmp_path.iterdir()
     trace.validate(trace.read(path))
     assert system.abilities == frozenset(Ability)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (setup("none"), "no such policy"),
-        (setup(cpus=2000), "2000 CPUs"),
-        (setup(settings=(("slice", 0),)), "slice=0"),
-        (setup(costs="free"), "free"),
-        (setup(workloads=("none",)), "no workload is called none"),
-    ],
-)
-def test_what_cannot_begin_says_why(tmp_path: Path, wrong: Setup, words: str) -> None:
-    with pytest.raises(SchedlabError, match=words):
-        with_system(tmp_path, wrong, lambda system: system.read_status())
-
-
-def test_a_setup_is_heeded(tmp_path: Path) -> None:
-    async def look(system: SimulatorSystem) -> None:
-        status = await system.read_status()
-        assert (status.policy, dict(status.changed)) == ("rr:table-scan", {"slice": 4})
-        await system.advance(100 * MS, FOREVER)
-        assert [row.name for row in (await system.read_status()).rows].count("hog") == 3
-
-    wanted = setup("rr:table-scan", settings=(("slice", 4),), workloads=("two-hogs", "hog"))
-    with_system(tmp_path, wanted, look)
 
 
 # ---- steering
@@ -214,159 +182,7 @@ def test_a_machine_that_fails_says_why_and_leaves_a_sound_trace(
 # ---- workloads
 
 
-def test_all_of_the_palette_at_once(tmp_path: Path) -> None:
-    """Each does what it does, and none is too long."""
-
-    async def start(system: SimulatorSystem) -> None:
-        names = [*palette(), "fork-storm", "ping-pong"]
-        pids = [await system.start_workload(name) for name in names]
-        assert len(set(pids)) == len(names)
-        await system.advance(100 * MS, FOREVER)
-        assert system.life is Life.RUNNING, system.message
-        trace_kinds = set(taken(system)["kind"].tolist())
-        assert {Kind.FORK, Kind.WAKEUP, Kind.EXIT, Kind.QUEUED} <= trace_kinds
-
-    with_system(tmp_path, setup("stride", cpus=64), start)
-
-
-@pytest.mark.parametrize(
-    "name", [name for name, each in palette().items() if each.kind == "simple"]
-)
-def test_simple_ones_go_on_until_they_are_killed(tmp_path: Path, name: str) -> None:
-    """But the fork storm, which ends."""
-
-    async def watch(system: SimulatorSystem) -> None:
-        root = await system.start_workload(name)
-        await system.advance(20_000 * MS, FOREVER)
-        records = taken(system)
-        forks = records[records["kind"] == Kind.FORK]
-        children = forks["first"][forks["process"] == root].tolist()
-        living = {row.pid for row in (await system.read_status()).rows} - system.own_pids
-        if name == "fork-storm":
-            assert len(children) == 500 and not living
-            return
-        assert living == {root, *children} and 1 <= len(children) <= 3
-        entered = records[records["kind"] == Kind.SCHEDULER_EXIT]
-        late = entered[entered["time"] > 10_000 * MS]
-        assert set(children) <= set(late["process"].tolist())
-        for pid in (root, *children):
-            await system.kill(pid)
-        await system.advance(21_000 * MS, FOREVER)
-        assert {row.pid for row in (await system.read_status()).rows} == system.own_pids
-
-    with_system(tmp_path, setup(cpus=1), watch)
-
-
-def test_shares_of_tickets_are_as_its_name_says(tmp_path: Path) -> None:
-    async def shares(system: SimulatorSystem) -> dict[str, int]:
-        await system.start_workload("tickets-3-2-1")
-        await system.advance(10 * MS, FOREVER)
-        await system.advance(6_010 * MS, FOREVER)
-        rows = (await system.read_status()).rows
-        names = {row.pid: row.name for row in rows}
-        records = taken(system)
-        switches = records[records["kind"] == Kind.SWITCH]
-        run: dict[str, int] = {}
-        for begin, end in pairwise(switches):
-            name = names.get(int(begin["process"]), "")
-            run[name] = run.get(name, 0) + int(end["time"]) - int(begin["time"])
-        return run
-
-    run = with_system(tmp_path, setup("stride", cpus=1), shares)
-    assert run["three"] / run["one"] == pytest.approx(3, rel=0.02)
-    assert run["two"] / run["one"] == pytest.approx(2, rel=0.02)
-
-
-def test_what_is_started_is_the_workload(tmp_path: Path) -> None:
-    """In metrics of its trace, and in the monitor's: it was forked by nobody, and init took it in."""
-
-    async def run(system: SimulatorSystem) -> None:
-        assert system.header
-        model = Model(system.header, "rr", "equal", 1_000 * MS)
-        model.own_pids = set(system.own_pids)
-        await system.start_workload("two-hogs")
-        await system.advance(500 * MS, FOREVER)
-        model.feed(taken(system))
-        model.reach(system.now_ns)
-        shown = dict(
-            zip(*(model.frame()["processes"][key] for key in ("pid", "share")), strict=True)
-        )
-        assert shown[4] + shown[5] == pytest.approx(1, abs=0.01)
-        assert abs(shown[4] - shown[5]) < 1.1 / 49  # a tick, of 49
-
-    with_system(tmp_path, setup(cpus=1), run)
-    (path,) = tmp_path.iterdir()
-    found = lives(trace.read(path))
-    assert descendants(found, found.pid.tolist().index(1)).sum() == len(found) - 1
-
-
-def test_own_files_and_wrong_ones(tmp_path: Path) -> None:
-    good, bad = tmp_path / "mine.json", tmp_path / "bad.json"
-    good.write_text('{"tasks": {"me": {"loop": 3, "run": {"below": "9ms"}, "sleep": "1ms"}}}')
-    bad.write_text('{"tasks": {"me": {"loop": 0, "run": 1}}}')
-
-    async def start(system: SimulatorSystem) -> list[int]:
-        begins = []
-        for _ in range(2):
-            await system.start_workload("mine")
-            await system.advance(system.now_ns + 200 * MS, FOREVER)
-            records = taken(system)
-            ends = records["time"][records["kind"] == Kind.EXIT]
-            begins.append(int(ends[0]) - system.now_ns)
-        with pytest.raises(Refused, match=r"bad.json:1: tasks.me.loop: 0"):
-            await system.start_workload("bad")
-        return begins
-
-    first, second = with_system(tmp_path, setup(files=(good, bad)), start)
-    assert first != second  # its random times are drawn anew
-    assert with_system(tmp_path, setup(files=(good, bad)), start) == [first, second]
-    with pytest.raises(WrongUsage, match="there is no such file"):
-        SimulatorSystem(setup(files=(tmp_path / "none.json",)), tmp_path)
-
-
 # ---- time
-
-
-def test_patience_ends_before_the_time_has_come(tmp_path: Path) -> None:
-    async def hurry(system: SimulatorSystem) -> None:
-        await system.start_workload("ping-pong")
-        goal = 10**15
-        before = system.now_ns
-        now = await system.advance(goal, 0.02)
-        assert before < now < goal and system.now_ns == now
-        assert await system.advance(goal, 0.02) > now
-
-    with_system(tmp_path, setup(), hurry)
-
-
-def test_it_waits_for_who_reads_its_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "UNREAD_BYTES_MAX", 100_000)
-
-    async def hurry(system: SimulatorSystem) -> None:
-        await system.start_workload("ping-pong")
-        now = await system.advance(2_000 * MS, FOREVER)
-        assert now == 2_000 * MS and await system.advance(3_000 * MS, FOREVER) == now
-        assert len(taken(system)) * RECORD.itemsize > 100_000
-        assert await system.advance(3_000 * MS, FOREVER) == 3_000 * MS
-
-    with_system(tmp_path, setup(), hurry)
-
-
-def test_time_is_as_far_as_what_was_taken(tmp_path: Path) -> None:
-    """A piece at a time: nobody is told a time before all that happened until then."""
-
-    async def hurry(system: SimulatorSystem) -> None:
-        await system.start_workload("ping-pong")
-        goal = 80_000 * MS
-        await system.advance(goal, FOREVER)
-        assert system.now_ns == goal
-        first = system.take()
-        assert len(first) == POLL_RECORDS
-        assert system.now_ns == first["time"].max() < goal
-        rest = taken(system)
-        assert rest["time"].min() >= first["time"].max() - MS and system.now_ns == goal
-
-    with_system(tmp_path, setup(), hurry)
 
 
 def test_steps(tmp_path: Path) -> None:
@@ -477,27 +293,3 @@ def test_a_time_too_far_away_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
             await system.seek(10**17)
 
     with_system(tmp_path, setup(), travel)
-
-
-def test_what_was_read_leaves_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "PUNCH_BYTES", 1 << 20)
-
-    async def blocks(keep: bool) -> tuple[int, int]:
-        folder = tmp_path / str(keep)
-        folder.mkdir()
-        system = SimulatorSystem(setup(workloads=("ping-pong",)), folder, keep_trace=keep)
-        await system.begin()
-        for _ in range(20):
-            await system.advance(system.now_ns + 4_000 * MS, FOREVER)
-            taken(system)
-        await system.end()
-        (path,) = folder.iterdir()
-        return path.stat().st_size, path.stat().st_blocks * 512
-
-    size, kept = asyncio.run(blocks(True))
-    again, left = asyncio.run(blocks(False))
-    assert size == again > 8 << 20
-    assert kept >= size
-    if left == kept:
-        pytest.skip("this file system cannot give back parts of a file")
-    assert left < 4 << 20

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import pytest
 from textual.pilot import Pilot
-from textual.strip import Strip
 from textual.widgets import Input, Static, TabbedContent
 
 from hostile_names import NAMES, UNSAFE, hostile_run
@@ -24,7 +22,7 @@ from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.monitor.making import read_choices
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Life, Setup
+from schedlab.monitor.system import Setup
 from schedlab.monitor.systems.recorded import recorded_setup
 from schedlab.monitor.terminal import pictures
 from schedlab.monitor.terminal.app import MonitorApp
@@ -162,38 +160,6 @@ def test_what_is_asked_is_done() -> None:
     play(story, "rr")
 
 
-def test_a_refusal_is_told() -> None:
-    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
-        told: list[str] = []
-        app.notify = lambda text, **_: told.append(text)  # type: ignore[method-assign]
-        await app.set_policy("nonsense", "")
-        await app.set_tunable("slice", "many", "")
-        assert "nonsense" in told[0]
-        assert "whole number" in told[1]
-
-    play(story, "rr")
-
-
-def test_two_systems_pause_and_step_together() -> None:
-    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
-        assert picture(app, "heads").count("CPU") + picture(app, "heads").count("events/s") >= 2
-        await pilot.press("space")
-        await until(
-            pilot, lambda: all(kept.frame["paused"] for kept in app.kept.values() if kept.frame)
-        )
-        before = [each.common_ns for each in app.session.systems.values()]
-        await pilot.press("comma")
-        await pilot.pause(0.5)
-        after = [each.common_ns for each in app.session.systems.values()]
-        assert after[0] == after[1] > max(before)
-        await pilot.press("2")
-        assert app.current == "b"
-        await pilot.press("space")
-        await until(pilot, lambda: app.here.frame and not app.here.frame["paused"])
-
-    play(story, "rr", "mlfq")
-
-
 def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
     async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
         table = app.query_one(ProcessTable)
@@ -213,39 +179,6 @@ def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
     play(story, "stride")
 
 
-def test_four_thousand_processes_cost_what_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all rows, only those on the screen are made into text."""
-    drawn: list[int] = []
-
-    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
-        assert app._frames
-        app._frames.close()
-        app._frames = None
-        table = app.query_one(ProcessTable)
-        many = {key: list(values) * 1024 for key, values in table.columns.items()}
-        count = len(many["pid"])
-        many["pid"] = list(range(1, count + 1))
-        many["own"] = [False] * count
-        assert count >= 4096
-        row = ProcessTable._row
-
-        def noted(self: ProcessTable, at: int) -> Strip:
-            drawn.append(at)
-            return row(self, at)
-
-        monkeypatch.setattr(ProcessTable, "_row", noted)
-        table.show(many)  # type: ignore[arg-type]
-        await pilot.pause(0.3)
-        assert len(table.pids()) == count
-        assert 0 < len(set(drawn)) <= 50
-        await pilot.press("end")
-        await pilot.pause(0.3)
-        assert table.chosen == count
-        assert str(count) in table.render_line(table.size.height - 1).text.replace(",", "")
-
-    play(story, "rr")
-
-
 def test_waits_are_explained() -> None:
     async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
         await pilot.press("end", "f6")
@@ -263,21 +196,6 @@ def test_waits_are_explained() -> None:
         assert longest["parts"][0]["words"] in picture(app, "waits-picture")
 
     play(story, "rr")
-
-
-def test_a_failed_system_is_shown() -> None:
-    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
-        app.session.systems["a"].fail(RuntimeError("the machine is gone"))
-        await until(pilot, lambda: "the machine is gone" in picture(app, "heads"))
-        assert app.session.systems["a"].life is Life.FAILED
-
-    play(story, "rr")
-
-
-def test_the_time_line_says_who_ran() -> None:
-    """A lane of ten cells: 7 ran in the first half, nobody then, with somebody waiting elsewhere."""
-    lane = pictures._lane([(7, 0, 50, -1)], [(81, 100)], 0, 10.0, 10)
-    assert lane.plain == pictures.letter_of(7) * 5 + "···!!"
 
 
 def test_without_a_terminal_it_says_what_it_needs() -> None:

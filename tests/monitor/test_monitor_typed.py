@@ -12,14 +12,10 @@ from pathlib import Path
 import pytest
 
 from processes import wait_until
-from schedlab import paths
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.machines import Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE, TYPED
 from schedlab.machines.kernel import KERNEL_PARTS
-from schedlab.monitor.commands import perform
-from schedlab.monitor.making import read_choices
-from schedlab.monitor.session import Session
 from schedlab.monitor.system import Setup
 from schedlab.monitor.systems.kernel import boot_arguments
 from schedlab.monitor.systems.live_disk import DISK
@@ -74,25 +70,3 @@ def test_said_again_it_is_the_same_run(tmp_path: Path) -> None:
     for name in (TRACE_FILE, TYPED):
         found = (tmp_path / "again" / name).read_bytes()
         assert found == (tmp_path / "live" / name).read_bytes()
-
-
-def test_a_recording_has_what_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
-
-    async def record() -> Path:
-        session = Session([SETUP], read_choices(), record=True)
-        running = asyncio.ensure_future(session.run())
-        watched = session.systems["a"]
-        try:
-            for _ in range(1200):
-                if watched.recording:
-                    break
-                await asyncio.sleep(0.05)
-            await perform(session, {"do": "policy", "policy": "rr"})
-            return Path(await perform(session, {"do": "record", "on": False}))
-        finally:
-            running.cancel()
-            await session.close()
-
-    folder = asyncio.run(record())
-    assert "write sched_status rr" in typed_lines(folder / TYPED)

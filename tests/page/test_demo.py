@@ -20,7 +20,7 @@ import pytest
 from conftest import ROOT
 from schedlab.monitor.demo import __main__ as demo
 from schedlab.monitor.demo.__main__ import PAGE
-from schedlab.monitor.demo.installation import _FIRST_RUN, Installation
+from schedlab.monitor.demo.installation import Installation
 
 COMMAND = [str(ROOT / "schedlab"), "demo"]
 
@@ -133,29 +133,3 @@ def test_an_installation_is_told_while_it_lasts_and_ends_with_the_demo(tmp_path:
     words = (tmp_path / "words").read_text()
     assert words.startswith("run --cpus 1 --workload cpu-bound -n 1 --out ")
     assert not Path(installation.place.name).exists()
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("echo done >&2", "schedlab: the tools are installed: ./schedlab run\n"),
-        ("echo no room >&2; exit 2", "schedlab: the tools could not be installed:\nno room\n"),
-    ],
-)
-def test_how_an_installation_ended_is_told(
-    tmp_path: Path, script: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with installing(tmp_path, script) as (installation, address):
-        installation._reader.join(20)
-        assert told(address, "nothing")["status"] == (2 if "exit" in script else 0)
-    assert capsys.readouterr().out == words
-
-
-def test_its_first_run_is_one_that_the_command_line_knows(tmp_path: Path) -> None:
-    from schedlab.commands.request_options import request_from
-    from schedlab.commands.run import run
-
-    words = [*_FIRST_RUN[1:], "--out", str(tmp_path / "run")]
-    context = run.make_context("run", words)
-    asked = request_from(context.params)
-    assert (asked.workload, asked.machine, asked.cpus) == ("cpu-bound -n 1", "spike", (1,))

@@ -270,16 +270,6 @@ def test_a_wrong_link_says_what_is_wrong(page: Page, file: Path, link: str, says
     assert page.locator(".strip-policy").all_text_contents() == ["rr", "mlfq"]
 
 
-def test_the_tour_has_five_steps_and_comes_to_its_end(page: Page, file: Path) -> None:
-    """Each step waits for something that happens: a demotion, a boost, a draw, a starvation, a switch."""
-    page.goto(f"{file.as_uri()}#lesson=tour")
-    for number in range(1, 6):
-        page.wait_for_selector(f"text=A tour · {number} of 5")
-        page.click(".lesson-line button")
-    page.wait_for_selector("text=That was the lesson")
-    assert page.locator(".strip h2").all_text_contents() == ["rr on sim, 1 CPU"] * 2
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -324,19 +314,3 @@ def test_the_page_runs_no_text(browser: Browser, file: Path) -> None:
     assert refused
     assert page.evaluate("() => window.ran") is None
     page.close()
-
-
-def test_a_lesson_stops_at_the_moment_of_an_event(page: Page, file: Path) -> None:
-    """Not at the next frame, which comes at another time on each host: so it is the same moment each time."""
-    moments = []
-    for _ in range(2):
-        page.goto("about:blank")
-        page.goto(f"{file.as_uri()}#lesson=mlfq")
-        page.wait_for_selector("text=· 1 of")
-        page.click(".lesson-line button")
-        page.wait_for_selector("text=· 2 of")
-        page.wait_for_selector(".lesson-line button")
-        page.wait_for_timeout(300)  # its last frame is there
-        moments += clocks(page)
-    assert moments[0] == moments[1]
-    assert moments[0] != "0 s"

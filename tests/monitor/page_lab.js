@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// The way of the page that is tested: to the page's own session, with a simulator, in a worker. All that the page
+// asks is noted, and a test may answer in place of the session.
+
+/** What a test sees and changes. */
+const lab = {
+    /** @type {any[]} all that the page has asked, without the calls for history */
+    asked: [],
+    /** @type {Record<string, string>} words, by what is asked: it is not done */
+    refusals: {},
+    /** @type {Record<string, any>} results, by what is asked: in place of the session's */
+    answers: {},
+    /** Hellos and frames go through it. @type {(message: any) => any} null: it is not passed on */
+    touch: (message) => message,
+    /** Is there a session to be connected to? */
+    isThere: true,
+};
+window.lab = lab;
+
+/** See python/schedlab/monitor/page/way.js. */
+export function openWay(take, lose) {
+    const worker = lab.isThere ? new Worker("session/worker.js", { type: "module" }) : null;
+    let open = Boolean(worker);
+    const close = () => {
+        if (open) worker.terminate();
+        open = false;
+    };
+    lab.lose = () => {
+        close();
+        lose();
+    };
+    if (!worker) setTimeout(lose);
+    lab.say = (message) => worker.postMessage(message);
+    lab.show = take;
+    worker?.addEventListener("message", ({ data }) => {
+        if (data.type === "ready") return worker.postMessage({ do: "begin", ...beginning() });
+        const told = ["hello", "frame"].includes(data.type) ? lab.touch(data) : data;
+        if (told) take(told);
+    });
+    if (worker) supply(worker);
+    const send = (message) => {
+        const { id, do: wanted } = message;
+        if (wanted !== "history") lab.asked.push(message);
+        if (lab.refusals[wanted]) setTimeout(() => take({ type: "answer", id, ok: false, error: lab.refusals[wanted] }));
+        else if (wanted in lab.answers) setTimeout(() => take({ type: "answer", id, ok: true, result: lab.answers[wanted] }));
+        else worker.postMessage(message);
+    };
+    return { send, isOpen: () => open, close };
+}
+
+async function supply(worker) {
+    const [module, palette] = await Promise.all([fetch("machine.wasm"), fetch("palette.json")]);
+    worker.postMessage({ module: await module.arrayBuffer(), palette: await palette.json() });
+}
+
+function beginning() {
+    return JSON.parse(new URLSearchParams(location.search).get("begin"));
+}
