@@ -30,7 +30,7 @@ def top(context: click.Context, /, **options: Any) -> None:
     from schedlab.monitor.conduct import watch
 
     # It brings a library for terminals with it.
-    watch(session(context, options), import_module("schedlab.monitor.top").run_top)
+    watch(session(context, options), import_module("schedlab.monitor.terminal.app").run_app)
 
 
 def _need_terminal() -> None:

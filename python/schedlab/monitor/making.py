@@ -49,8 +49,8 @@ _ADAPTERS = {
     **dict.fromkeys(KERNEL_MACHINES, ("kernel", "KernelSystem")),
     SIMULATOR: ("simulator", "SimulatorSystem"),
     RECORDED: ("recorded", "RecordedSystem"),
-    LINUX: ("linux", "LinuxGuestSystem"),
-    HOST: ("linux", "LinuxHostSystem"),
+    LINUX: ("linux_guest", "LinuxGuestSystem"),
+    HOST: ("linux_host", "LinuxHostSystem"),
 }
 """Each machine's module and class. They are loaded when needed: most bring libraries with them."""
 

@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
-from schedlab.monitor.blank import blank, still
-from schedlab.monitor.frames import Explanation, Frame, Mark, ModelFrame
+from typing import cast, get_type_hints
+
+from schedlab.monitor.frames import (
+    Explanation,
+    Frame,
+    Mark,
+    Metrics,
+    ModelFrame,
+    ProcessColumns,
+    Timeline,
+)
 from schedlab.monitor.making import Choices
 from schedlab.monitor.model import Model
 from schedlab.monitor.said import Said
-from schedlab.monitor.system import Refused, Status
+from schedlab.monitor.system import Refused, Setup, Status
 from schedlab.monitor.tape import Tape
 from schedlab.monitor.watched import Watched
 
@@ -99,7 +108,7 @@ class Picture:
         """Returns what is the case, and what has happened since the last one."""
         self.number += 1
         shown = self._shown = self._new_shown()
-        parts = shown or blank(self.watched.setup, window_ns)
+        parts = shown or _blank(self.watched.setup, window_ns)
         log, marks = self._new_words()
         behind_ns = self.tape.standing.time_ns - parts["now_ns"] if self.tape and self.behind else 0
         return {
@@ -126,7 +135,7 @@ class Picture:
     def _new_shown(self) -> ModelFrame | None:
         if self.model and not self.watched.failure:
             return self.model.frame()
-        return still(self._shown) if self._shown else None
+        return _still(self._shown) if self._shown else None
 
     def explain(self, pid: int) -> Explanation:
         """Returns why a process had to wait. Refused: there is no such process."""
@@ -136,3 +145,37 @@ class Picture:
             return self.model.explain(pid)
         except KeyError:
             raise Refused(f"no process {pid} lives, or did in the window") from None
+
+
+def _blank(setup: Setup, window_ns: int) -> ModelFrame:
+    """Returns what is shown before its trace begins."""
+    metrics = {
+        name: 0 if hint in (int, float) else None for name, hint in get_type_hints(Metrics).items()
+    }
+    return {
+        "now_ns": 0,
+        "policy": str(setup.policy),
+        "shares_by": "equal",
+        "levels": False,
+        "levels_rise": False,
+        "shared_queue": False,
+        "cpus": [],
+        "processes": cast(ProcessColumns, {name: [] for name in get_type_hints(ProcessColumns)}),
+        "metrics": cast(Metrics, {**metrics, "window_ns": window_ns}),
+        "cost": {"steering": 0.0, "tracing": 0.0, "total": 0.0},
+        "timeline": _nothing(),
+        "marks": [],
+        "decisions": [],
+        "events": 0,
+        "lost": 0,
+    }
+
+
+def _nothing() -> Timeline:
+    """Nothing has happened."""
+    return {"runs": [], "idle_while_queued": [], "thinned": 0}
+
+
+def _still(shown: ModelFrame) -> ModelFrame:
+    """Returns the same, with nothing new."""
+    return cast(ModelFrame, {**shown, "timeline": _nothing(), "marks": [], "decisions": []})

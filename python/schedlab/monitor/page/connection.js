@@ -42,11 +42,6 @@ export function connect() {
     way = opened;
 }
 
-/** @returns {ConnectionState} */
-export function connectionState() {
-    return connection;
-}
-
 /**
  * Every hello and frame, and how many frames were left out, as it comes.
  * @param {(message: any) => void} listener
