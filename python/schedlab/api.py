@@ -25,7 +25,7 @@ from schedlab.base.toolchain.policies import (
     read_catalogue,
 )
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines import SIMULATOR
+from schedlab.machines import SIMULATOR, machine_named
 from schedlab.runs.collection import Collection
 from schedlab.runs.collection import read as read_collection
 from schedlab.runs.request import READY_WORKLOAD, Request, of_recording
@@ -186,7 +186,7 @@ def run(
         policies=_choices(policy),
         settings=tuple((settings or {}).items()),
         cpus=(cpus,) if isinstance(cpus, int) else tuple(cpus),
-        machine=machine,
+        machine=machine_named(machine),
         repeats=seeds,
         seed=first_seed,
         tick=tick_ns,
@@ -369,7 +369,7 @@ def _carry_out(make: Any, out: Place | None, progress: bool | None) -> Runs:
     with _notes(progress) as notes:
         plan = replace(make(), out=folder).plan()
         try:
-            finished = perform(plan, plan.runs[0].machine, with_metrics=False)
+            finished = perform(plan, with_metrics=False)
         except Interrupted as interruption:
             raise KeyboardInterrupt from interruption
     return Runs(Collection(kept_run(each.folder) for each in finished), notes, scratch)

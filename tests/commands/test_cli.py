@@ -22,6 +22,7 @@ from schedlab.base.toolchain.policies import (
 )
 from schedlab.commands.policies import listing
 from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
 from schedlab.runs import request
 from schedlab.runs.request import Request
 from schedlab.sweep import ranges
@@ -169,5 +170,5 @@ def test_a_linux_guest_has_as_many_cpus_as_the_host(
     machine: str, wanted: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(request, "host_processors", lambda: 2)
-    assert Request(machine=machine).filled().cpus == wanted
-    assert Request(machine=machine, cpus=(3,)).filled().cpus == (3,)
+    assert Request(machine=machine_named(machine)).filled().cpus == wanted
+    assert Request(machine=machine_named(machine), cpus=(3,)).filled().cpus == (3,)

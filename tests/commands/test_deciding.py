@@ -16,6 +16,7 @@ from schedlab.analysis.comparison.statistics import estimate, probability_apart
 from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import FileRefused
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.report.deciding import Budget, Contest, decide, parse_budget, tell_decided
 from schedlab.runs.collection import read
@@ -31,7 +32,16 @@ Value = Callable[[str, int], float]
 def plan_of(folder: Path, *policies: str, seeds: int = 3, label: str = "tiny") -> Plan:
     runs = tuple(
         RunSpec(
-            "work", PolicyChoice(policy), (), 1, "spike", seed, MS, 60_000 * MS, 512, label=label
+            "work",
+            PolicyChoice(policy),
+            (),
+            1,
+            machine_named("spike"),
+            seed,
+            MS,
+            60_000 * MS,
+            512,
+            label=label,
         )
         for policy in policies
         for seed in range(1, seeds + 1)

@@ -16,7 +16,7 @@ from conftest import Command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.trust import Consent, need_consent
 from schedlab.errors import WrongUsage
-from schedlab.machines import HOST, MACHINES
+from schedlab.machines import HOST, MACHINES, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 
@@ -205,7 +205,10 @@ def test_consent_is_an_option_and_an_answer(
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: terminal))
     monkeypatch.setattr("click.confirm", lambda *_, **__: answer)
     policy = PolicyChoice("rr")
-    on = {name: RunSpec("reboot", policy, (), 1, name, 1, 10**6, 10**9, 512) for name in MACHINES}
+    on = {
+        name: RunSpec("reboot", policy, (), 1, machine_named(name), 1, 10**6, 10**9, 512)
+        for name in MACHINES
+    }
     with nullcontext() if runs else pytest.raises(WrongUsage):
         need_consent("x", on.values(), consent)
     del on[HOST]

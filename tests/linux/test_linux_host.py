@@ -19,7 +19,7 @@ from linux_stand_ins import CHRT
 from processes import wait_until
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
-from schedlab.machines import HOST
+from schedlab.machines import HOST, machine_named
 from schedlab.machines.linux import host
 from schedlab.machines.linux.host import HostLinux
 from schedlab.machines.linux.host_fitness import need_fit_host
@@ -46,7 +46,7 @@ def run(machine: HostLinux) -> RunSpec:
         policy=PolicyChoice("rr"),
         settings=(),
         cpus=machine.cpus_max,
-        machine=HOST,
+        machine=machine_named(HOST),
         seed=7,
         tick_ns=machine.tick_ns,
         limit_ns=60_000_000_000,

@@ -37,7 +37,7 @@ RUN = RunSpec(
     policy=PolicyChoice("wrr", "linux"),
     settings=(("quantum_us", 2000),),
     cpus=2,
-    machine="linux",
+    machine=machine_named("linux"),
     seed=7,
     tick_ns=Linux.tick_ns,
     limit_ns=90_500_000_000,
@@ -50,12 +50,9 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 
 
 def test_the_machine_is_told_policy_seed_and_command() -> None:
-    assert (
-        machine_named(RUN.machine).arguments(RUN)
-        == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
-    )
+    assert RUN.machine.arguments(RUN) == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
     fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
-    assert machine_named(fair.machine).arguments(fair) == "7 90.5 fair 'measure hackbench'"
+    assert fair.machine.arguments(fair) == "7 90.5 fair 'measure hackbench'"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +92,7 @@ def test_a_job_is_the_run(tmp_path: Path) -> None:
         unpack, start = job.script.split(" && exec sh run.sh ")
         begin = machine.begin_s
         assert unpack == f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={begin}"
-        assert start == f"{machine_named(run.machine).arguments(run)}\n"
+        assert start == f"{run.machine.arguments(run)}\n"
         assert (job.cpus, job.seed, job.limit_s) == (2, 7, begin + 290.5)
         assert job.memory_mib == run.memory_mib
         assert job.repeatable == machine.repeatable
@@ -133,7 +130,7 @@ def test_programs_are_the_same_archive_for_the_same_contents(tmp_path: Path) -> 
 def test_what_cannot_be_is_refused_before_anything_is_started(
     tmp_path: Path, machine: str, changed: dict[str, object], message: str
 ) -> None:
-    run = replace(RUN, machine=machine, **changed)  # type: ignore[arg-type]
+    run = replace(RUN, machine=machine_named(machine), **changed)  # type: ignore[arg-type]
     with pytest.raises(WrongUsage, match=message):
         Plan(tmp_path, (run,)).check()
 
@@ -150,10 +147,10 @@ def test_groups_are_refused_where_the_scheduler_is_not_told_of_them(tmp_path: Pa
 def test_the_fair_class_is_of_linux_alone(tmp_path: Path) -> None:
     fair = replace(RUN, policy=PolicyChoice("fair"), settings=())
     for machine in LINUX_MACHINES:
-        check_policies({}, Plan(tmp_path, (replace(fair, machine=machine),)))
+        check_policies({}, Plan(tmp_path, (replace(fair, machine=machine_named(machine)),)))
     for machine in ("spike", "qemu", "sim"):
         with pytest.raises(WrongUsage, match=r"policy='fair'.* add .machine='linux'"):
-            check_policies({}, Plan(tmp_path, (replace(fair, machine=machine),)))
+            check_policies({}, Plan(tmp_path, (replace(fair, machine=machine_named(machine)),)))
     for wrong in (
         replace(fair, settings=(("slice", 1),)),
         replace(fair, policy=PolicyChoice("fair", "x")),

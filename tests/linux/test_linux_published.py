@@ -61,7 +61,7 @@ def test_it_is_of_linux_alone_and_has_no_tunables(program: Path) -> None:
     run = replace(RUN, policy=SIMPLE, settings=())
     check_policies({}, Plan(program, (run,)))
     with pytest.raises(WrongUsage, match="it is of Linux alone"):
-        check_policies({}, Plan(program, (replace(run, machine="spike"),)))
+        check_policies({}, Plan(program, (replace(run, machine=machine_named("spike")),)))
     with pytest.raises(WrongUsage, match="scx_simple has no tunables"):
         check_policies({}, Plan(program, (replace(run, settings=(("slice", 1),)),)))
 

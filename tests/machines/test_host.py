@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import doctor
 from schedlab.errors import MachineUnfit
 from schedlab.machines.linux import guest, parts
+from schedlab.machines.spec import RunSpec
+from schedlab.machines.spike import Spike
 from schedlab.machines.spike_install import installed_spike
 from schedlab.runs import perform
 from schedlab.runs.plan import Plan
@@ -35,11 +38,13 @@ def test_spike_is_not_fetched_and_other_machines_are_named() -> None:
 def test_nothing_is_built_for_a_machine_that_is_not_to_be_had(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    run = RunSpec("mixed", PolicyChoice("rr"), (), 1, Spike(), 1, 10**6, 10**9, 64)
     monkeypatch.setattr("schedlab.machines.spike.find_spike", installed_spike)
+    monkeypatch.setattr(perform, "check_policies", lambda *_: None)
     monkeypatch.setattr(perform, "read_catalogue", dict)
     monkeypatch.setattr(perform, "supply", lambda *_: pytest.fail("it builds"))
     with pytest.raises(MachineUnfit, match="Spike comes ready for x86-64 alone"):
-        perform.perform(Plan(Path("x"), ()), "spike")
+        perform.perform(Plan(Path("x"), (run,)))
 
 
 def test_linux_guests_are_refused_before_anything_is_fetched(

@@ -45,7 +45,7 @@ def read_back(command: str) -> list[dict[str, Any]]:
             "tick_ns": options["tick"],
             "limit_ns": options["limit"],
             "memory_mib": options["memory"] or 0,
-            "machine": options["machine"],
+            "machine": options["machine"].name,
             **({"with": dict(options["changes"])} if options["changes"] else {}),
             **({"delays": delays_text(options["delays"])} if options["delays"] else {}),
             **({"costs": options["costs"]} if options["costs"] else {}),

@@ -38,7 +38,7 @@ BASE = RunSpec(
     policy=PolicyChoice("rr"),
     settings=(),
     cpus=1,
-    machine="spike",
+    machine=machine_named("spike"),
     seed=1,
     tick_ns=1_000_000,
     limit_ns=1_000_000_000,
@@ -58,7 +58,8 @@ def carry_out(plan: Plan, machine: ScriptMachine, slots: int = 2) -> list[runnin
         running.software({"kernel": kernel, "disk": kernel}, {"commit": "abc"}) as base,
         Board(plan.runs, slots, durations) as board,
     ):
-        return running.carry_out(plan, machine, base, slots, board)
+        own = replace(plan, runs=tuple(replace(run, machine=machine) for run in plan.runs))
+        return running.carry_out(own, base, slots, board)
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def test_a_plan_is_the_product_of_all_choices(tmp_path: Path) -> None:
 
 def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
     (run,) = product(tmp_path, BASE, (PolicyChoice("rr", "table-scan"),), (2,), 1).runs
-    assert machine_named(run.machine).arguments(run) == (
+    assert run.machine.arguments(run) == (
         'policy=rr:table-scan tick=1ms seed=1 limit=1s trace=trace.bin run="mixed"'
     )
 
@@ -86,7 +87,7 @@ def test_boot_arguments_say_nothing_of_the_host(tmp_path: Path) -> None:
 def test_every_run_leaves_a_whole_folder(tmp_path: Path) -> None:
     plan = plan_in(tmp_path / "out", 1, 2, repeats=2)
     finished = carry_out(plan, ScriptMachine('pwd; echo "$1" >trace.bin'))
-    assert [each.run for each in finished] == list(plan.runs)
+    assert [each.run.name for each in finished] == [run.name for run in plan.runs]
     for each in finished:
         assert sorted(path.name for path in each.folder.iterdir()) == [
             "console.log",

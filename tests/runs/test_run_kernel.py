@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,9 @@ def test_a_panic_is_told_with_the_kernels_words(tmp_path: Path) -> None:
         software({"kernel": KERNEL, "disk": IMAGE}, {}) as copies,
         Board((base,), 1, Durations(tmp_path / "durations")) as board,
     ):
-        (each,) = carry_out(Plan(tmp_path / "o", (base,)), Panicking(), copies, 1, board)
+        (each,) = carry_out(
+            Plan(tmp_path / "o", (replace(base, machine=Panicking()),)), copies, 1, board
+        )
     assert each.outcome.status == "panic"
     assert "panic: CPU" in each.outcome.message
     assert "injected" in each.outcome.message
@@ -199,4 +202,4 @@ class Panicking(Spike):
         return f"inject=panic inject_at=20ms {super().arguments(run)}"
 
 
-SMALL_RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**10, 512)
+SMALL_RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, Spike(), 1, 10**6, 10**10, 512)

@@ -14,6 +14,7 @@ import pytest
 from conftest import ROOT
 from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
 from schedlab.errors import FileRefused, WrongUsage
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import branching, results
 from schedlab.runs.branches import Attribute, Future, past
@@ -42,7 +43,8 @@ def spec(**more: Any) -> RunSpec:
         "limit_ns": 5 * 10**9,
         "memory_mib": 512,
     }
-    return RunSpec(**{**given, **more})
+    chosen = {**given, **more}
+    return RunSpec(**{**chosen, "machine": machine_named(str(chosen["machine"]))})
 
 
 def of_a_file(**more: Any) -> RunSpec:
@@ -182,4 +184,4 @@ def test_a_branch_that_does_not_say_what_it_continues_is_refused(name: str) -> N
 def test_a_branch_on_a_machine_without_branches_is_refused(tmp_path: Path) -> None:
     (branch, *_) = branches()
     with pytest.raises(WrongUsage, match="has no branches"):
-        branching.carry_out({"mine": replace(branch, machine="sim")}, tmp_path)
+        branching.carry_out({"mine": replace(branch, machine=machine_named("sim"))}, tmp_path)

@@ -6,11 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.executor import Waiting
 from schedlab.runs.worker import Task
 
-RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, "spike", 1, 10**6, 10**9, 64)
+RUN = RunSpec("mixed", PolicyChoice("rr"), (), 1, machine_named("spike"), 1, 10**6, 10**9, 64)
 
 
 def waiting_of(**cpus: int) -> Waiting:

@@ -25,7 +25,6 @@ from schedlab.courses.scoring.sets import (
     read_set,
     set_names,
 )
-from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.perform import perform
 from schedlab.runs.plan import Plan
@@ -52,7 +51,7 @@ def test_each_run_of_a_set_can_be_carried_out(name: str) -> None:
         assert len(runs) == len({run.name for run in runs})
         assert len(runs) == len(found.workloads) * level.variants * len(level.cpus)
         for run in runs:
-            machine_named(run.machine).check(run)
+            run.machine.check(run)
         assert {each.name for each in found.objectives_of(level)}
         for objective in found.objectives_of(level):
             assert set(objective.of) <= set(found.workloads)
@@ -165,7 +164,7 @@ def test_what_was_measured_is_kept(
 
     def carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
         ran.extend(f"{run.policy} {run.label}" for run in runs)
-        perform(Plan(folder, tuple(runs), unchecked=True), "sim", with_metrics=True)
+        perform(Plan(folder, tuple(runs), unchecked=True), with_metrics=True)
         return folder
 
     def measured(*policies: PolicyChoice) -> Measured:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from schedlab.commands.cli import cli
+from schedlab.commands.wording import worded
 from schedlab.errors import SchedlabError
 
 
@@ -16,4 +17,4 @@ def refusal(*words: str) -> str:
     ours = isinstance(error, SchedlabError)
     status = error.exit_status if isinstance(error, SchedlabError) else done.exit_code
     assert (status, done.stdout) == (2, ""), (words, done.output, error)
-    return " ".join((str(error) if ours else done.stderr).split())
+    return " ".join((worded(str(error)) if ours else done.stderr).split())

@@ -9,11 +9,11 @@ from schedlab.machines import Boot, KernelMachine, Release
 class ScriptMachine(KernelMachine):
     """A machine that is a shell script; $1 is the number of CPUs."""
 
-    name = "script"
     repeatable = True
     note = ""
 
-    def __init__(self, script: str, seconds: float = 60) -> None:
+    def __init__(self, script: str, seconds: float = 60, name: str = "script") -> None:
+        self.name = name
         self.script = script
         self.seconds = seconds
 

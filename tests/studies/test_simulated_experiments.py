@@ -36,7 +36,7 @@ def test_an_experiment_is_what_the_folder_says(tmp_path: Path) -> None:
 def test_the_default_has_them(tmp_path: Path) -> None:
     """Beside the kernel's runs, and nowhere twice."""
     runs = only_simulated(Request((), "quick"), tmp_path)
-    assert {run.machine for run in runs} == {"sim"}
+    assert {run.machine.name for run in runs} == {"sim"}
     assert {run.label.partition("-")[0] for run in runs} == {"s6"}
     assert not only_simulated(Request((1,), "quick"), tmp_path)
 

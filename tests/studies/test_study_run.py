@@ -42,7 +42,7 @@ def test_every_run_of_a_plan_has_a_name_of_its_own(tmp_path: Path, depth: Depth)
     runs = plan(tmp_path, depth).runs
     assert len({run.name for run in runs}) == len(runs) > 800
     assert max(len(run.name) for run in runs) < 200
-    assert {run.machine for run in runs} == {"spike"}
+    assert {run.machine.name for run in runs} == {"spike"}
     for run in runs:
         assert "/" not in run.name
 
@@ -129,7 +129,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     started = tmp_path / "started"
     started.touch()
     script = f'echo "$1" >>"{started}"; echo >trace.bin; test ! -e "{tmp_path}/fail-$1"'
-    monkeypatch.setattr(perform, "machine_named", lambda name: ScriptMachine(script))
+    monkeypatch.setattr(planning, "machine_named", lambda name: ScriptMachine(script, name=name))
     monkeypatch.setattr(worker, "evaluate", lambda folder, outcome, *, kept: (None, outcome))
     monkeypatch.setattr(perform, "Board", board_without_memory(tmp_path))
     return started
@@ -238,7 +238,7 @@ def test_an_interruption_says_how_to_go_on(
 ) -> None:  # fmt: skip
     """The first run on two CPUs is interrupted."""
     script = f'echo >trace.bin; test "$1" = 1 || {{ kill -INT {os.getpid()}; sleep 60; }}'
-    monkeypatch.setattr(perform, "machine_named", lambda name: ScriptMachine(script))
+    monkeypatch.setattr(planning, "machine_named", lambda name: ScriptMachine(script, name=name))
     monkeypatch.setattr(perform, "host_processors", lambda: 1)
     out = tmp_path / "a folder"
     request = Request((1, 4), "quick", seed=7, memory_mib=64)
@@ -292,7 +292,7 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
         assert runs
         own = {EXPERIMENTS[run.label].machine for run in runs}
         assert own == ({machine} if machine.startswith("linux") else {None})
-        assert {run.machine for run in runs} == {machine}
+        assert {run.machine.name for run in runs} == {machine}
     on_linux = plan(tmp_path, "quick", (5,), tick_ns=2_000_000, machine="linux").runs
     assert {run.tick_ns for run in on_linux} == {4_000_000}
     assert not plan(tmp_path, "full", (1, 2, 3, 4), machine="linux").runs

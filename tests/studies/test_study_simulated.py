@@ -35,7 +35,7 @@ def test_what_is_run_is_what_the_kernel_runs(tmp_path: Path, depth: Depth) -> No
     alone = [run for run in simulator.runs if experiments.EXPERIMENTS[run.label].machine == "sim"]
     assert {run.tick_ns for run in alone} == {10_000_000}
     assert [who(run) for run in simulator.runs if run not in alone] == [who(run) for run in kernel]
-    assert {run.machine for run in simulator.runs} == {"sim"}
+    assert {run.machine.name for run in simulator.runs} == {"sim"}
     for run in simulator.runs:
         assert run.file
         file = FILES[described(run)]

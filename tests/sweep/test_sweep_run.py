@@ -15,6 +15,7 @@ from schedlab.base.files.placing import LIST
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands import sweep_options as options
 from schedlab.errors import SchedlabError
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import executor
 from schedlab.runs.progress import Board
@@ -94,7 +95,7 @@ esac
 def runs(folder: Path, seeds: range) -> list[RunSpec]:
     (folder / "w.json").write_text(WORKLOAD)
     file = workload_files.read(folder / "w.json")
-    fixed = ((), 1, "sim")
+    fixed = ((), 1, machine_named("sim"))
     of_all = (1_000_000, 10**10, 0)
     return [
         RunSpec("w.json", PolicyChoice("rr"), *fixed, seed, *of_all, file=file) for seed in seeds
@@ -112,7 +113,7 @@ def execute(
 
 
 def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path: Path) -> None:
-    real = command.built({"sim"})
+    real = command.built({machine_named("sim")})
     program = tmp_path / "simulator"
     program.write_bytes(real.programs["simulator"])
     program.chmod(0o755)
@@ -147,7 +148,7 @@ def test_runs_that_fail_or_end_their_worker_are_rows_and_hurt_no_other(tmp_path:
 
 
 def test_workers_of_another_version_are_refused(tmp_path: Path) -> None:
-    make = command.built({"sim"})
+    make = command.built({machine_named("sim")})
     other = replace(make, measuring={**make.measuring, "sources_sha256": "0" * 64})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 2))))
     said = r"worker \d+ has another sources: \w+… there, 0000"
@@ -226,7 +227,7 @@ def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> 
 
 def test_of_finished_runs_no_copies_stay_in_memory(tmp_path: Path) -> None:
     """Of their keys and statuses, that is: a long sweep has hundreds of thousands an hour."""
-    make = command.built({"sim"})
+    make = command.built({machine_named("sim")})
     plan = SweepPlan("", tuple(Point(run) for run in runs(tmp_path, range(1, 11))))
     by_key = plan.by_key(make)
     with dataset.opened(tmp_path / "out", plan.dimensions, make.to_dict(), "") as data_set:

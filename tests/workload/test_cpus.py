@@ -11,6 +11,7 @@ import pytest
 
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import check_cpus
 from schedlab.workload import workload_files
@@ -65,7 +66,7 @@ def test_a_machine_without_these_cpus_is_refused(tmp_path: Path) -> None:
         assert file.cpus_missing(2) == "2-3"
         assert file.cpus_missing(3) == ""
         run = RunSpec(
-            machine="sim",
+            machine=machine_named("sim"),
             policy=PolicyChoice("rr"),
             settings=(),
             workload="file.json",

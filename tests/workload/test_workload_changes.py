@@ -10,6 +10,7 @@ import pytest
 
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.collection import Kept
 from schedlab.workload import workload_files
@@ -88,7 +89,9 @@ def test_a_place_is_named_once_and_is_one_place(tmp_path: Path) -> None:
 
 def run_with(*changes: Change, label: str = "") -> RunSpec:
     choice = PolicyChoice("rr")
-    return RunSpec("w.json", choice, (), 1, "sim", 1, 10**6, 10**9, 0, label, changes=changes)
+    return RunSpec(
+        "w.json", choice, (), 1, machine_named("sim"), 1, 10**6, 10**9, 0, label, changes=changes
+    )
 
 
 def test_a_runs_name_tells_its_changes() -> None:

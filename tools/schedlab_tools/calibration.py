@@ -361,7 +361,9 @@ def plan(
 ) -> Plan:
     """The runs: for each policy, `calibrate` and process creation on one CPU; for REFERENCE also on
     several."""
-    base = RunSpec(CALLS, REFERENCE, (), 1, machine, 1, tick_ns, 60_000_000_000, 512, "calls")
+    base = RunSpec(
+        CALLS, REFERENCE, (), 1, machine_named(machine), 1, tick_ns, 60_000_000_000, 512, "calls"
+    )
     creation = replace(base, workload=CREATION, label="creation", tick_ns=_CREATION_TICKS * tick_ns)
     cut = replace(creation, label="cut", tick_ns=_CUT_TICK_NS)
     several = replace(base, cpus=cpus)

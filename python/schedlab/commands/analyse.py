@@ -46,7 +46,7 @@ def analyse(file: str, as_json: bool, **options: Any) -> None:
     from schedlab.analysis.schedulability import judge, task_set
     from schedlab.commands.carrying_out import check_finished
 
-    if options["machine"] == SIMULATOR and options["costs"] is None:
+    if options["machine"].name == SIMULATOR and options["costs"] is None:
         options["costs"] = TEXTBOOK
     request = Request(workload=file, **options).filled()
     assert request.cpus
@@ -83,7 +83,7 @@ def _run_policies(request: Request, place: Path) -> list[Finished]:
     from schedlab.commands.carrying_out import perform
 
     wanted = replace(request, out=request.out or place).plan()
-    return perform(wanted, request.machine, kept=request.out is not None)
+    return perform(wanted, kept=request.out is not None)
 
 
 def _groups(each: Finished) -> dict[str, dict[str, Any]]:

@@ -72,7 +72,7 @@ def calibrate(
         wanted = calibration.plan(
             Path(folder), machine, policies or kinds_of_policies(), cpus[0], tick
         )
-        profile = _profile(perform(wanted, machine, kept=False), machine)
+        profile = _profile(perform(wanted, kept=False), machine)
     drifts = calibration.drifts(costs.read(costs.SHIPPED), profile)
     if out:
         costs.write(out, profile)

@@ -37,7 +37,6 @@ out_option = click.option(
 
 def perform(
     wanted: Plan,
-    machine: str,
     kept: bool = True,
     instead: Instead | None = None,
     with_metrics: bool = True,
@@ -53,7 +52,7 @@ def perform(
         return f"{there} and are kept" + (f"\n  in {wanted.folder}" if count else "")
 
     with ended_by_signal(what_is_there):
-        return performing.perform(wanted, machine, with_metrics=with_metrics, instead=instead)
+        return performing.perform(wanted, with_metrics=with_metrics, instead=instead)
 
 
 def print_planned(count: int, some: Sequence[str], as_json: bool, **more: object) -> None:
@@ -85,20 +84,18 @@ def ended_by_signal(what_is_there: Callable[[Interrupted], str]) -> Iterator[Non
 
 
 @contextmanager
-def carried_out(
-    make: Callable[[Path], Plan], machine: str, out: Path | None
-) -> Iterator[list[Finished]]:
+def carried_out(make: Callable[[Path], Plan], out: Path | None) -> Iterator[list[Finished]]:
     """Gives the runs of a plan, in a folder that stays, or in one that is gone after the block."""
     if out:
         wanted = make(out.absolute())
         wanted.check()
         wanted.check_new()
-        yield perform(wanted, machine)
+        yield perform(wanted)
         return
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         wanted = make(Path(folder))
         wanted.check()
-        yield perform(wanted, machine, kept=False)
+        yield perform(wanted, kept=False)
 
 
 def check_finished(runs: list[Finished], measured: bool = False) -> None:

@@ -123,7 +123,7 @@ def _replayed(opened: Run, instead: Instead, place: Path) -> Rerun:
     )
     traces = []
     for name, request in (("unchanged", asked), ("changed", changed)):
-        finished = perform(replace(request, out=place / name).plan(), request.machine, kept=False)
+        finished = perform(replace(request, out=place / name).plan(), kept=False)
         check_finished(finished)
         traces.append(_trace(finished[0].folder))
     return Rerun("a replay in the simulator (docs/replay.md says how far to trust it)", *traces)

@@ -17,6 +17,7 @@ from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import be_quiet
 from schedlab.base.host.disk import TRACE_LIMIT, TRACE_LIMIT_MIB
 from schedlab.base.toolchain.policies import parse_choices, parse_own_setting, parse_setting
+from schedlab.machines import MACHINES, machine_named
 from schedlab.machines.sim import Simulator
 from schedlab.report.deciding import parse_budget
 from schedlab.runs.plan import MEMORY_MIB, TICK_NS
@@ -42,6 +43,18 @@ class Parsed(click.ParamType[Any]):
             return self.read(value)
         except ValueError as error:
             self.fail(f"'{value}': {error}", param, ctx)
+
+
+class MachineName(click.Choice[str]):
+    """The name of a machine, which becomes the machine."""
+
+    def __init__(self) -> None:
+        super().__init__(MACHINES)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return (
+            machine_named(super().convert(value, param, ctx)) if isinstance(value, str) else value
+        )
 
 
 class Number(click.FloatRange):

@@ -259,7 +259,7 @@ def _replayed(requests: Sequence[Request], limits: Mapping[int, int]) -> list[Re
     runs = (replace(run, limit_ns=limits[run.seed]) for plan in plans for run in plan.runs)
     whole = replace(plans[0], runs=tuple(runs))
     found: dict[str, list[Finished]] = {}
-    for each in perform(whole, SIMULATOR):
+    for each in perform(whole):
         if each.metrics is None:
             raise SchedlabError(f"{each.run.title}: {each.outcome.message}; kept in {each.folder}")
         found.setdefault(kept_run(each.folder).setup.policy_title, []).append(each)

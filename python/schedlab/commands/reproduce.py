@@ -90,7 +90,9 @@ def reproduce(
         raise WrongUsage("--quick and --full: choose one of them")
     if machine:
         check_machine(machine)
-    filled = Request(machine=machine or KERNEL_MACHINES[0], tick=tick, memory=memory).filled()
+    filled = Request(
+        machine=machine_named(machine or KERNEL_MACHINES[0]), tick=tick, memory=memory
+    ).filled()
     assert filled.tick is not None
     assert filled.memory is not None
     numbers = tuple(sorted({STUDIES[name] for name in names}))

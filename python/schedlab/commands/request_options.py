@@ -24,8 +24,9 @@ from schedlab.commands.options import (
     SEED,
     SHAPE,
     TICK,
+    MachineName,
 )
-from schedlab.machines import KERNEL_MACHINES, MACHINES
+from schedlab.machines import KERNEL_MACHINES
 from schedlab.report.deciding import Budget
 from schedlab.runs.request import READY_WORKLOAD, STANDARD_WORKLOAD, Request
 from schedlab.workload.costs import KERNEL
@@ -109,7 +110,7 @@ def request_options(
             "--machine",
             default=machine,
             show_default=True,
-            type=click.Choice(MACHINES),
+            type=MachineName(),
             help="spike and qemu have our kernel, sim none (it runs workload files only), linux a real Linux"
             " kernel in a guest, host the one that this machine runs. spike, sim and linux give the same run every"
             " time; the others have the host's time.",

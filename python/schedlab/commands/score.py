@@ -159,7 +159,7 @@ def _carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
 
     plan = Plan(folder, tuple(runs))
     plan.check()
-    perform(plan, runs[0].machine, kept=False)
+    perform(plan, kept=False)
     return folder
 
 

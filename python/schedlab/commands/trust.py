@@ -55,7 +55,7 @@ def trust_options(command: Callable[..., T]) -> Callable[..., T]:
 
 def need_consent(place: str, runs: Iterable[RunSpec], consent: Consent) -> None:
     """Raises WrongUsage if a run's command would run on this machine, and the user does not agree to it."""
-    on_host = [run for run in runs if run.machine == HOST]
+    on_host = [run for run in runs if run.machine.name == HOST]
     commands = dict.fromkeys(
         visible_line(f"{run.workload_title} (under {run.policy})") for run in on_host
     )

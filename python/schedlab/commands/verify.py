@@ -25,7 +25,6 @@ from schedlab.commands.options import (
 )
 from schedlab.commands.trust import Consent, need_consent, trust_options
 from schedlab.errors import WrongUsage
-from schedlab.machines import machine_named
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.paths import new_runs_folder
 from schedlab.runs import branching, results
@@ -244,7 +243,7 @@ def _perform(
     return [
         (kept[each.run.name], each)
         for part in parts
-        for each in perform(part, part.runs[0].machine, with_metrics=with_metrics)
+        for each in perform(part, with_metrics=with_metrics)
     ]
 
 
@@ -255,7 +254,7 @@ def _hold(kept: Path, trace: str | None, finished: Finished) -> Held:
         kept,
         finished.folder,
         alike and trace == _trace_hash(finished.folder),
-        machine_named(finished.run.machine).repeatable,
+        finished.run.machine.repeatable,
         {
             what: f"{results.shown(key, before)}, now {results.shown(key, now)}"
             for key, what in results.DECISIVE.items()

@@ -35,9 +35,9 @@ def run_workload(
     if dry_run:
         print_plan(wanted.runs, as_json)
         return
-    finished = perform(wanted, request.machine, instead=instead)
+    finished = perform(wanted, instead=instead)
     if budget:
-        contests = decide(wanted, budget, request.machine, instead, finished)
+        contests = decide(wanted, budget, instead, finished)
         show_decided(finished, contests, as_json)
     else:
         show(finished, as_json)
@@ -70,7 +70,7 @@ def show(finished: list[Finished], as_json: bool) -> None:
 
 
 def decide(
-    wanted: Plan, budget: Budget, machine: str, instead: Instead, finished: list[Finished]
+    wanted: Plan, budget: Budget, instead: Instead, finished: list[Finished]
 ) -> list[Contest]:
     """Adds runs with other seeds, and to `finished` what came of them. Returns what is decided then."""
     from schedlab.analysis.comparison.suites import Suite, suites
@@ -79,7 +79,7 @@ def decide(
 
     def perform_added(added: Plan) -> None:
         added.check_new()
-        finished.extend(perform(added, machine, instead=instead))
+        finished.extend(perform(added, instead=instead))
 
     def compared(plan: Plan) -> list[Suite]:
         return suites(Collection(kept_run(plan.place(run)) for run in plan.runs))

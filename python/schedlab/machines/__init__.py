@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from schedlab.errors import WrongUsage, parameter
 from schedlab.machines.base import Branching, Machine, Release
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.linux.host import HostLinux
@@ -23,10 +24,14 @@ MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_KERNELS)
 
 
 def machine_named(name: str) -> Machine:
-    """The adapter of a machine in MACHINES."""
+    """Returns the adapter of a machine in MACHINES. Raises WrongUsage for another name."""
     others: dict[str, type[Simulator | Linux]] = {
         each.name: each for each in (Simulator, Linux, FreeLinux, HostLinux)
     }
+    if name not in MACHINES:
+        raise WrongUsage(
+            f"there is none; there are {', '.join(MACHINES)}", what=parameter("machine", name)
+        )
     return kernel_machine(name) if name in KERNEL_MACHINES else others[name]()
 
 

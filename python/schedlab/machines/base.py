@@ -27,6 +27,15 @@ class Release:
 class Machine(Protocol):
     """A computer, emulated or simulated, that carries out runs, each by one process of this host."""
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.name == getattr(other, "name", None)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
     name: str
     repeatable: bool
     """The same run gives the same trace, byte for byte."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from schedlab import __version__
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.base import Parts, Release
+from schedlab.machines.base import Machine, Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.kernel import PROGRAM
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
@@ -26,7 +26,7 @@ over all of them at each tick make 2.6 million decisions a second, ten times as 
 """
 
 
-class Simulator:
+class Simulator(Machine):
     """See Machine."""
 
     name = "sim"

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
@@ -24,6 +24,9 @@ from schedlab.workload.model import STANDARD_LIMIT_NS, WorkloadFile
 from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.shapes.model import Shape
 from schedlab.workload.text import text_of
+
+if TYPE_CHECKING:
+    from schedlab.machines.base import Machine
 
 _SAFE_NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.,=+-]{0,79})?")
 """A part of a folder's name. The whole name has at most 255 bytes."""
@@ -97,7 +100,7 @@ class RunSpec:
     policy: PolicyChoice
     settings: tuple[tuple[str, int], ...]
     cpus: int
-    machine: str
+    machine: Machine
     seed: int
     tick_ns: int
     limit_ns: int
@@ -211,7 +214,7 @@ class RunSpec:
             "tick_ns": self.tick_ns,
             "limit_ns": self.limit_ns,
             "memory_mib": self.memory_mib,
-            "machine": self.machine,
+            "machine": self.machine.name,
             **(self.branch.manifest() if self.branch else {}),
             **({"files": files} if files else {}),
         }
@@ -239,6 +242,8 @@ def _files_in(folder: Path | None) -> dict[str, str]:
 
 def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
     """Raises ValueError, and WrongUsage for what is wrong in a file."""
+    from schedlab.machines import machine_named
+
     changes = tuple((manifest.get("with") or {}).items())
     replay = _replay_of(manifest, files)
     file = None
@@ -251,7 +256,7 @@ def _spec_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> RunSpec:
         parse_choices(manifest["policy"])[0],
         tuple(manifest["tunables"].items()),
         manifest["cpus"],
-        manifest["machine"],
+        machine_named(manifest["machine"]),
         manifest["seed"],
         manifest["tick_ns"],
         manifest.get("limit_ns", STANDARD_LIMIT_NS),

@@ -154,7 +154,7 @@ def _more(wanted: Plan, suite: Suite, budget: Budget) -> Iterator[RunSpec]:
 
 
 def _key(run: RunSpec) -> tuple[str, int, int, str]:
-    return visible(run.label or run.workload_title), run.cpus, run.tick_ns, run.machine
+    return visible(run.label or run.workload_title), run.cpus, run.tick_ns, run.machine.name
 
 
 def _key_of(suite: Suite) -> tuple[str, int, int, str]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from schedlab.base.display.terminal import say, say_progress
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, SIMULATOR, machine_named
-from schedlab.machines.base import Machine
 from schedlab.machines.linux.packages import MEGABYTES, kept
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import new_runs_folder
@@ -161,9 +160,9 @@ def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
 
 def perform_added(added: Plan) -> None:
     """Runs what is not there yet of the seeds that were added, on each machine."""
-    for name in dict.fromkeys(run.machine for run in added.runs):
-        own = Plan(added.folder, tuple(run for run in added.runs if run.machine == name))
-        report_failures(perform(own, name, unfinished, with_metrics=False))
+    for name in dict.fromkeys(run.machine.name for run in added.runs):
+        own = Plan(added.folder, tuple(run for run in added.runs if run.machine.name == name))
+        report_failures(perform(own, unfinished, with_metrics=False))
 
 
 def contests_of(wanted: Plan) -> list[Suite]:
@@ -191,13 +190,13 @@ def carry_out(plans: Mapping[str, Plan], wanted: Plan) -> None:
         whole = Whole(done, later, len(wanted.runs), began)
         if own.runs:
             select = partial(unfinished_of, own)
-            report_failures(perform(plans[name], name, select, with_metrics=False, whole=whole))
+            report_failures(perform(plans[name], select, with_metrics=False, whole=whole))
 
 
-def unfinished_of(part: Plan, wanted: Plan, machine: Machine, base: Software) -> Plan:
+def unfinished_of(part: Plan, wanted: Plan, base: Software) -> Plan:
     """Returns what is left of a part. Runs of another make are refused wherever they are in the plan, before any of it
     is run."""
-    left = set(unfinished(wanted, machine, base).runs)
+    left = set(unfinished(wanted, base).runs)
     return Plan(part.folder, tuple(run for run in part.runs if run in left))
 
 

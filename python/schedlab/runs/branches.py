@@ -193,7 +193,7 @@ def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpe
         for name, text in spec.files().items()
         if name == WORKLOAD_TEXT and (folder / name).read_text() != text
     ]
-    if other or machine_named(spec.machine).arguments(spec) != manifest.get("boot_arguments"):
+    if other or spec.machine.arguments(spec) != manifest.get("boot_arguments"):
         raise WrongUsage(
             f"{folder} was made by another version of schedlab, which ran it in another way: run it"
             " again first"

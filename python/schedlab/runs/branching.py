@@ -19,8 +19,7 @@ from schedlab.base.host.supervision import signals_caught, supervise
 from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.versions import sitting
 from schedlab.errors import SchedlabError, WrongUsage, parameter
-from schedlab.machines import Branching, machine_named
-from schedlab.machines.base import Machine
+from schedlab.machines import Branching
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import read_console, tail_of
 from schedlab.machines.spec import RunSpec
@@ -45,20 +44,20 @@ _BRANCH_FAILED = "the machine did not come to its branches"
 def perform(past: Past, at_ns: int, futures: Sequence[Future], out: Path) -> list[Finished]:
     """Returns the futures in their order. Raises Interrupted on a signal; then nothing is left."""
     specs = {future.name: past.future(future, at_ns) for future in futures}
-    return carry_out(specs, out, lambda machine, base: _differences(past, machine, base))
+    return carry_out(specs, out, lambda base: _differences(past, base))
 
 
 def carry_out(
     specs: Mapping[str, RunSpec],
     out: Path,
-    notes: Callable[[Machine, Software], list[str]] = lambda _machine, _base: [],
+    notes: Callable[[Software], list[str]] = lambda _base: [],
 ) -> list[Finished]:
     """Carries out branches of one run at one moment, each in the folder of its name in `out`.
 
     Raises Interrupted on a signal; then nothing is left.
     """
     past = next(iter(specs.values())).past
-    machine = machine_named(past.machine)
+    machine = past.machine
     if not isinstance(machine, Branching):
         raise WrongUsage(
             f"{past.machine} has no branches; the manifest of {next(iter(specs))} is wrong"
@@ -73,14 +72,14 @@ def carry_out(
     found = supply((*machine.parts, *tools))
     own = {name: found.pop(name) for name in machine.parts}
     with software(own, sitting(), found) as base:
-        for line in notes(machine, base):
+        for line in notes(base):
             say(line)
-        return _Branching(past, specs, machine, base, out).carry_out()
+        return _Branching(past, specs, base, out).carry_out()
 
 
-def _differences(past: Past, machine: Machine, base: Software) -> list[str]:
+def _differences(past: Past, base: Software) -> list[str]:
     """What the past is now made of instead of what the run was made of, in words."""
-    now = inputs(past.run, machine, base)
+    now = inputs(past.run, base)
     other = [
         f"{what} ({results.shown(key, past.manifest)}, now {results.shown(key, now)})"
         for key, what in results.DECISIVE.items()
@@ -101,13 +100,12 @@ class _Branching:
         self,
         past: RunSpec,
         specs: Mapping[str, RunSpec],
-        machine: Machine,
         base: Software,
         out: Path,
     ) -> None:
         self.past = past
         self.specs = specs
-        self.machine = machine
+        self.machine = past.machine
         self.base = base
         self.out = out
 
@@ -171,7 +169,7 @@ class _Branching:
         outcome = ended(self.machine, status, self.seconds(), folder, scratch, folder / CONSOLE)
         metrics, outcome = evaluate(folder, outcome)
         manifest = {
-            **inputs(self.specs[name], self.machine, self.base),
+            **inputs(self.specs[name], self.base),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "status": outcome.status,
             "message": outcome.message,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from schedlab import __version__
 from schedlab.base.display.names import json_text
 from schedlab.base.files.whole import file_hash
-from schedlab.machines import SIMULATOR, machine_named
-from schedlab.machines.base import Machine, Parts
+from schedlab.machines import SIMULATOR
+from schedlab.machines.base import Parts
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import results
@@ -81,7 +81,6 @@ def software(
 
 def carry_out(
     plan: Plan,
-    machine: Machine,
     base: Software,
     slots: int,
     board: Board,
@@ -93,12 +92,11 @@ def carry_out(
     """
     host = f"{platform.node()}, {platform.platform()}"
     tasks = [
-        Task(run.name, run, {**inputs(run, machine, base), "host": host}, plan.place(run))
+        Task(run.name, run, {**inputs(run, base), "host": host}, plan.place(run))
         for run in plan.runs
     ]
     digest = _whole if with_metrics else _nothing
-    machines = {run.machine: machine for run in plan.runs}
-    laboratory = Laboratory(base.parts, digest, machines=machines)
+    laboratory = Laboratory(base.parts, digest)
     collected = _Collected(board)
     with local(slots, processes=False) as workers:
         number = execute(tasks, workers, laboratory, collected)
@@ -138,14 +136,15 @@ class _Collected:
         pass
 
 
-def inputs(run: RunSpec, machine: Machine, base: Software) -> dict[str, Any]:
+def inputs(run: RunSpec, base: Software) -> dict[str, Any]:
     """What the manifest says of a run before it has begun."""
     from schedlab.base.toolchain.measuring import measuring_code
 
+    machine = run.machine
     release = machine.release()
     own = run.manifest()
     own.pop("files", None)  # a run's folder has them as files
-    if run.machine != SIMULATOR:
+    if machine.name != SIMULATOR:
         own.pop("costs", None)
     return {
         "format": results.FORMAT,
@@ -178,8 +177,7 @@ def as_json(finished: list[Finished], **more: Any) -> str:
 def label(run: RunSpec, several_seeds: bool) -> str:
     """The label of the run's column in a table."""
     seed = f", seed {run.seed}" if several_seeds else ""
-    repeatable = machine_named(run.machine).repeatable
-    mark = "" if repeatable else f" ({run.machine}: not repeatable)"
+    mark = "" if run.machine.repeatable else f" ({run.machine}: not repeatable)"
     return f"{run.title}{seed}{mark}"
 
 
@@ -207,6 +205,6 @@ def summary(runs: Sequence[RunSpec]) -> str:
     run = runs[0]
     shared = [each for each in run.settings if all(each in other.settings for other in runs)]
     settings = "".join(f", {name}={value}" for name, value in shared)
-    note = machine_named(run.machine).note
-    machine = f"{run.machine} ({note})" if note else run.machine
+    note = run.machine.note
+    machine = f"{run.machine} ({note})" if note else run.machine.name
     return f"{run.workload_title} on {machine}, tick {format_time(run.tick_ns)}{settings}"

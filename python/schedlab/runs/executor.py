@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from schedlab.base.host.supervision import signals_caught
 from schedlab.base.host.workers import SPAWNED, prepare
 from schedlab.errors import SchedlabError
-from schedlab.machines import machine_named
 from schedlab.runs.results import UNFINISHED
 from schedlab.runs.worker import Laboratory, Result, Task, worker_died
 
@@ -232,7 +231,7 @@ class _Conductor:
 
 def _kind(task: Task) -> tuple[Any, ...]:
     run = task.run
-    return (run.machine, run.workload, run.cpus, run.policy.name)
+    return (run.machine.name, run.workload, run.cpus, run.policy.name)
 
 
 # --- workers of this host
@@ -270,8 +269,7 @@ class _Local:
     def cpus(self, task: Task) -> int:
         assert self.laboratory
         run = task.run
-        machine = self.laboratory.machines.get(run.machine) or machine_named(run.machine)
-        return min(self.count, machine.host_cpus(run.cpus))
+        return min(self.count, run.machine.host_cpus(run.cpus))
 
 
 class _Threads(_Local):

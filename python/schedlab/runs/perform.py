@@ -18,8 +18,7 @@ from schedlab.base.toolchain.policies import (
 )
 from schedlab.base.toolchain.versions import sitting
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines import LINUX_KERNELS, machine_named
-from schedlab.machines.base import Machine
+from schedlab.machines import LINUX_KERNELS
 from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
 from schedlab.machines.spec import RunSpec
 from schedlab.runs import results
@@ -28,13 +27,12 @@ from schedlab.runs.parts import Instead, check_there, supply
 from schedlab.runs.plan import Plan
 from schedlab.runs.progress import Board, Whole
 
-Selection = Callable[[Plan, Machine, Software], Plan]
+Selection = Callable[[Plan, Software], Plan]
 """What of a plan is to be run, once it is known what it starts from."""
 
 
 def perform(
     wanted: Plan,
-    machine_name: str,
     select: Selection | None = None,
     with_metrics: bool = True,
     instead: Instead | None = None,
@@ -45,7 +43,9 @@ def perform(
     Raises Interrupted (schedlab.runs.carrying_out) on a signal.
     """
     check_policies(read_catalogue(), wanted)
-    machine = machine_named(machine_name)
+    if not wanted.runs:
+        return []
+    machine = wanted.runs[0].machine
     check_there(machine.parts)
     machine.release()
     if not wanted.unchecked:
@@ -55,9 +55,9 @@ def perform(
     slots = host_processors()
     own = {name: found.pop(name) for name in machine.parts}
     with software(own, sitting(), found) as base:
-        left = select(wanted, machine, base) if select else wanted
+        left = select(wanted, base) if select else wanted
         with Board(left.runs, slots, whole=whole) as board:
-            return carry_out(left, machine, base, slots, board, with_metrics)
+            return carry_out(left, base, slots, board, with_metrics)
 
 
 def check_changed(plan: Plan) -> None:
@@ -79,7 +79,7 @@ def check_policies(catalogue: Catalogue, plan: Plan) -> None:
     on_linux = {**catalogue, FAIR.name: FAIR}
     setups = dict.fromkeys((run.machine, run.policy, run.settings) for run in plan.runs)
     for machine, policy, settings in setups:
-        of_linux = machine in LINUX_KERNELS
+        of_linux = machine.name in LINUX_KERNELS
         if policy.name in (FAIR.name, PUBLISHED.name) and not of_linux:
             raise WrongUsage(
                 "it is of Linux alone, not of ours",
@@ -114,17 +114,15 @@ def still_to_run(plan: Plan) -> Iterator[RunSpec]:
             yield run
 
 
-def unfinished(plan: Plan, machine: Machine, base: Software) -> Plan:
+def unfinished(plan: Plan, base: Software) -> Plan:
     """The runs that are not there, and those that are there and failed.
 
     Raises WrongUsage if what is there was made from something else than what would be run now.
     """
-    return replace(
-        plan, runs=tuple(run for run in plan.runs if not _is_done(plan, run, machine, base))
-    )
+    return replace(plan, runs=tuple(run for run in plan.runs if not _is_done(plan, run, base)))
 
 
-def _is_done(plan: Plan, run: RunSpec, machine: Machine, base: Software) -> bool:
+def _is_done(plan: Plan, run: RunSpec, base: Software) -> bool:
     place = plan.place(run)
     if not place.exists():
         return False
@@ -135,7 +133,7 @@ def _is_done(plan: Plan, run: RunSpec, machine: Machine, base: Software) -> bool
             fix="name another folder",
         )
     manifest = results.read_manifest(place)
-    wanted = inputs(run, machine, base)
+    wanted = inputs(run, base)
     for key, what in results.DECISIVE.items():
         if manifest.get(key) != wanted.get(key):
             raise WrongUsage(

@@ -9,7 +9,7 @@ from pathlib import Path
 from schedlab.base.files.placing import below
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines import SIMULATOR, machine_named
+from schedlab.machines import SIMULATOR
 from schedlab.machines.spec import RunSpec
 from schedlab.units import format_time
 
@@ -35,7 +35,7 @@ class Plan:
         for run in self.runs:
             check_cpus(run)
             check_tick(run)
-            machine_named(run.machine).check(run)
+            run.machine.check(run)
 
     def check_new(self) -> None:
         """Raises WrongUsage if any of its runs is there already."""
@@ -50,9 +50,9 @@ class Plan:
 
 def check_cpus(run: RunSpec) -> None:
     """Raises WrongUsage for more CPUs than the machine can have, or fewer than the workload names."""
-    most = machine_named(run.machine).cpus_max
+    most = run.machine.cpus_max
     if run.cpus > most:
-        has_more = run.machine != SIMULATOR
+        has_more = run.machine.name != SIMULATOR
         raise WrongUsage(
             f"only 1 to {most} are possible on {run.machine}",
             what=parameter("cpus", run.cpus),

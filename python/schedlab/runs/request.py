@@ -34,6 +34,7 @@ from schedlab.workload.shapes.model import Shape
 from schedlab.workload.workload_files import is_workload_file
 
 _CPUS = (1, 2, 3, 4)
+_STANDARD_MACHINE = machine_named(KERNEL_MACHINES[0])
 STANDARD_WORKLOAD = "mixed -n 24 -g 80"
 READY_WORKLOAD = "mixed"
 """Where there are no programs: the workload file of that name."""
@@ -51,7 +52,7 @@ class Request:
     policies: tuple[PolicyChoice, ...] = (PolicyChoice(STANDARD),)
     settings: tuple[tuple[str, int], ...] = ()
     cpus: tuple[int, ...] | None = None
-    machine: str = KERNEL_MACHINES[0]
+    machine: Machine = _STANDARD_MACHINE
     repeats: int = 1
     seed: int = 1
     tick: int | None = None
@@ -74,7 +75,7 @@ class Request:
     def filled(self) -> Request:
         """Returns the request with what the machine has where nothing is asked for. Raises WrongUsage for what it
         does not have."""
-        machine = machine_named(self.machine)
+        machine = self.machine
         if self.ignore_limits and machine.name != HOST:
             raise WrongUsage(
                 f"on {parameter('machine', machine.name)} there are none",
@@ -120,7 +121,7 @@ class Request:
         values = one_value_each("settings", self.settings)
         workload = self.workload
         if not self.replay:
-            workload = found(workload, machine_named(self.machine).programs)
+            workload = found(workload, self.machine.programs)
         file = None if self.replay else workload_file(workload, self.changes)
         recorded_costs = self.replay.costs if self.replay and not self.costs else None
         return RunSpec(
@@ -164,7 +165,7 @@ class Request:
         wanted = Plan(folder.absolute(), tuple(own), self.unchecked)
         wanted.check()
         wanted.check_new()
-        note = machine_named(self.machine).shape_note
+        note = self.machine.shape_note
         if self.shape and note:
             say(f"schedlab: {parameter('shape', self.shape.name)} on {self.machine}: {note}")
         return wanted
@@ -173,11 +174,13 @@ class Request:
         """Returns the part that a kernel of the user's own takes the place of."""
         if self.kernel is None:
             return {}
-        for part in machine_named(self.machine).parts:
+        for part in self.machine.parts:
             if part.endswith("kernel"):
                 return {part: self.kernel}
         raise WrongUsage(
-            f"{parameter('machine', self.machine)} has none", what="`kernel=`", fix="leave it out"
+            f"{parameter('machine', self.machine.name)} has none",
+            what="`kernel=`",
+            fix="leave it out",
         )
 
 
@@ -191,7 +194,8 @@ def of_recording(place: Path, **given: Any) -> Request:
 
     Raises WrongUsage if it cannot be replayed so.
     """
-    if given.get("machine", SIMULATOR) != SIMULATOR:
+    simulator = machine_named(SIMULATOR)
+    if given.get("machine", simulator) != simulator:
         raise WrongUsage(
             f"only {SIMULATOR} replays recordings", what=parameter("machine", given["machine"])
         )
@@ -209,7 +213,7 @@ def of_recording(place: Path, **given: Any) -> Request:
         for note in each.notes:
             say(f"schedlab: {each.path.parent if others else place}: {note}")
     recorded: dict[str, Any] = {
-        "machine": SIMULATOR,
+        "machine": simulator,
         "policies": (first.policy,),
         "settings": () if "policies" in given else first.settings,
         "cpus": (first.cpus,),

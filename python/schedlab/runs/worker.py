@@ -19,7 +19,6 @@ from schedlab.base.host.supervision import supervise
 from schedlab.base.host.tied import tied
 from schedlab.base.toolchain.policies import attributes_ignored
 from schedlab.errors import SchedlabError
-from schedlab.machines import machine_named
 from schedlab.machines.base import Machine
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import MEASURED, Outcome, hung, read_console
@@ -81,8 +80,6 @@ class Laboratory:
     """Turns a run's metrics into what is sent back."""
     check: Callable[[str], None] = _accept
     """Raises Unfit if the worker `where` would measure something else."""
-    machines: Mapping[str, Machine] = field(default_factory=dict)
-    """Machines by name that are not schedlab's own."""
     stopping: bool = False
     """If true, runs under way are ended, and none begins."""
     busy: bool = False
@@ -122,11 +119,10 @@ class Laboratory:
 
     def perform(self, task: Task) -> Result:
         """Executes a run, and measures it. Raises Stopped."""
-        machine = self.machines.get(task.run.machine) or machine_named(task.run.machine)
         started = datetime.now(timezone.utc).isoformat(timespec="seconds")
         began = time.monotonic()
         with self._place(task) as folder:
-            outcome = self._execute(task.run, machine, folder)
+            outcome = self._execute(task.run, folder)
             manifest = {
                 **task.manifest,
                 "started": started,
@@ -161,9 +157,10 @@ class Laboratory:
             with tempfile.TemporaryDirectory(dir=self.folder) as name:
                 yield Path(name)
 
-    def _execute(self, run: RunSpec, machine: Machine, folder: Path) -> Outcome:
+    def _execute(self, run: RunSpec, folder: Path) -> Outcome:
         for name, text in run.files().items():
             (folder / name).write_text(text)
+        machine = run.machine
         seconds = machine.host_limit(run.cpus, run.limit_ns)
         console = folder / CONSOLE
         with tempfile.TemporaryDirectory(dir=self.folder) as name:

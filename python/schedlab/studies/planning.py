@@ -91,16 +91,17 @@ def _bases(
     if machine != each.machine if each.machine else machine in LINUX_MACHINES:
         return
     on_linux = each.machine in LINUX_MACHINES
+    chosen = machine_named(machine)
     base = RunSpec(
         workload=each.command_at(tick_ns, depth, cpus),
         policy=PolicyChoice(""),
         settings=(),
         cpus=cpus,
-        machine=machine,
+        machine=chosen,
         seed=0,
         tick_ns=tick_ns,
         limit_ns=_LIMIT_ON_LINUX_NS if on_linux else each.limit_ticks * tick_ns,
-        memory_mib=machine_named(machine).memory_mib if on_linux else memory_mib,
+        memory_mib=chosen.memory_mib if on_linux else memory_mib,
         label=each.name,
     )
     if machine != SIMULATOR:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, parse_setting
-from schedlab.machines import SIMULATOR
+from schedlab.machines import SIMULATOR, machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
@@ -123,7 +123,7 @@ def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[R
         policy=PolicyChoice(""),
         settings=(),
         cpus=int(test.cpus),
-        machine=test.machine,
+        machine=machine_named(test.machine),
         seed=0,
         tick_ns=TICK_NS,
         limit_ns=_LIMIT_TICKS * TICK_NS,

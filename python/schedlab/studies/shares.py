@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.toolchain.policies import PolicyChoice
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies import published
@@ -183,7 +184,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
             policy=policy,
             settings=(),
             cpus=cpus,
-            machine="spike",
+            machine=machine_named("spike"),
             seed=seed,
             tick_ns=setting.tick_ns,
             limit_ns=10 * window_ns + 20_000_000_000,

@@ -18,7 +18,7 @@ from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting
-from schedlab.machines import machine_named
+from schedlab.machines.base import Machine
 from schedlab.runs.carrying_out import Interrupted, Software, inputs
 from schedlab.runs.executor import Workers, execute, local
 from schedlab.runs.parts import supply
@@ -113,9 +113,9 @@ def standards(policy: str) -> Mapping[str, int]:
     return PolicyEntry(choice, known, {}, (), None).standard() if known else {}
 
 
-def built(machines: set[str], tools: tuple[str, ...] = ()) -> Make:
+def built(machines: set[Machine], tools: tuple[str, ...] = ()) -> Make:
     """Brings up to date what machines start from."""
-    names = {*tools, *(name for each in machines for name in machine_named(each).parts)}
+    names = {*tools, *(name for each in machines for name in each.parts)}
     return make_of(machines, supply(sorted(names)), tools)
 
 
@@ -210,8 +210,8 @@ def workers_of(doing: Doing, most: int) -> Iterator[tuple[Workers, Board]]:
 
 def manifest_of(point: expanding.Point, make: Make, said: Mapping[str, Any]) -> dict[str, Any]:
     """What the manifest says of a run with a kept folder, as `./schedlab run` would say it."""
-    facts = dict(make.machines[point.run.machine])
+    facts = dict(make.machines[point.run.machine.name])
     version = facts.pop("machine_version")
     base = Software({}, {**said, **facts})
-    found = inputs(point.run, machine_named(point.run.machine), base)
+    found = inputs(point.run, base)
     return {**found, "machine_version": version, "host": "a sweep's worker"}

@@ -59,7 +59,7 @@ def expand(description: Description) -> list[Point]:
 def bases(description: Description) -> Iterator[RunSpec]:
     """A run for each choice of all else; policy and seed are yet to be put. Raises WrongUsage."""
     for base in _bases(description):
-        machine_named(base.machine).check(base)
+        base.machine.check(base)
         for cpus in (base.shape.cpus,) if base.shape else description.cpus:
             check_cpus(replace(base, cpus=cpus))
             yield replace(base, cpus=cpus)
@@ -198,7 +198,7 @@ def _base(
         policy=description.policies[0].choice,
         settings=(),
         cpus=description.cpus[0],
-        machine=machine,
+        machine=machine_named(machine),
         seed=description.seeds[0],
         tick_ns=tick_ns,
         limit_ns=limit_of(file) if description.limit_ns is None else description.limit_ns,

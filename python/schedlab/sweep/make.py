@@ -13,7 +13,7 @@ from typing import Any
 from schedlab.base.toolchain.build import build_lock
 from schedlab.base.toolchain.measuring import Facts, measuring_code
 from schedlab.machines import machine_named
-from schedlab.machines.base import Parts
+from schedlab.machines.base import Machine, Parts
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.worker import Unfit
 from schedlab.workload.model import WorkloadFile
@@ -37,7 +37,7 @@ class Make:
         return {"measuring": self.measuring, "machines": dict(self.machines)}
 
 
-def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Make:
+def make_of(machines: set[Machine], parts: Parts, tools: tuple[str, ...] = ()) -> Make:
     """Of what is built now; the programs are read once, so that a later build changes nothing.
 
     `parts`: where they are. `tools`: what puts workload files onto a kernel's disk. What they make
@@ -47,12 +47,11 @@ def make_of(machines: set[str], parts: Parts, tools: tuple[str, ...] = ()) -> Ma
     facts: dict[str, Facts] = {}
     with build_lock():
         programs |= {name: parts[name].read_bytes() for name in tools}
-        for name in sorted(machines):
-            machine = machine_named(name)
+        for machine in sorted(machines, key=str):
             own = {part: parts[part].read_bytes() for part in machine.parts}
             programs |= own
             hashes = {f"{part}_sha256": sha256(content) for part, content in own.items()}
-            facts[name] = {**hashes, "machine_version": machine.release().version}
+            facts[machine.name] = {**hashes, "machine_version": machine.release().version}
     return Make(measuring(), facts, programs)
 
 
@@ -96,12 +95,12 @@ def key_of(run: RunSpec, make: Make) -> str:
     """32 hexadecimal digits: the same for the same run by the same make, here and elsewhere."""
     decisive = {
         "measuring": make.measuring,
-        "machine": {"name": run.machine, **make.machines[run.machine]},
+        "machine": {"name": run.machine.name, **make.machines[run.machine.name]},
         "label": run.label,
         "workload": run.workload,
         "changes": run.changes,
         "file": _hash_of_file(run.file) if run.file else None,
-        "boot_arguments": machine_named(run.machine).arguments(run),
+        "boot_arguments": run.machine.arguments(run),
         "cpus": run.cpus,
         "seed": run.seed,
         "memory_mib": run.memory_mib,
@@ -116,7 +115,7 @@ def facts_of(run: RunSpec, make: Make) -> dict[str, Any]:
         "workload": run.workload,
         "changes": dict(run.changes),
         "workload_sha256": run.file.sha256 if run.file else None,
-        "machine": {"name": run.machine, **make.machines[run.machine]},
+        "machine": {"name": run.machine.name, **make.machines[run.machine.name]},
         "costs": run.costs.text,
         **({"shape": run.shape.name} if run.shape else {}),
         "cpus": run.cpus,

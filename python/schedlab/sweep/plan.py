@@ -11,7 +11,8 @@ from typing import Any
 
 from schedlab.base.display.names import visible_line
 from schedlab.errors import WrongUsage
-from schedlab.machines import SIMULATOR, machine_named
+from schedlab.machines import SIMULATOR
+from schedlab.machines.base import Machine
 from schedlab.sweep.columns import CHANGE, SHAPE, TUNABLE
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of, made_of
@@ -31,14 +32,14 @@ class SweepPlan:
     """The file that describes it, whole; "": it was told by options alone."""
 
     @property
-    def machines(self) -> set[str]:
+    def machines(self) -> set[Machine]:
         return {point.run.machine for point in self.points}
 
     @property
     def tools(self) -> tuple[str, ...]:
         """What machines need for workload files besides their own parts."""
         loading = {point.run.machine for point in self.points if point.run.file}
-        return tuple(sorted({tool for name in loading for tool in machine_named(name).tools}))
+        return tuple(sorted({tool for machine in loading for tool in machine.tools}))
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ class SweepPlan:
     def identity(self, point: Point, make: Make, dimensions: Iterable[str] | None = None) -> Row:
         """Returns what the data set says of a run before it has begun. `dimensions`: the data set's, if it has more."""
         run = point.run
-        simulated = run.machine == SIMULATOR
+        simulated = run.machine.name == SIMULATOR
         tunables = {TUNABLE + name: value for name, value in point.tunables}
         changes = {change_column(place): value for place, value in run.changes}
         own = {**tunables, **changes, SHAPE: run.shape.name if run.shape else None}
@@ -71,7 +72,7 @@ class SweepPlan:
             "policy": str(run.policy),
             "settings": run.settings_text,
             "changes": changes_text(run.changes),
-            "machine": run.machine,
+            "machine": run.machine.name,
             "costs": run.costs.name if simulated else None,
             "cpus": run.cpus,
             "tick_ns": run.tick_ns,
@@ -95,7 +96,7 @@ def title_of(point: Point) -> str:
     parts = (
         run.label or run.workload_title,
         run.title.removeprefix(f"{run.label}, ") if run.label else run.title,
-        run.machine,
+        run.machine.name,
         f"seed {run.seed}",
     )
     return visible_line(", ".join(part for part in parts if part))

@@ -136,7 +136,7 @@ def plan(
                 policy=policy,
                 settings=(),
                 cpus=1,
-                machine=machine,
+                machine=where,
                 seed=1,
                 tick_ns=where.tick_ns,
                 limit_ns=60 * 10**9,
@@ -287,7 +287,6 @@ def _carried_out(
         tempfile.TemporaryDirectory(prefix="schedlab-") as texts,
         carried_out(
             lambda folder: plan(folder, Path(texts), suite, policies, machine),
-            machine,
             out,
         ) as runs,
     ):

@@ -22,6 +22,7 @@ from schedlab.base.display.terminal import new_table
 from schedlab.base.toolchain.policies import PolicyChoice, kinds_of_policies
 from schedlab.commands.carrying_out import carried_out, check_finished
 from schedlab.commands.options import CPUS, POLICIES, json_option
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import TURN_VARIABLE, find_spike
 from schedlab.runs.plan import Plan
@@ -65,7 +66,7 @@ def setups(policies: Sequence[PolicyChoice], cpus: Sequence[int]) -> tuple[RunSp
             policy=policy,
             settings=(),
             cpus=count,
-            machine=MACHINE,
+            machine=machine_named(MACHINE),
             seed=1,
             tick_ns=_TICK_NS,
             limit_ns=_LIMIT_NS,
@@ -138,7 +139,7 @@ def measure(wanted: tuple[RunSpec, ...], turn: str) -> list[Contended]:
 
     with (
         turns_of(turn),
-        carried_out(lambda folder: Plan(folder, wanted), MACHINE, None) as finished,
+        carried_out(lambda folder: Plan(folder, wanted), None) as finished,
     ):
         check_finished(finished, measured=True)
         return [

@@ -82,7 +82,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
             policy=policy,
             settings=(),
             cpus=cpus,
-            machine=setting.machine,
+            machine=machine,
             seed=seed,
             tick_ns=machine.tick_ns,
             limit_ns=(setting.seconds + 60) * 10**9,
@@ -133,7 +133,7 @@ def summary(rows: Sequence[Row]) -> list[str]:
 def measure(setting: Setting, out: Path | None, as_json: bool) -> None:
     """Measures, and prints what came out. Exit status 1 if a share is off."""
 
-    with carried_out(lambda folder: plan(folder, setting), setting.machine, out) as runs:
+    with carried_out(lambda folder: plan(folder, setting), out) as runs:
         check_finished(runs)
     rows = evaluate(runs)
     bound = {"bound_points": BOUND_POINTS, "machine": setting.machine}

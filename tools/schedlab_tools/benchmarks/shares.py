@@ -112,7 +112,7 @@ def shares(
     if quick:
         options |= {"cpus": (1, 2, 5), "seeds": 3}
     setting = tests.Setting(policies or tests.POLICIES, **options)
-    with carried_out(lambda folder: tests.plan(folder, setting), "spike", out) as finished:
+    with carried_out(lambda folder: tests.plan(folder, setting), out) as finished:
         rows = tests.evaluate(setting, finished)
     if as_json:
         echo_json({"bound": tests.BOUND, "rows": [row.to_dict() for row in rows]})

@@ -64,7 +64,7 @@ def _setup(row: Mapping[str, str | None]) -> RunSpec:
         policy=parse_choices(cells["policy"])[0],
         settings=tuple(parse_setting(each) for each in cells["settings"].split()),
         cpus=cpus,
-        machine=MACHINE,
+        machine=machine_named(MACHINE),
         seed=seed,
         tick_ns=tick_ns,
         limit_ns=limit_ns,
@@ -173,7 +173,7 @@ def measure(setups: tuple[RunSpec, ...]) -> Cost:
 
     supply(machine_named(MACHINE).parts)  # what is built is no part of the study
     began = reading()
-    with carried_out(lambda folder: Plan(folder, setups), MACHINE, None) as finished:
+    with carried_out(lambda folder: Plan(folder, setups), None) as finished:
         ran = reading()
         check_finished(finished, measured=True)
         runs = Collection(Kept(each.folder, each.manifest) for each in finished)

@@ -92,7 +92,7 @@ def plan(folder: Path, setting: Setting) -> Plan:
         policy=PolicyChoice(FAIR),
         settings=(),
         cpus=setting.cpus,
-        machine=setting.machine,
+        machine=machine,
         seed=setting.seed,
         tick_ns=machine.tick_ns,
         limit_ns=(measured_s + 60) * 10**9,
@@ -203,7 +203,7 @@ def throughput(
         first_that_shares_by(read_catalogue(), "weight"),
     )
     setting = Setting(policies, machine, cpus, threads, rounds, seconds)
-    with carried_out(lambda folder: plan(folder, setting), machine, out) as runs:
+    with carried_out(lambda folder: plan(folder, setting), out) as runs:
         check_finished(runs)
         console = (runs[0].folder / CONSOLE).read_text(errors="replace")
     rows = evaluate(console)

@@ -40,7 +40,7 @@ def tables() -> tuple[str, str]:
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
         plan = Plan(Path(scratch) / "runs", runs)
         plan.check()
-        perform.perform(plan, level.machine, with_metrics=True)
+        perform.perform(plan, with_metrics=True)
         found = read([plan.folder])
         by_cpus = {
             cpus: _cards(

@@ -48,7 +48,7 @@ class Setup:
             self.policy,
             (),
             self.cpus,
-            Spike.name,
+            Spike(),
             1,
             TICK_NS,
             self.limit_ns,

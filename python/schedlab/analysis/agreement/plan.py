@@ -13,6 +13,7 @@ from pathlib import Path
 from schedlab.analysis.agreement.cells import KERNEL, SIMULATOR
 from schedlab.base.toolchain.policies import PolicyChoice, known_policies
 from schedlab.errors import WrongUsage, parameter
+from schedlab.machines import machine_named
 from schedlab.machines.spec import RunSpec
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
@@ -252,7 +253,7 @@ def kernel_run(case: Case) -> RunSpec:
         policy=case.policy,
         settings=(),
         cpus=case.cpus,
-        machine=KERNEL,
+        machine=machine_named(KERNEL),
         seed=case.seed,
         tick_ns=case.pair.tick_ns,
         limit_ns=_LIMIT_TICKS * case.pair.tick_ns,
@@ -266,7 +267,7 @@ def simulated_run(case: Case, on_kernel: Window | None = None) -> RunSpec:
     return replace(
         kernel_run(case),
         workload=case.pair.described.workload,
-        machine=SIMULATOR,
+        machine=machine_named(SIMULATOR),
         memory_mib=0,
         file=file,
         changes=file.changes,

@@ -15,7 +15,6 @@ from schedlab.analysis.agreement.text import HEADINGS, LEFT, by_policy, row, sum
 from schedlab.base.display.names import write_csv
 from schedlab.base.display.terminal import say
 from schedlab.base.files import placing
-from schedlab.machines.base import Machine
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Software, inputs
 from schedlab.runs.collection import Collection, Kept, Setup
@@ -71,7 +70,7 @@ def _vary(
     with tempfile.TemporaryDirectory(prefix="schedlab-") as place:
         for number in range(variants.COUNT):
             wanted = Plan(Path(place) / str(number), variants.varied_runs(again, on_kernel, number))
-            perform(wanted, SIMULATOR, with_metrics=False)
+            perform(wanted, with_metrics=False)
             varied.append(cells(Collection([*kernel, *_kept([wanted])])))
     return variants.ranges(varied)
 
@@ -86,7 +85,7 @@ def _setup_of(setup: Setup) -> tuple[str, str, int]:
 
 def _perform(wanted: Plan) -> None:
     wanted.check()
-    perform(wanted, wanted.runs[0].machine, _missing, with_metrics=False)
+    perform(wanted, _missing, with_metrics=False)
 
 
 def windows(kernel: Plan) -> Windows:
@@ -101,22 +100,23 @@ def windows(kernel: Plan) -> Windows:
     return found
 
 
-def _missing(wanted: Plan, machine: Machine, base: Software) -> Plan:
+def _missing(wanted: Plan, base: Software) -> Plan:
+    machine = wanted.runs[0].machine
     if machine.name == SIMULATOR:
-        _throw_away_others(wanted, machine, base)
-    left = unfinished(wanted, machine, base)
+        _throw_away_others(wanted, base)
+    left = unfinished(wanted, base)
     there = len(wanted.runs) - len(left.runs)
     if there:
         say(f"schedlab: {there} of {len(wanted.runs)} runs on {machine.name} are there")
     return left
 
 
-def _throw_away_others(wanted: Plan, machine: Machine, base: Software) -> None:
+def _throw_away_others(wanted: Plan, base: Software) -> None:
     """Throws away the simulator's runs of another make."""
     for run in wanted.runs:
         place = wanted.place(run)
         if results.is_whole(place):
-            manifest, now = results.read_manifest(place), inputs(run, machine, base)
+            manifest, now = results.read_manifest(place), inputs(run, base)
             if any(manifest.get(key) != now.get(key) for key in results.DECISIVE):
                 placing.check_folder("out", place)
                 placing.remove(place)

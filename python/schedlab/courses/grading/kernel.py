@@ -128,7 +128,7 @@ def _run_of(policy: Compiled, test: LabTest) -> RunSpec:
         policy=PolicyChoice(policy.name, ""),
         settings=tuple(test.settings.items()),
         cpus=test.cpus,
-        machine=Spike.name,
+        machine=Spike(),
         seed=test.seed,
         tick_ns=test.tick_ns,
         limit_ns=test.limit_ns,

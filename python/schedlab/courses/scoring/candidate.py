@@ -238,7 +238,7 @@ def _kept(run: RunSpec) -> Kept:
         "tunables": {},
         "cpus": run.cpus,
         "tick_ns": run.tick_ns,
-        "machine": run.machine,
+        "machine": run.machine.name,
         "seed": run.seed,
         "status": "success",
     }

@@ -16,6 +16,7 @@ from typing import Any
 
 from schedlab.analysis.comparison.measures import GROUP_MEASURES, MEASURES
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.machines import machine_named
 from schedlab.machines.linux.machine import Linux
 from schedlab.machines.spec import RunSpec
 from schedlab.workload import workload_files
@@ -112,7 +113,7 @@ class WorkloadSet:
             policy,
             (),
             cpus,
-            level.machine,
+            machine_named(level.machine),
             seed,
             level.tick_ns,
             limit_of(file),
