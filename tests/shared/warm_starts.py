@@ -3,7 +3,7 @@
 
 To start Python and to import takes longer than most commands have to do. Each command still is a process of its own,
 with the environment, folder and modules' first state that a start would give it.
-`tests/commands/test_first_commands.py` starts each command as the launcher does.
+`tests/commands/test_first_commands.py` starts commands as the launcher does.
 """
 
 from __future__ import annotations
