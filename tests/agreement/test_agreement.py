@@ -52,10 +52,14 @@ def setups() -> list[tuple[str, str, int]]:
     neighbours; and shares."""
     found = []
     for number, policy in enumerate(POLICIES):
-        chosen = (SHORT[number % len(SHORT)], OF_STUDY_4[number % 2])
-        for place, experiment in enumerate(chosen):
-            if ":" in policy and place != number % 4 // 2:
-                continue
+        chosen = (
+            SHORT[2 * number % len(SHORT)],
+            SHORT[(2 * number + 1) % len(SHORT)],
+            OF_STUDY_4[number % 2],
+        )
+        places = (2 * (number % 2),) if ":" in policy else (number % 2, 2)
+        for place in places:
+            experiment = chosen[place]
             cpus = 1 + (number + number // len(ALL_CPUS) + 2 * place) % len(ALL_CPUS)
             found.append((experiment, policy, cpus))
     return [*found, *SHARES]

@@ -273,7 +273,6 @@ def test_a_report_of_real_runs(kept: Path) -> None:
     }
     contents = json.loads((out / MARK).read_text())
     assert contents["pages"][0]["name"] == "index"
-    assert (out / "report.md").is_file()
     index = Parsed((out / "index.html").read_text())
     assert "1 run failed." in index.text
     assert "no-such-program" in index.text
