@@ -31,10 +31,9 @@ SECONDS = 4.0
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short soaks have many samples, and patience of seconds."""
+    """Short soaks have many samples."""
     monkeypatch.setattr(conducting, "SHORTEST_PERIOD_S", 0.03)
     monkeypatch.setattr(conducting, "SAMPLES", 100_000)
-    monkeypatch.setattr(conducting, "PATIENCE_S", 3.0)
     monkeypatch.setattr(conducting, "GRACE_S", 0.5)
 
 
