@@ -18,7 +18,7 @@ from schedlab.base.files.placing import write_list
 from schedlab.base.toolchain.build import PARTS
 from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.errors import WrongUsage
-from schedlab.machines.base import Release
+from schedlab.machines.spec import Release
 from schedlab.paths import ROOT
 from schedlab.report import reproduction as study_run
 from schedlab.report.output import MARK

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.base import Machine, Parts
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Machine, Parts, RunSpec
 from schedlab.units import format_time
 from schedlab.workload.delays import boot_arguments
 from schedlab.workload.loading import COMMAND, TOOLS, check_room, make_disk

@@ -9,9 +9,9 @@ from functools import cache
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import first_line, version_in
 from schedlab.errors import MachineUnfit
-from schedlab.machines.base import Release
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab.machines.spec import Release
 
 PROGRAM = "qemu-system-riscv64"
 OLDEST = (7, 2)

@@ -9,11 +9,10 @@ from pathlib import Path
 from schedlab import __version__
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.base import Machine, Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.kernel import PROGRAM
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Machine, Parts, Release, RunSpec
 from schedlab.workload.delays import delayed_costs
 from schedlab.workload.palette import palette
 from schedlab.workload.programs import check_known, disk_programs

@@ -19,9 +19,9 @@ from schedlab.base.host.processor import is_complete
 from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import compiler, complaint, output
 from schedlab.errors import BuildFailed, MachineUnfit
-from schedlab.machines.base import Release
 from schedlab.machines.folder import TYPED
 from schedlab.machines.kernel import Boot, KernelMachine
+from schedlab.machines.spec import Release
 from schedlab.machines.spike_install import HEADERS, LIBRARY, PROGRAM, VERSION, installed_spike
 from schedlab.paths import ROOT, cache_folder
 

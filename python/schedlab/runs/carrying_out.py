@@ -17,9 +17,8 @@ from schedlab import __version__
 from schedlab.base.display.names import json_text
 from schedlab.base.files.whole import file_hash
 from schedlab.machines import SIMULATOR
-from schedlab.machines.base import Parts
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Parts, RunSpec
 from schedlab.runs import results
 from schedlab.runs.executor import execute, local
 from schedlab.runs.plan import Plan

@@ -20,8 +20,7 @@ from schedlab.base.toolchain.policies import (
 )
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import HOST, KERNEL_MACHINES, LINUX_KERNELS, SIMULATOR, machine_named
-from schedlab.machines.base import Machine
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Machine, RunSpec
 from schedlab.paths import new_runs_folder
 from schedlab.runs.plan import Plan, product
 from schedlab.runs.recording import Recording, recordings

@@ -19,10 +19,9 @@ from schedlab.base.host.supervision import supervise
 from schedlab.base.host.tied import tied
 from schedlab.base.toolchain.policies import attributes_ignored
 from schedlab.errors import SchedlabError
-from schedlab.machines.base import Machine
 from schedlab.machines.folder import CONSOLE, TRACE_FILE
 from schedlab.machines.outcome import MEASURED, Outcome, hung, read_console
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Machine, RunSpec
 from schedlab.runs import results
 
 if TYPE_CHECKING:

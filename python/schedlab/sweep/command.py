@@ -18,7 +18,7 @@ from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting
-from schedlab.machines.base import Machine
+from schedlab.machines.spec import Machine
 from schedlab.runs.carrying_out import Interrupted, Software, inputs
 from schedlab.runs.executor import Workers, execute, local
 from schedlab.runs.parts import supply

@@ -13,8 +13,7 @@ from typing import Any
 from schedlab.base.toolchain.build import build_lock
 from schedlab.base.toolchain.measuring import Facts, measuring_code
 from schedlab.machines import machine_named
-from schedlab.machines.base import Machine, Parts
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Machine, Parts, RunSpec
 from schedlab.runs.worker import Unfit
 from schedlab.workload.model import WorkloadFile
 

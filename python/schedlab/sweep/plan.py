@@ -12,7 +12,7 @@ from typing import Any
 from schedlab.base.display.names import visible_line
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
-from schedlab.machines.base import Machine
+from schedlab.machines.spec import Machine
 from schedlab.sweep.columns import CHANGE, SHAPE, TUNABLE
 from schedlab.sweep.expanding import Point
 from schedlab.sweep.make import Make, key_of, made_of

@@ -26,7 +26,6 @@ from schedlab.base.host.tied import tie, tied
 from schedlab.base.toolchain.build import build
 from schedlab.base.toolchain.needs import LINUX_GUEST, need
 from schedlab.errors import WrongUsage
-from schedlab.machines.base import Release
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.linux import image, kvm
 from schedlab.machines.linux.kernel import Kernel, named_kernel, needs
@@ -35,6 +34,7 @@ from schedlab.machines.linux.second_start import Choice
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import LIMIT, PANIC, indent, read_console, tail_of
 from schedlab.machines.qemu import emulator
+from schedlab.machines.spec import Release
 from schedlab.paths import BUILD, ROOT
 from schedlab.workload.shapes.model import Shape
 

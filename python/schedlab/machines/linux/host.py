@@ -17,12 +17,11 @@ from pathlib import Path
 
 from schedlab.base.host.tied import tied
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.base import Parts, Release
 from schedlab.machines.linux.host_fitness import loaded, need_fit_host
 from schedlab.machines.linux.machine import Linux, compiled
 from schedlab.machines.linux.published import is_published, program_of
 from schedlab.machines.outcome import Outcome
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Parts, Release, RunSpec
 
 _COARSE_CLOCK = 6
 """CLOCK_MONOTONIC_COARSE of Linux, which moves with the tick."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
 from schedlab.errors import MachineUnfit, WrongUsage, parameter
-from schedlab.machines.base import Machine, Parts, Release
 from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
 from schedlab.machines.linux.published import (
     IN_GUEST,
@@ -24,7 +23,7 @@ from schedlab.machines.linux.published import (
 )
 from schedlab.machines.linux.topology import topology_options
 from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
-from schedlab.machines.spec import RunSpec
+from schedlab.machines.spec import Machine, Parts, Release, RunSpec
 from schedlab.paths import ROOT
 from schedlab.units import format_time
 from schedlab.workload.loading import CHANNELS_MAX, compile_workload
