@@ -155,9 +155,9 @@ static void test_policy(const char *policy)
 {
     static char whole[TRACE_MAX];
     static char parts[TRACE_MAX];
-    for (uint32_t number = 0; number < 3; number++) {
+    for (uint32_t number = 0; number < 4; number++) {
         draw_machine(policy, number);
-        for (uint32_t stops = 1; stops <= 9; stops += 8) {
+        for (uint32_t stops = 1; stops <= 9; stops += 4) {
             size_t length = play(number, stops, false, whole);
             check(play(number, stops, true, parts) == length);
             if (memcmp(whole, parts, length) != 0)
