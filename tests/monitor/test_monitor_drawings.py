@@ -297,19 +297,6 @@ def test_a_wait_is_asked_for_where_it_is_pressed(browser: Browser) -> None:
         assert asked[0]["at_ns"] == pytest.approx(found["times"][0], abs=2 * pixel)
 
 
-def test_time_line_without_levels_and_with_many_cpus(browser: Browser) -> None:
-    systems = {"a": {"cpus": 64, "policy": "lottery", "processes": 200}}
-    with shown(browser, "timeline", systems=systems) as page:
-        play(page, 3)
-        assert drawn(page)["levels"] == []
-        box = page.locator(".timeline")
-        assert box.evaluate("(it) => it.scrollHeight > it.clientHeight && it.clientHeight < 600")
-        assert box.evaluate("(it) => it.querySelector('canvas').clientHeight === it.clientHeight")
-        before = drawn(page)["bars"]
-        box.evaluate("(it) => { it.scrollTop = 1e6; }")
-        assert drawn(page)["bars"] != before  # other CPUs have other runs
-
-
 def test_time_line_pans_and_zooms_by_keys_wheel_and_drag(browser: Browser) -> None:
     with shown(browser, "timeline") as page:
         play(page, 10)

@@ -15,10 +15,9 @@ import pytest
 from kept_runs import keep_simulated
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor.system import Ability, Life, Paced, Records, Refused
+from schedlab.monitor.system import Life, Paced, Records
 from schedlab.monitor.systems import recorded
 from schedlab.monitor.systems.recorded import RecordedSystem, recorded_setup
-from schedlab.trace import AttributeKind
 from schedlab.trace.format import HEADER, RECORD
 from trace_simulator import Record, Script, simulate, write
 
@@ -139,29 +138,6 @@ def test_what_cannot_have_happened_is_played_up_to_there(
         assert system.now_ns == max(each.time for each in records[:at])
 
     played(keep(tmp_path, wrong), play)
-
-
-def test_nobody_steers_it(tmp_path: Path, records: list[Record]) -> None:
-    async def steer(system: RecordedSystem) -> None:
-        assert system.abilities == {Ability.PAUSE, Ability.PACE, Ability.SEEK}
-        assert system.own_pids == {1}
-        for act in (
-            system.read_status(),
-            system.read_tunables(),
-            system.set_policy("rr"),
-            system.set_tunable("slice", 1),
-            system.set_attribute(2, AttributeKind.TICKETS, 1),
-            system.start_workload("hog"),
-            system.kill(2),
-        ):
-            with pytest.raises(Refused, match="this is a recording"):
-                await act
-        await system.end()
-        assert system.life is Life.ENDED and not len(system.take())
-        with pytest.raises(Refused, match="not played any more"):
-            await system.seek(0)
-
-    played(keep(tmp_path, records), steer)
 
 
 @pytest.mark.parametrize(

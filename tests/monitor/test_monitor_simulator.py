@@ -263,17 +263,6 @@ def test_who_goes_back_and_forward_again_finds_the_same(tmp_path: Path) -> None:
     with_system(tmp_path, setup("mlfq", workloads=("ping-pong",)), travel)
 
 
-def test_an_act_in_the_past_makes_another_future(tmp_path: Path) -> None:
-    async def change(system: SimulatorSystem) -> None:
-        await _acts(system, 10**12)
-        await system.seek(110 * MS)
-        await system.set_policy("stride")
-        await system.advance(700 * MS, FOREVER)
-        assert (await system.read_status()).policy == "stride"  # and not lottery, from 120 ms on
-
-    with_system(tmp_path, setup("mlfq"), change)
-
-
 def test_a_time_too_far_away_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulator, "SEEK_RECORDS_MAX", 1_000)
 

@@ -17,7 +17,6 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static, TabbedContent
 
 from hostile_names import NAMES, UNSAFE, hostile_run
-from schedlab.base.display import numbers
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.monitor.making import read_choices
@@ -177,25 +176,6 @@ def test_the_table_is_sorted_filtered_and_draws_what_can_be_seen() -> None:
         assert all("typist" in row for row in rows(app)[1:])
 
     play(story, "stride")
-
-
-def test_waits_are_explained() -> None:
-    async def story(app: MonitorApp, pilot: Pilot[None]) -> None:
-        await pilot.press("end", "f6")
-        await until(pilot, lambda: app.explanation is not None)
-        assert app.explanation is not None
-        assert app.explanation["pid"] == app.query_one(ProcessTable).chosen
-        await until(pilot, lambda: "waited" in picture(app, "waits-picture"))
-        await until(pilot, lambda: app.blamed is not None)
-        assert app.blamed is not None
-        assert app.blamed["pid"] == app.explanation["pid"]
-        longest = app.blamed["longest"][0]
-        assert sum(part["duration_ns"] for part in longest["parts"]) == longest["duration_ns"]
-        apart = f"{longest['kind']} at {numbers.moment(longest['begin_ns'])}"
-        await until(pilot, lambda: apart in picture(app, "waits-picture"))
-        assert longest["parts"][0]["words"] in picture(app, "waits-picture")
-
-    play(story, "rr")
 
 
 def test_without_a_terminal_it_says_what_it_needs() -> None:
