@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sysconfig
@@ -47,7 +48,11 @@ def make(root: Path) -> None:
         command.append(f"CLANG={os.environ['SCHEDLAB_CLANG']}")
     (root / "build").mkdir(exist_ok=True)
     try:
-        subprocess.run(command, check=True)
+        with (root / "build" / ".lock").open(
+            "w"
+        ) as lock:  # one build at a time, as of all commands
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            subprocess.run(command, check=True)
     except FileNotFoundError:
         raise SystemExit(
             "schedlab: make is needed: install make, clang-19, lld-19 and llvm-19"

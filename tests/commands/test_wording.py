@@ -15,6 +15,7 @@ from conftest import Command
 from schedlab.commands.wording import worded
 from schedlab.errors import SchedlabError, WrongUsage, parameter
 from schedlab.monitor.systems.guest_errors import GuestError
+from schedlab.monitor.systems.linux_errors import LinuxError
 from schedlab.trace.errors import TraceError
 
 
@@ -39,12 +40,13 @@ def subclasses(of: type[SchedlabError]) -> Iterator[type[SchedlabError]]:
 
 
 def test_errors_keep_their_fields_between_processes() -> None:
-    for kind in set(subclasses(SchedlabError)) - {GuestError, TraceError}:
+    for kind in set(subclasses(SchedlabError)) - {GuestError, LinuxError, TraceError}:
         error = pickle.loads(pickle.dumps(kind("why", what="what", fix="fix")))
         assert type(error) is kind
         assert (error.why, error.what, error.fix) == ("why", "what", "fix")
-    for special in (GuestError("pause", 3, "no"), TraceError("cut off")):
+    for special in (GuestError("pause", 3), LinuxError("pause", 3), TraceError("cut off")):
         assert str(pickle.loads(pickle.dumps(special))) == str(special)
+    assert str(LinuxError("pause", 3, "no")) == "pause: no"
 
 
 @pytest.mark.parametrize(

@@ -577,7 +577,9 @@ def test_waits_are_taken_apart(opened: Any) -> None:
         here.get_by_text("./schedlab monitor").wait_for()
         assert here.get_by_text("Take apart").is_hidden()
         here.locator(".waits-list .waits-moment").first.wait_for()
-        assert "hog" in here.locator(".waits-content").inner_text(), "who ran meanwhile is told"
+        assert re.search(r"\d runs?\b", here.locator(".waits-content").inner_text()), (
+            "who ran is told"
+        )
         assert here.locator(".waits-moment.link").count() == 0
         touch(page, "hello?.systems.forEach((each) => { each.no_blame = ''; })")
         answer(page, "blame", blamed())

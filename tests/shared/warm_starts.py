@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +36,16 @@ DIED = "the process that commands are forked from has ended"
 
 
 class WarmStarts:
-    """Runs commands, one at a time. The process that they are forked from ends with this one."""
+    """Runs commands. The processes that they are forked from, one for each thread that waits, end with this one."""
 
     def __init__(self) -> None:
         self.cpu_s = 0.0
         """What all commands took, and the imports before them."""
+        self._idle: list[socket.socket] = []
 
-    @cached_property
-    def _connection(self) -> socket.socket:
+    def _connected(self) -> socket.socket:
+        if self._idle:
+            return self._idle.pop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             subprocess.Popen(
@@ -61,10 +62,15 @@ class WarmStarts:
         """Runs `./schedlab WORDS`, as subprocess.run() would, whose errors it raises."""
         request = {"words": words, "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
-            outputs = (out.fileno(), err.fileno())
-            self._connection.settimeout(None)
-            socket.send_fds(self._connection, [json.dumps(request).encode()], outputs)
-            status, taken_s = self._wait(int(self._answer()), words, timeout)
+            connection = self._connected()
+            try:
+                connection.settimeout(None)
+                outputs = (out.fileno(), err.fileno())
+                socket.send_fds(connection, [json.dumps(request).encode()], outputs)
+                pid = int(_answer(connection))
+                status, taken_s = _wait(connection, pid, words, timeout)
+            finally:
+                self._idle.append(connection)
             self.cpu_s += taken_s
             said = []
             for file in (out, err):
@@ -72,25 +78,29 @@ class WarmStarts:
                 said.append(file.read().decode())
         return subprocess.CompletedProcess(list(words), status, *said)
 
-    def _wait(self, pid: int, words: Sequence[str], timeout: float) -> tuple[int, float]:
-        """Returns a command's exit status, as subprocess has it, and its CPU seconds."""
-        try:
-            self._connection.settimeout(timeout)
-            status, taken_s = json.loads(self._answer())
-        except BaseException as error:
-            os.kill(pid, signal.SIGKILL)
-            self._connection.settimeout(None)
-            self._answer()
-            if isinstance(error, TimeoutError):
-                raise subprocess.TimeoutExpired(words, timeout) from None
-            raise
-        return status, taken_s
 
-    def _answer(self) -> bytes:
-        answer = self._connection.recv(REQUEST_BYTES)
-        if not answer:
-            raise RuntimeError(DIED)
-        return answer
+def _wait(
+    connection: socket.socket, pid: int, words: Sequence[str], timeout: float
+) -> tuple[int, float]:
+    """Returns a command's exit status, as subprocess has it, and its CPU seconds."""
+    try:
+        connection.settimeout(timeout)
+        status, taken_s = json.loads(_answer(connection))
+    except BaseException as error:
+        os.kill(pid, signal.SIGKILL)
+        connection.settimeout(None)
+        _answer(connection)
+        if isinstance(error, TimeoutError):
+            raise subprocess.TimeoutExpired(words, timeout) from None
+        raise
+    return status, taken_s
+
+
+def _answer(connection: socket.socket) -> bytes:
+    answer = connection.recv(REQUEST_BYTES)
+    if not answer:
+        raise RuntimeError(DIED)
+    return answer
 
 
 warm_starts = WarmStarts()

@@ -128,7 +128,7 @@ def test_a_disk_that_is_too_small_is_told(tmp_path: Path) -> None:
     mkfs, disk = built("mkfs"), tmp_path / "disk.img"
     subprocess.run([mkfs, tmp_path / "small.img", "300"], check=True)
     tools = {"simulator": built("sim/schedlab-sim"), "mkfs": mkfs}
-    with pytest.raises(WrongUsage, match="the disk is too small; --machine sim does without"):
+    with pytest.raises(WrongUsage, match=r"the disk is too small; .machine='sim'. does without"):
         make_disk(tmp_path / "small.img", tmp_path / "w.txt", 1_000_000, tools, tmp_path)
     assert not disk.exists()
 

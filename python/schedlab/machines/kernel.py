@@ -135,6 +135,10 @@ class KernelMachine(Machine):
         return outcome_of(status, read_console(console), LIMIT, scratch / PROGRAM)
 
 
+_PARAMETERS = {"tick": "tick_ns", "seed": "first_seed"}
+"""Parameters that set boot arguments of another name."""
+
+
 def with_more_arguments(told: dict[str, str], more: str) -> str:
     """All boot arguments as one text: those of the command's options, by name, and a user's.
 
@@ -147,7 +151,8 @@ def with_more_arguments(told: dict[str, str], more: str) -> str:
         )
     for name in told:
         if any(word.split("=")[0] == name for word in more.split()):
-            raise WrongUsage(f"{parameter(name)} sets {name}", what=parameter("arguments", more))
+            own = _PARAMETERS.get(name, name)
+            raise WrongUsage(f"{parameter(own)} sets {name}", what=parameter("arguments", more))
     words = " ".join([*(f"{name}={value}" for name, value in told.items()), *more.split(" ")])
     if len(words) > BOOT_ARGUMENTS_MAX:
         raise WrongUsage(

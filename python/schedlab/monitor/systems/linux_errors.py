@@ -13,6 +13,7 @@ class LinuxError(GuestError):
     """The guest said no. `number` is Linux's errno."""
 
     def __init__(self, what: str, number: int, words: str = "") -> None:
-        Refused.__init__(self, f"{what}: {words or os.strerror(number)}")
         self.number = number
         self.words = words or os.strerror(number)
+        Refused.__init__(self, self.words, what=what)
+        self.args = (what, number, words)  # of which pickle makes it again
