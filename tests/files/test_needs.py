@@ -11,8 +11,13 @@ import pytest
 from schedlab import environment
 from schedlab.base.toolchain import needs, tools
 from schedlab.base.toolchain.needs import EXTRAS, PROGRAMS, cure, need, need_extra, need_if_there
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.environment import SIZES, Environment
 from schedlab.errors import WrongUsage
+from schedlab.machines.spec import RunSpec
+from schedlab.machines.spike import Spike
+from schedlab.runs import perform
+from schedlab.runs.plan import Plan
 
 
 class Host:
@@ -178,3 +183,12 @@ def test_each_extra_has_libraries_and_sizes() -> None:
     assert {"", *EXTRAS} == {*SIZES}
     for extra, (library, _) in EXTRAS.items():
         assert f"{library}==" in environment.libraries_of(extra)
+
+
+def test_all_that_a_run_needs_is_told_at_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.add("dnf")
+    monkeypatch.setattr(perform, "read_catalogue", dict)
+    monkeypatch.setattr(perform, "check_policies", lambda *_: None)
+    run = RunSpec("mixed", PolicyChoice("rr"), (), 1, Spike(), 1, 10**6, 10**9, 64)
+    with pytest.raises(WrongUsage, match=r"sudo dnf install clang lld llvm make dtc$"):
+        perform.perform(Plan(Path("x"), (run,)))

@@ -56,6 +56,7 @@ class KernelMachine(Machine):
     stopped by a signal."""
     parts = KERNEL_PARTS
     tools = TOOLS
+    needs: tuple[str, ...] = ()
     cpus_max = KERNEL_CPUS_MAX
     tick_ns = 1_000_000
     memory_mib = 512

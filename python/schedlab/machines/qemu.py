@@ -46,6 +46,7 @@ class Qemu(KernelMachine):
     """See Machine."""
 
     name = "qemu"
+    needs = ("qemu",)
     repeatable = False
     note = ""
     controlled = True

@@ -33,6 +33,7 @@ class Simulator(Machine):
     note = shape_note = ""
     parts: tuple[str, ...] = ("simulator",)
     tools: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     cpus_max = 1024
     tick_ns = 1_000_000
     memory_mib = 0

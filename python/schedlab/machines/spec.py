@@ -59,6 +59,8 @@ class Machine(Protocol):
     """What it starts from, by the names of schedlab.runs.parts: the program that it runs first."""
     tools: tuple[str, ...]
     """What it needs besides that for a workload file."""
+    needs: tuple[str, ...]
+    """Programs of the system, by the names of schedlab.base.toolchain.needs."""
     cpus_max: int
     tick_ns: int
     memory_mib: int

@@ -142,6 +142,7 @@ class Spike(KernelMachine):
     """See Machine."""
 
     name = "spike"
+    needs = ("dtc",)
     repeatable = True
     note = ""
     controlled = False

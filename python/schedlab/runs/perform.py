@@ -9,6 +9,7 @@ from dataclasses import replace
 from schedlab.base.files import placing
 from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.kept import kept_listing
+from schedlab.base.toolchain.needs import BUILDS, need
 from schedlab.base.toolchain.policies import (
     FAIR,
     Catalogue,
@@ -21,6 +22,7 @@ from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import LINUX_KERNELS
 from schedlab.machines.linux.published import PUBLISHED, is_published, program_of
 from schedlab.machines.spec import RunSpec
+from schedlab.paths import INSTALLED
 from schedlab.runs import results
 from schedlab.runs.carrying_out import Finished, Software, carry_out, inputs, software
 from schedlab.runs.parts import Instead, check_there, supply
@@ -47,6 +49,8 @@ def perform(
         return []
     machine = wanted.runs[0].machine
     check_there(machine.parts)
+    if not INSTALLED:
+        need(*BUILDS, *machine.needs)  # all at once
     machine.release()
     if not wanted.unchecked:
         check_changed(wanted)

@@ -17,7 +17,7 @@ from schedlab.base.display.numbers import percent
 from schedlab.base.display.working import Update, working
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
 from schedlab.base.toolchain.kept import kept_module
-from schedlab.base.toolchain.needs import need
+from schedlab.base.toolchain.needs import BUILDS, need
 from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, WrongUsage
 from schedlab.paths import BUILD, INSTALLED, ROOT
@@ -57,7 +57,7 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
         return
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
-    need("compiler", "make")
+    need(*BUILDS)
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     with working("building: another build ends first") as update, build_lock():
         run_make((*targets, *settings), update)

@@ -166,6 +166,7 @@ EXTRAS = {
 }
 """A library of each, and what it is for."""
 
+BUILDS = ("compiler", "make")
 LINUX_GUEST = ("linux-qemu", "zstd", "debian-keys", "debian-mirror")
 TESTS = ("formatter", "sanitizers", "web-assembly", "browser", "perf", "trace-cmd", "sandbox")
 """Not every release has these: then the tests that need them are skipped."""

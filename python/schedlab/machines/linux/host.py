@@ -33,6 +33,7 @@ class HostLinux(Linux):
     """See Machine. All processes of this machine take part, not those of the workload alone."""
 
     name = "host"
+    needs: tuple[str, ...] = ()
     repeatable = False
     parts = ("linux_programs",)
     begin_s = 0

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.toolchain.needs import LINUX_GUEST
 from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
 from schedlab.errors import MachineUnfit, WrongUsage, parameter
@@ -56,6 +57,7 @@ class Linux(Machine):
     repeatable = True
     parts: tuple[str, ...] = ("linux_kernel", "linux_image", "linux_programs")
     tools = ("simulator",)
+    needs: tuple[str, ...] = LINUX_GUEST
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
     """The tick of the guest's kernel, whose HZ is 250."""
