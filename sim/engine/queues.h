@@ -145,14 +145,16 @@ static __attribute__((cold, noinline)) void record_queued(struct simulator *simu
     record(simulator, here, TRACE_QUEUED, process, queue->cpu, process->task.level);
 }
 
-/* A process that is forked inherits from its parent, if it has one. */
+/* A process that is forked inherits from its parent, if the policy knows that. It does not know
+ * init, which is urgent on the kernel. */
 static __attribute__((noinline)) enum enqueue_reason introduce(struct simulator *simulator,
                                                                struct process *process,
                                                                enum enqueue_reason reason,
                                                                const struct process *parent)
 {
+    bool inherits = parent && parent->task.slot != FIRST_SLOT;
     return task_introduce(policy, &simulator->scheduler, &process->task, reason,
-                          parent ? &parent->task : NULL);
+                          inherits ? &parent->task : NULL);
 }
 
 static __attribute__((cold, noinline)) void add_urgent(struct simulator *simulator,

@@ -8,16 +8,19 @@ from pathlib import Path
 import pytest
 
 from kept_runs import MS, keep_run
-from schedlab import trace
+from schedlab import metrics, trace
 from schedlab.analysis.agreement import variants
 from schedlab.analysis.agreement.cells import Cell, Key, cells
 from schedlab.analysis.agreement.known import Judged, Known, Reason
+from schedlab.analysis.agreement.plan import Case, Window, named, simulated_run
 from schedlab.analysis.agreement.variants import Range
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.report import layout
 from schedlab.report.agreement import page
 from schedlab.report.model import Table
 from schedlab.runs import collection
 from schedlab.trace.parting import parting
+from schedlab.workload.text import text_of
 from simulator_command import simulate
 
 EXPERIMENT = "s1-timing-cpu-heavy"
@@ -239,3 +242,22 @@ def test_the_page(tmp_path: Path) -> None:
 
 
 # --- what is run
+
+
+def test_the_first_process_sleeps_no_longer_than_the_kernels(tmp_path: Path) -> None:
+    """Under ule its children inherit that. From the begin of the machine on, 5 ms, it would be 33.88
+    ms until a heavy one has ended."""
+    ule = PolicyChoice("ule")
+    window = Window(begin_ns=5_060_500, end_ns=48_442_000)
+    case = Case(named("s1-priority-starvation"), ule, cpus=1, seed=1)
+    run = simulated_run(case, window)
+    assert run.file is not None
+    machine = ("--policy", "ule", "--seed", "1", "--costs", run.costs.text)
+    path = tmp_path / "trace.bin"
+    text = text_of(run.file, 1, case.pair.tick_ns)
+    assert simulate(tmp_path, text, *machine, "--trace", str(path)).returncode == 0
+    found = metrics.compute(trace.read(path))
+    begin = found.summary["begin_ns"][0]
+    assert abs(begin - window.begin_ns) < 5_000
+    heavy = found.groups.filter(group="heavy")["turnaround_mean_ns"][0]
+    assert heavy == pytest.approx(27.81 * MS, rel=0.001), "on the kernel"

@@ -93,6 +93,20 @@ def test_same_seed_same_trace(tmp_path: Path) -> None:
     assert bytes_of("2") != first
 
 
+def test_init_bequeaths_no_history(tmp_path: Path) -> None:
+    """It waits while the machine boots. A policy that counts sleep does not know of that, as the
+    kernel's init is urgent: else ule would let the first child run for 13 ms."""
+    path = tmp_path / "trace.bin"
+    program = "program root\n fork child\n fork child\n wait\n wait\nprogram child\n run 5ms\n"
+    machine = ("--policy", "ule", "--costs", "none,boot=20000000")
+    assert simulate(tmp_path, program, *machine, "--trace", str(path)).returncode == 0
+    events = trace.read(path)
+    switches = events.rows(trace.Kind.SWITCH)
+    found = zip(events.at("time_ns", switches), events.at("process", switches), strict=True)
+    ran = [(int(time) // 1_000_000, int(pid)) for time, pid in found if pid > 2]
+    assert ran == [(20, 3), (21, 4), (26, 3)]
+
+
 def test_limit(tmp_path: Path) -> None:
     path = tmp_path / "trace.bin"
     done = simulate(tmp_path, MIX, "--limit", "5500000", "--trace", str(path))

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
@@ -67,6 +67,11 @@ class Costs:
     """
     text: str
     """The text that schedlab-sim takes."""
+
+    def changed(self, *changes: str) -> Costs:
+        """The same but for changes such as "fork=20000"."""
+        added = "".join(f",{change}" for change in changes)
+        return Costs(self.name + added, self.text + added)
 
 
 KERNEL = Costs("kernel", "kernel")
@@ -135,8 +140,7 @@ def choose(text: str) -> Costs:
         )
     for change in changes:
         _check_change(text, change)
-    added = "".join(f",{change}" for change in changes)
-    return replace(base, name=base.name + added, text=base.text + added)
+    return base.changed(*changes)
 
 
 def checked_text(text: str) -> str:

@@ -68,7 +68,7 @@ def varied_runs(cases: Iterable[Case], windows: Windows, number: int) -> tuple[R
     for case in cases:
         window = windows.get(case.setup)
         moved = window and replace(window, begin_ns=window.begin_ns + shift(number))
-        found.append(replace(simulated_run(case, moved), costs=varied))
+        found.append(simulated_run(case, moved, varied))
     return tuple(found)
 
 
