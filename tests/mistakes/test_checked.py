@@ -13,6 +13,7 @@ from schedlab.base.toolchain import places
 from schedlab.base.toolchain.tools import compiler, output
 from schedlab.errors import RuleBroken
 from schedlab.machines import checked
+from schedlab.paths import ROOT
 from wrapping_policy import passes
 
 
@@ -43,6 +44,12 @@ def test_a_clock_or_a_run_time_that_wraps_is_found(mistake: str, value: str) -> 
     with pytest.raises(RuleBroken) as error:
         checked.run(SOURCE, f"mistake={mistakes()[mistake]}")
     assert f"while clock and run times pass {value}: after" in str(error.value)
+
+
+def test_a_policy_whose_count_rounds_by_the_time_depends_on_the_time_and_is_no_mistake() -> None:
+    """Study 1's priorities count passes of idle CPUs by time: rarely, a decision turns on how that is rounded."""
+    passed = checked.check(ROOT / "policies" / "studies" / "study-priority.c", bound=False)
+    assert passed.depends_on_time
 
 
 @pytest.mark.parametrize("wraps", [False, True])

@@ -296,7 +296,7 @@ def _hash_of(source: Path) -> str:
     tools = [Path(diagnosis.__file__).with_name(f"{name}.py") for name in ("diagnosis", "verifier")]
     files = [
         source,
-        *sorted(POLICIES.glob("*.h")),
+        *sorted(POLICIES.glob("**/*.h")),
         *sorted((ROOT / "sim" / "checked").iterdir()),
         *tools,
     ]
