@@ -6,25 +6,28 @@ A file is JSON, since the page without a server reads it, too. docs/monitor.md h
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
 from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.units import parse_time
+from schedlab.workload.values import by_key, members, real, whole, wrong
 
 FOLDER = Path(__file__).parent / "lessons"
 """Those that are ready."""
 EVENTS = ("demotion", "boost", "choice", "starvation", "policy", "started", "ended")
 BYTES_MAX = 1 << 20
-_ACTS = {"policy": str, "tunable": str, "value": int, "start": str, "pace": (int, float)}
-_KEYS = {"title", "policies", "cpus", "tick", "seed", "settings", "workloads", "pace", "steps"}
-_STEP = {"text", "until", "act", "ask"}
-_QUESTION = ("question", "answer", "because")
+_KEYS = ("title", "policies", "cpus", "tick", "seed", "settings", "workloads", "pace", "steps")
+_STEP = ("text", "until", "act", "ask")
+_ACTS = ("policy", "tunable", "value", "start", "pace")
+_UNTIL = ("time", "event", "of")
+_QUESTION = ("question", "options", "answer", "because")
+_WHOLE = (-(2**63), 2**63 - 1)
 
 
 @dataclass(frozen=True)
@@ -52,91 +55,86 @@ def read_lesson(wanted: str) -> Lesson:
         raise WrongUsage(unknown("lesson", wanted, ready()), what=parameter("lesson", wanted))
     file = Path(wanted) if is_file else FOLDER / f"{wanted}.json"
     try:
-        return _lesson(json.loads(read_text(file, BYTES_MAX)))
+        return _lesson(parse(read_text(file, BYTES_MAX)))
     except FileRefused as error:
         raise WrongUsage(error.why, what=parameter("lesson", file), fix=error.fix) from None
-    except (ValueError, RecursionError, _Wrong) as error:
+    except JsonError as error:
+        raise WrongUsage(f"line {error.line}: {error}", what=parameter("lesson", file)) from None
+    except ValueError as error:
         raise WrongUsage(str(error), what=parameter("lesson", file)) from None
 
 
-class _Wrong(Exception):
-    """What is wrong in a lesson."""
-
-
-def _lesson(told: Any) -> Lesson:
-    lesson = _object(told, "the lesson", _KEYS)
-    _text(lesson, "title")
-    policies = _text(lesson, "policies")
-    steps = lesson.get("steps")
-    if not isinstance(steps, list) or not steps:
-        raise _Wrong("steps: a list is expected, with one step at least")
-    for number, step in enumerate(steps, 1):
-        _check_step(step, f"step {number}")
-    _number(lesson, "pace", 0.1)
-    settings = _object(lesson.get("settings", {}), "settings")
-    names = lesson.get("workloads", [])
-    _check_texts(names, "workloads")
+def _lesson(node: Node) -> Lesson:
+    """Raises ValueError."""
+    found = by_key(node, "an object with title, policies and steps", _KEYS)
+    for key in ("title", "policies", "steps"):
+        if key not in found:
+            raise wrong(node, f"an object with {key}")
+    _text(found["title"])
+    for step in _list(found["steps"], "an array of one step at least"):
+        _check_step(step)
+    if "pace" in found:
+        real(found["pace"], 1e-9, 1000)
+    settings = members(found["settings"], "an object") if "settings" in found else ()
+    names = _list(found["workloads"], "an array of names", 0) if "workloads" in found else ()
     return Lesson(
-        policies=parse_choices(policies),
-        cpus=_whole(lesson, "cpus", 1),
-        tick_ns=parse_time(_text({"tick": "10ms"} | lesson, "tick")),
-        seed=_whole(lesson, "seed", 1),
-        settings=tuple((name, _whole(settings, name, 0)) for name in settings),
-        workloads=tuple(names),
-        told=lesson,
+        policies=parse_choices(_text(found["policies"])),
+        cpus=whole(found["cpus"], 1, 1024) if "cpus" in found else 1,
+        tick_ns=parse_time(_text(found["tick"]) if "tick" in found else "10ms"),
+        seed=whole(found["seed"], 0, _WHOLE[1]) if "seed" in found else 1,
+        settings=tuple((name, whole(value, *_WHOLE)) for name, value in settings),
+        workloads=tuple(_text(each) for each in names),
+        told=_plain(node),
     )
 
 
-def _check_step(step: Any, where: str) -> None:
-    step = _object(step, where, _STEP)
-    _text(step, "text", where)
-    until = _object(step.get("until", {}), f"{where}: until", {"time", "event", "of"})
+def _check_step(step: Node) -> None:
+    found = by_key(step, "a step", _STEP)
+    if "text" not in found:
+        raise wrong(step, "a step with text")
+    _text(found["text"])
+    until = by_key(found["until"], "an object", _UNTIL) if "until" in found else {}
     if "time" in until:
-        parse_time(_text(until, "time", f"{where}: until"))
-    elif until and until.get("event") not in EVENTS:
-        raise _Wrong(f"{where}: until: a time, or an event of {', '.join(EVENTS)}, is expected")
-    act = _object(step.get("act", {}), f"{where}: act", set(_ACTS))
+        parse_time(_text(until["time"]))
+    elif until and until.get("event", step).value not in EVENTS:
+        raise wrong(until.get("event", step), f"a time, or an event of {', '.join(EVENTS)}")
+    act = by_key(found["act"], "an object", _ACTS) if "act" in found else {}
     for key, value in act.items():
-        if not isinstance(value, _ACTS[key]):  # type: ignore[arg-type]
-            raise _Wrong(f"{where}: act: {key} cannot be {value!r}")
-    if "ask" in step:
-        question = _object(step["ask"], f"{where}: ask", {*_QUESTION, "options"})
-        for key in _QUESTION:
-            _text(question, key, f"{where}: ask")
-        _check_texts(question.get("options"), f"{where}: ask: options")
-        if question["answer"] not in question["options"]:
-            raise _Wrong(f"{where}: ask: the answer is none of the options")
+        if key == "value":
+            whole(value, *_WHOLE)
+        elif key == "pace":
+            real(value, 1e-9, 1000)
+        else:
+            _text(value)
+    if "ask" in found:
+        _check_question(found["ask"])
 
 
-def _object(value: Any, where: str, known: Iterable[str] | None = None) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Wrong(f"{where}: an object is expected, not {value!r}")
-    for key in value:
-        if known is not None and key not in known:
-            raise _Wrong(f"{where}: {unknown('entry', key, sorted(known))}")
-    return value
+def _check_question(node: Node) -> None:
+    found = by_key(node, "a question", _QUESTION)
+    for key in _QUESTION:
+        if key not in found:
+            raise wrong(node, f"a question with {key}")
+    texts = {key: _text(found[key]) for key in _QUESTION if key != "options"}
+    options = [_text(each) for each in _list(found["options"], "an array of names")]
+    if texts["answer"] not in options:
+        raise wrong(found["answer"], "one of the options")
 
 
-def _text(of: dict[str, Any], key: str, where: str = "the lesson") -> str:
-    value = of.get(key)
-    if not isinstance(value, str) or not value:
-        raise _Wrong(f"{where}: {key}: a text is expected, not {value!r}")
-    return value
+def _text(node: Node) -> str:
+    if not isinstance(node.value, str) or not node.value:
+        raise wrong(node, "a text")
+    return node.value
 
 
-def _whole(of: dict[str, Any], key: str, given: int) -> int:
-    value = of.get(key, given)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _Wrong(f"{key}: a whole number is expected, not {value!r}")
-    return value
+def _list(node: Node, expected: str, least: int = 1) -> tuple[Node, ...]:
+    if not isinstance(node.value, tuple) or len(node.value) < least:
+        raise wrong(node, expected)
+    return node.value
 
 
-def _number(of: dict[str, Any], key: str, given: float) -> None:
-    value = of.get(key, given)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1000:
-        raise _Wrong(f"{key}: a number from 0 to 1000 is expected, not {value!r}")
-
-
-def _check_texts(values: Any, where: str) -> None:
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise _Wrong(f"{where}: a list of names is expected, not {values!r}")
+def _plain(node: Node) -> Any:
+    """The value, as JSON's reader of Python would give it."""
+    if isinstance(node.value, Object):
+        return {key: _plain(value) for key, value in node.value.members}
+    return [*map(_plain, node.value)] if isinstance(node.value, tuple) else node.value
