@@ -174,9 +174,11 @@ def test_all_memory_and_disk(tmp_path: Path, program: str) -> None:
 
 
 @pytest.mark.spike
-@pytest.mark.parametrize("program", ["test-scheduler", "test-processes"])
-def test_on_one_cpu(tmp_path: Path, small_disk: Path, program: str) -> None:
-    check_on_a_machine_of_its_size(tmp_path, small_disk, program, "spike", 1)
+@pytest.mark.parametrize(
+    ("program", "cpus"), [("test-scheduler", 1), ("test-processes", 1), ("test-affinity", 2)]
+)
+def test_on_few_cpus(tmp_path: Path, small_disk: Path, program: str, cpus: int) -> None:
+    check_on_a_machine_of_its_size(tmp_path, small_disk, program, "spike", cpus)
 
 
 @pytest.mark.qemu
