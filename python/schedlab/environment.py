@@ -71,6 +71,17 @@ class Environment:
     def add(self, extra: str) -> None:
         """Installs the libraries of an extra; of several starts one does so, and the others wait. Raises WrongUsage
         if there is no place for them, and MachineUnfit if they cannot be fetched."""
+        shared = shared_cache()
+        if (
+            shared
+            and extra
+            and self.folder.is_relative_to(shared)
+            and not os.access(self.folder, os.W_OK)
+        ):
+            raise WrongUsage(
+                f"{shared}: this shared cache lacks the libraries of {extra}",
+                fix=f"whoever keeps it adds them by `./schedlab doctor --install`; or unset {SHARED}",
+            )
         with _locked(self.folder.parent):
             if self.has(extra):
                 return

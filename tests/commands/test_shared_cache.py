@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from conftest import Command
+from schedlab.base.toolchain.needs import EXTRAS
 from schedlab.commands import doctor
 from schedlab.machines.spike_install import installed_spike, spike_folder
 from schedlab.paths import in_caches
@@ -62,3 +64,14 @@ def test_doctor_and_clean_tell_of_it(
     (shared / "spike").rmdir()
     shared.rmdir()
     assert "no such folder" in next(doctor.cache_of_many()).advice
+
+
+def test_doctor_installs_what_all_commands_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(doctor, "need_extra", lambda *names: asked.append(names))
+    monkeypatch.setattr(doctor, "need_if_there", lambda *names: asked.append(names))
+    monkeypatch.setattr(doctor, "examine", list)
+    assert CliRunner().invoke(doctor.doctor, ["--install", "--json"]).exit_code == 0
+    extras, programs = asked
+    assert set(extras) == {*EXTRAS} - {"test"}
+    assert {"compiler", "make", "dtc", "qemu", "sandbox"} <= set(programs)

@@ -16,6 +16,7 @@ from schedlab.environment import SIZES, Environment
 from schedlab.errors import WrongUsage
 from schedlab.machines.spec import RunSpec
 from schedlab.machines.spike import Spike
+from schedlab.paths import SHARED
 from schedlab.runs import perform
 from schedlab.runs.plan import Plan
 
@@ -170,6 +171,18 @@ def test_an_extra_is_added_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("Disk", (), {"free": 10**6}))
     with pytest.raises(WrongUsage, match="1 MB left"):
         need_extra("monitor")
+
+
+def test_a_shared_cache_that_lacks_an_extra_names_who_adds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Environment(tmp_path / "schedlab" / "python" / "key")
+    place.folder.mkdir(parents=True)
+    monkeypatch.setenv(SHARED, str(tmp_path))
+    monkeypatch.setattr(needs, "own_environment", lambda: place)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(WrongUsage, match="doctor --install"):
+        need_extra("sql")
 
 
 def test_without_an_environment_of_ours_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

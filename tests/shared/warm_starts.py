@@ -42,18 +42,20 @@ class WarmStarts:
         self.cpu_s = 0.0
         """What all commands took, and the imports before them."""
         self._idle: list[socket.socket] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def _connected(self) -> socket.socket:
         if self._idle:
             return self._idle.pop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-I", "-X", "utf8", __file__, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
+        self._processes.append(process)
         return ours
 
     def run(

@@ -19,7 +19,15 @@ import click
 
 from schedlab.base.display.terminal import new_table, results, say
 from schedlab.base.host.processor import is_complete, no_linux_guests, no_spike
-from schedlab.base.toolchain.needs import EXTRAS, LINUX_GUEST, PROGRAMS, cure
+from schedlab.base.toolchain.needs import (
+    BUILDS,
+    EXTRAS,
+    LINUX_GUEST,
+    PROGRAMS,
+    cure,
+    need_extra,
+    need_if_there,
+)
 from schedlab.base.toolchain.tools import compiler_there, output, version_in
 from schedlab.commands.options import echo_json, json_option
 from schedlab.commands.wording import worded
@@ -329,13 +337,21 @@ def as_dict(findings: list[Finding]) -> dict[str, Any]:
 
 
 @click.command()
+@click.option(
+    "--install",
+    "installs",
+    is_flag=True,
+    help="First fetch the libraries of all commands, and install programs where that asks nobody: as root, by apt.",
+)
 @json_option
-def doctor(as_json: bool) -> None:
+def doctor(installs: bool, as_json: bool) -> None:
     """List what schedlab stands on, and what to do about what is missing.
 
-    Installs nothing. Exit status 1 if something is missing or unfit.
+    Exit status 1 if something is missing or unfit.
     """
-
+    if installs:
+        need_extra(*(extra for extra in EXTRAS if extra != "test"))
+        need_if_there(*BUILDS, "dtc", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
     findings = examine()
     if as_json:
         echo_json(as_dict(findings))
