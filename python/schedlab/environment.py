@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The private Python environment of a checkout: made at the first start, with more libraries when a command needs them.
 
-What is in it is pinned by python/requirements.lock: first what all commands stand on, then, under `# [NAME]`, what each
-extra takes besides. It lies in the user's cache, one for each lock file and version of Python. Needs nothing but
-Python's own library: the launcher starts `main` with a Python of the system.
+python/requirements.lock pins its libraries: first those of all commands, then, under `# [NAME]`, those of each extra.
+The environment is a folder in the user's cache, one for each lock file and version of Python. This module imports only
+Python's standard library, because the launcher starts `main` with a Python of the system.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BASE = ""
 
 @dataclass(frozen=True)
 class Size:
-    """Megabytes, on x86-64: what is fetched, and what stands on the disk afterwards."""
+    """Megabytes on x86-64: the download, and the space on the disk afterwards."""
 
     fetched: int
     kept: int
@@ -117,8 +117,8 @@ class Environment:
 
 
 def environment_of(caches: Sequence[Path]) -> Environment:
-    """Returns the environment of this checkout and this version of Python: the first one that is there, else the place
-    for it in the first cache."""
+    """Returns the environment of this checkout and this version of Python: from the first cache that has it, else its
+    future place in the first cache."""
     key = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
     places = [Environment(cache / "python" / f"{key}-{version}") for cache in caches]
@@ -178,7 +178,7 @@ def _check_host() -> None:
 
 
 def _caches() -> list[Path]:
-    """The user's own cache, and the one that users share."""
+    """Returns the user's own cache and, if there is one, the shared cache."""
     if not os.environ.get("XDG_CACHE_HOME", "").startswith("/"):
         os.environ.pop(
             "XDG_CACHE_HOME", None
@@ -294,7 +294,7 @@ def _progress(text: str) -> None:
 
 
 def _megabytes(folder: Path) -> int:
-    """What stands in a folder now, of which files may go meanwhile."""
+    """Returns the size of a folder's files. Files may disappear during the count."""
     sizes = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -309,7 +309,7 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _no_venv() -> str:
-    """The cure where Python lacks its module venv, as Debian's has it."""
+    """Returns what to do if Python lacks its module venv, as on Debian without python3-venv."""
     if Path("/etc/debian_version").exists():
         return "sudo apt-get install python3-venv; or name another Python in SCHEDLAB_PYTHON"
     return "name another Python in SCHEDLAB_PYTHON"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What commands need besides the libraries of every start: programs of the system, and extras from PyPI.
+"""What commands need in addition to the libraries of every start: programs of the system, and extras from PyPI.
 
-One table, of which the errors, the installation and `doctor` tell. Programs come from the system's package manager;
+Errors, the installation and `doctor` share one table. Programs come from the system's package manager;
 extras go into the private environment, without root. A module calls `need` just before it uses a thing.
 """
 
@@ -35,8 +35,8 @@ _INSTALL = ("install", "--no-install-recommends")
 
 @dataclass(frozen=True)
 class Program:
-    """What the system must have. The packages: words, of which `@` is the compiler's version and `|` parts names of
-    which a release has one."""
+    """A program or a file of the system. Packages are words: `@` stands for the compiler's version, and `|` separates
+    the names that a package has in different releases."""
 
     what: str
     purpose: str
@@ -47,7 +47,7 @@ class Program:
     brew: str = ""
 
     def packages(self, manager: str) -> list[str]:
-        """Returns the packages of a package manager that have it; [] if none is known."""
+        """Returns the names of its packages for a package manager; [] if none is known."""
         words: list[str] = getattr(self, manager).split() if manager else []
         return [_named(word) if manager == "apt" else word for word in words]
 
@@ -155,7 +155,7 @@ PROGRAMS = {
     ),
     "trace-cmd": Program("trace-cmd", "reads trace.dat", _on_path("trace-cmd"), *["trace-cmd"] * 3),
 }
-"""In the order in which they are listed."""
+"""By name, in the order of `doctor`."""
 
 EXTRAS = {
     "monitor": ("tornado", "the live monitor, in a browser and in a terminal"),
@@ -176,13 +176,13 @@ _allowed: set[str] = set()
 
 
 def install_what_is_missing() -> None:
-    """From now on, programs that are missing are installed where that asks nobody: by apt-get, as root or through a
-    sudo that wants no password. The command line does so; a library must not."""
+    """Lets `need` install missing programs by apt-get, if the user is root or has a sudo without a password. The
+    command line calls this; a library must not install programs."""
     _allowed.add("apt")
 
 
 def need(*names: str) -> None:
-    """Installs programs that are missing, or raises WrongUsage, which says by what command that is done."""
+    """Installs missing programs. Raises WrongUsage, with the command to type, if that is not allowed or fails."""
     missing = _missing(names)
     if not missing:
         return
@@ -193,12 +193,12 @@ def need(*names: str) -> None:
 
 
 def need_if_there(*names: str) -> None:
-    """Installs programs that are missing, of those that this release has."""
+    """Installs the missing programs for which this release has packages."""
     _install([name for name in _missing(names) if _known(name)])
 
 
 def need_extra(*names: str) -> None:
-    """Installs the libraries of extras, or raises WrongUsage, which says by what command that is done."""
+    """Installs the missing libraries of extras. Raises WrongUsage, with the command to type, if it cannot."""
     environment = own_environment()
     for name in names:
         if environment:
