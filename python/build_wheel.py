@@ -43,7 +43,14 @@ class CheckoutHook(BuildHookInterface[BuilderConfig]):
 
 def make(root: Path) -> None:
     """Brings what is compiled up to date."""
-    command = ["make", "--no-print-directory", "-C", str(root), *COMPILED]
+    command = [
+        "make",
+        f"-j{os.cpu_count() or 1}",
+        "--no-print-directory",
+        "-C",
+        str(root),
+        *COMPILED,
+    ]
     if os.environ.get("SCHEDLAB_CLANG"):
         command.append(f"CLANG={os.environ['SCHEDLAB_CLANG']}")
     (root / "build").mkdir(exist_ok=True)
