@@ -136,9 +136,17 @@ def test_an_installation_that_does_not_help_is_told(host: Host) -> None:
 
 
 def test_what_a_release_lacks_is_gone_without(host: Host) -> None:
-    host.add_apt("trace-cmd", "trace-cmd")
+    host.add_apt("make trace-cmd", "trace-cmd")
     need_if_there("trace-cmd", "perf")
     assert [line.split()[-1] for line in host.called().splitlines()] == ["trace-cmd"]
+
+
+def test_what_a_release_has_is_known_once_its_lists_are_fetched(host: Host) -> None:
+    host.add_apt("make trace-cmd", "trace-cmd")
+    known = (host.folder / "apt-cache").read_text().partition("\n")[2]
+    host.add("apt-cache", f'[ -e "{host.calls}" ] || exit 100\n{known}')
+    need_if_there("trace-cmd", "perf")
+    assert [line.split()[-1] for line in host.called().splitlines()] == ["update", "trace-cmd"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +20,7 @@ from schedlab.base.display.working import working
 from schedlab.base.toolchain.tools import (
     COMPILER_VERSIONS,
     compiler_there,
+    complaint,
     find_browser,
     makes_web_assembly,
     output,
@@ -171,6 +171,8 @@ LINUX_GUEST = ("linux-qemu", "zstd", "debian-keys", "debian-mirror")
 TESTS = ("formatter", "sanitizers", "web-assembly", "browser", "perf", "trace-cmd", "sandbox")
 """Not every release has these: then the tests that need them are skipped."""
 
+_IN_EVERY_RELEASE = "make"
+"""A package that apt knows as soon as it has fetched its lists."""
 _allowed: set[str] = set()
 """Package managers that may be called."""
 
@@ -194,16 +196,21 @@ def need(*names: str) -> None:
 
 def need_if_there(*names: str) -> None:
     """Installs the missing programs for which this release has packages."""
-    _install([name for name in _missing(names) if _known(name)])
+    missing = _missing(names)
+    if not missing or package_manager() not in _allowed or (root := _as_root()) is None:
+        return
+    if not package_here(_IN_EVERY_RELEASE):
+        _fetch_lists(root)
+    _install([name for name in missing if _known(name)])
 
 
 def need_extra(*names: str) -> None:
     """Installs the missing libraries of extras. Raises WrongUsage, with the command to type, if it cannot."""
     environment = own_environment()
     for name in names:
-        if environment:
-            environment.add(name) if not environment.has(name) else None
-        elif not find_spec(EXTRAS[name][0]):
+        if environment and not environment.has(name):
+            environment.add(name)
+        elif not environment and not find_spec(EXTRAS[name][0]):
             raise WrongUsage(
                 f"this needs libraries that were not installed ({EXTRAS[name][1]}): pip install 'schedlab[{name}]'"
             )
@@ -213,7 +220,7 @@ def cure(names: Iterable[str]) -> str:
     """Returns what to do about programs that are missing."""
     manager = package_manager()
     names = list(names)
-    if manager == "apt" and package_here("make"):  # else its lists were never fetched
+    if manager == "apt" and package_here(_IN_EVERY_RELEASE):  # else its lists were never fetched
         unknown = [PROGRAMS[name].what for name in names if not _known(name)]
         if unknown:
             return f"apt knows no package of {', '.join(unknown)} here: put it on the PATH by other means"
@@ -258,15 +265,21 @@ def _install(names: Iterable[str]) -> None:
     with working("looking for packages") as update:
         if not all(map(_known, _missing(names))):  # lists that were never fetched, or are old
             update("fetching the lists of packages")
-            _run([*root, *_APT, "update"])
-            package_here.cache_clear()
+            _fetch_lists(root)
         packages = [word for name in _missing(names) for word in PROGRAMS[name].packages("apt")]
         say(f"schedlab: installing {' '.join(packages)} ({_megabytes(packages)} MB to fetch)")
         update(f"installing {' '.join(packages)}")
-        failed = _run([*root, "env", "DEBIAN_FRONTEND=noninteractive", *_APT, *_INSTALL, *packages])
+        failed = complaint(
+            [*root, "env", "DEBIAN_FRONTEND=noninteractive", *_APT, *_INSTALL, *packages]
+        )
     compiler_there.cache_clear()
     if failed:
         say(failed)
+
+
+def _fetch_lists(root: list[str]) -> None:
+    complaint([*root, *_APT, "update"])
+    package_here.cache_clear()
 
 
 def _as_root() -> list[str] | None:
@@ -274,20 +287,7 @@ def _as_root() -> list[str] | None:
     if os.geteuid() == 0:
         return []
     sudo = ["sudo", "-n"]
-    return sudo if shutil.which("sudo") and not _run([*sudo, "true"]) else None
-
-
-def _run(command: list[str]) -> str:
-    """Returns the words of a command that failed, or "" if it succeeded."""
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    return (done.stdout + done.stderr).strip() or "it failed" if done.returncode else ""
+    return sudo if shutil.which("sudo") and not complaint([*sudo, "true"]) else None
 
 
 def _megabytes(packages: list[str]) -> int:
