@@ -48,7 +48,7 @@ static constexpr char USAGE[] =
     "  --typed=FILE      is typed again at these times; standard input is not read, and time is "
     "not "
     "paced\n"
-    "  --tree            prints the machine's device tree as text, and ends\n"
+    "  --tree            writes the machine's device tree, as the kernel gets it, and ends\n"
     "\n"
     "Ends with the kernel's status; 2: wrong usage; 103: every CPU sleeps, and nothing can wake "
     "one.\n";
@@ -266,8 +266,8 @@ static int run(const options &options)
     // Never destroyed: the process ends with it.
     auto *whole = new machine(parts);
     if (options.tree) {
-        fputs(whole->get_dts(), stdout);
-        return 0;
+        const std::string &tree = whole->device_tree();
+        return fwrite(tree.data(), tree.size(), 1, stdout) == 1 && fflush(stdout) == 0 ? 0 : 1;
     }
     int status = whole->run_to_end();
     if (options.keep_disk)

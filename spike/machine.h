@@ -44,6 +44,12 @@ class machine : public sim_t
     // process that has forked, 0 once they have ended.
     int run_to_end();
 
+    // As the kernel gets it.
+    const std::string &device_tree() const
+    {
+        return dtb;
+    }
+
   private:
     char *addr_to_mem(reg_t address) override;
     bool mmio_store(reg_t address, size_t count, const uint8_t *source) override;

@@ -14,8 +14,8 @@ from schedlab.base.toolchain.needs import EXTRAS, PROGRAMS, cure, need, need_ext
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.environment import SIZES, Environment
 from schedlab.errors import WrongUsage
+from schedlab.machines.qemu import Qemu
 from schedlab.machines.spec import RunSpec
-from schedlab.machines.spike import Spike
 from schedlab.paths import SHARED
 from schedlab.runs import perform
 from schedlab.runs.plan import Plan
@@ -210,6 +210,8 @@ def test_all_that_a_run_needs_is_told_at_once(host: Host, monkeypatch: pytest.Mo
     host.add("dnf")
     monkeypatch.setattr(perform, "read_catalogue", dict)
     monkeypatch.setattr(perform, "check_policies", lambda *_: None)
-    run = RunSpec("mixed", PolicyChoice("rr"), (), 1, Spike(), 1, 10**6, 10**9, 64)
-    with pytest.raises(WrongUsage, match=r"sudo dnf install clang lld llvm make dtc$"):
+    run = RunSpec("mixed", PolicyChoice("rr"), (), 1, Qemu(), 1, 10**6, 10**9, 64)
+    with pytest.raises(
+        WrongUsage, match=r"sudo dnf install clang lld llvm make qemu-system-riscv-core$"
+    ):
         perform.perform(Plan(Path("x"), (run,)))

@@ -76,6 +76,40 @@ def test_a_run_is_that_of_spike_itself(
     assert ours == theirs
 
 
+def compiled(source: bytes) -> bytes:
+    """What dtc makes of a device tree's text."""
+    words = ["dtc", "-q", "-I", "dts", "-O", "dtb"]
+    return subprocess.run(words, input=source, stdout=subprocess.PIPE, check=True).stdout
+
+
+@pytest.mark.spike
+def test_the_device_tree_is_what_dtc_makes_of_spikes(tmp_path: Path) -> None:
+    build_once("kernel", "image")
+    boot = Boot(KERNEL, IMAGE, 3, 512, 'policy=rr trace=x run="mixed -c 2"')
+    spikes = stock(str(installed_spike() / PROGRAM), boot)
+    dumped = subprocess.check_output([*spikes[:-1], "--dump-dts", spikes[-1]], cwd=tmp_path)
+    of_driver = dumped.replace(b"pmpregions = <0x10>", b"pmpregions = <0x01>")
+    assert of_driver != dumped
+    own = [*driven(str(driver()), boot), "--tree"]
+    nothing = {"PATH": str(tmp_path)}
+    assert subprocess.check_output(own, cwd=tmp_path, env=nothing) == compiled(of_driver)
+
+
+@pytest.mark.spike
+def test_boot_arguments_of_a_device_tree(tmp_path: Path) -> None:
+    """A backslash stays one; what the library makes a wrong text of is an error."""
+    build_once("kernel", "image")
+
+    def tree(arguments: str) -> subprocess.CompletedProcess[bytes]:
+        words = [str(driver()), f"--arguments={arguments}", "--tree", str(KERNEL)]
+        return subprocess.run(words, capture_output=True, cwd=tmp_path, check=False)
+
+    assert b'trace=a\\b "c" {;\0' in tree('trace=a\\b "c" {;').stdout
+    done = tree("ends with \\")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"schedlab-spike: device tree: ")
+
+
 @pytest.mark.spike
 def test_a_guest_that_nothing_can_wake_is_ended(tmp_path: Path) -> None:
     build_once("kernel", "image")

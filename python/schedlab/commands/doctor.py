@@ -60,8 +60,12 @@ class Finding:
 def examine() -> list[Finding]:
     """Looks for all dependencies."""
     findings = [python(), *cache_of_many(), *libraries(), *compilers()]
-    findings += [program("make"), program("dtc"), sandbox(), spike(), qemu(), *linux_guest()]
-    findings += [git(), *map(for_tests, ("formatter", "sanitizers", "browser")), *recorders()]
+    findings += [program("make"), sandbox(), spike(), qemu(), *linux_guest()]
+    findings += [
+        git(),
+        *map(for_tests, ("dtc", "formatter", "sanitizers", "browser")),
+        *recorders(),
+    ]
     return [replace(each, advice=worded(each.advice)) for each in name_packages(findings)]
 
 
@@ -351,7 +355,7 @@ def doctor(installs: bool, as_json: bool) -> None:
     """
     if installs:
         need_extra(*(extra for extra in EXTRAS if extra != "test"))
-        need_if_there(*BUILDS, "dtc", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
+        need_if_there(*BUILDS, "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
     findings = examine()
     if as_json:
         echo_json(as_dict(findings))

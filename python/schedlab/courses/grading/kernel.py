@@ -111,7 +111,7 @@ def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[
         "disk.img": disk,
     }
     clang, linker = compiler().clang, compiler().linker
-    sandbox = Sandbox(out, files, trusted, (clang, linker, Spike().release().path, "dtc"))
+    sandbox = Sandbox(out, files, trusted, (clang, linker, Spike().release().path))
     linked = sandbox.run(
         f"{clang_command()} {KERNEL_FLAGS} -std=c17 -O2 -ffreestanding -I{WORK} -c {WORK}/table.c -o {OUT}/table.o"
         f" && {shlex.quote(linker)} -T {WORK}/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings"
