@@ -132,7 +132,8 @@ POLICY_FUNCTION uint32_t feedback_level(const run_queue_t *queue, const task_t *
 {
     const feedback_task_t *own = feedback_task_of(task);
     bool boosted = own->epoch != feedback_queue_of(queue)->epoch;
-    return boosted && own->level == own->base ? feedback_top(queue->scheduler) : own->level;
+    uint32_t top = feedback_top(queue->scheduler);
+    return boosted && own->level < top ? top : own->level;
 }
 
 /* A hook, level(). A boost lifts all that wait, except those that are above the top. */

@@ -4,14 +4,22 @@
  * The feedback queues of two studies: policies/mlfq.c without credit, and with rules of
  * their own for what running costs, what blocking brings and when a task gives way.
  *
- * Preset `four-quanta` (study 3): one quantum is slice and allotment, and a task that
- * blocks or yields before it ends has a new one. That is our reading of its section 3.1.3,
- * in which such a task stays on its level: 4.1.3, its implementation, does not tell what
- * becomes of the ticks that it has used. So it can be gamed, and the
- * bottom starves; tests show both. The study finds the next of a level by a scan
- * of the process table, here it is the one that waits longest. If its kernel
- * calls the scheduler at each tick, as xv6 does, its turns are of one tick, and a
- * quantum only says when to sink: slice_0=1 slice_1=1 slice_2=1.
+ * Preset `four-quanta` (study 3): a quantum is an allotment. Its section 4.1.3 counts the
+ * quantum down at each tick, and checks it when the process returns to the scheduler; each
+ * level is round-robin. That a process returns at every tick, so that a slice is one tick,
+ * is xv6's behaviour and our reading: the study does not say it. By the other reading, the
+ * preset `whole-quanta`, a process returns only when its quantum ends: a slice lasts the
+ * whole quantum, and on the lowest level it has no end.
+ *
+ * In both, a task that blocks or yields before its quantum ends gets a new one. That is our
+ * reading of section 3.1.3, which names "the time quantum applies across several rounds" as a
+ * remedy that was not built. So both can be gamed, and the lowest level starves; tests show it.
+ * The study finds the next task of a level by a scan of the process table; here it is the task
+ * that has waited longest.
+ *
+ * Three remedies that section 3.1.3 names and did not build are tunables: `release` (a task
+ * that blocks often rises), `starved_after` (a starved task rises to the top) and `lend` (a
+ * task is served at the level of the tasks that wait for it).
  *
  * Preset `allotment-boost` (study 4): a process has a level and one counter of
  * ticks, which is compared with the allotment and (modulo the slice) ends its
@@ -34,6 +42,8 @@ enum {
     STUDY_CHARGE_TICKS,
     STUDY_PREEMPT,
     STUDY_INHERIT,
+    STUDY_STARVED_AFTER,
+    STUDY_LEND,
 };
 
 /* What a task that blocks or yields gets for it. */
@@ -59,11 +69,31 @@ static const struct tunable study_mlfq_tunables[] = {
     [STUDY_INHERIT] = {"inherit",
                        "a child starts 0: at the top; 1: with its parent's level and allotment", 0,
                        1, 1},
+    [STUDY_STARVED_AFTER] = {"starved_after",
+                             "ticks of waiting that raise a task to the top; 0: none do", 0, 0,
+                             100000},
+    [STUDY_LEND] = {"lend", "1: a task is served at the level of the tasks that wait for it", 0, 0,
+                    1},
 };
 
 static const struct preset study_mlfq_presets[] = {
     {"four-quanta",
-     "quanta 1, 2, 4 and no limit; no boost; to give up the CPU brings a new quantum (study 3)",
+     "quanta 1, 2, 4 and no limit, slices of a tick; no boost; giving up the CPU brings a new "
+     "quantum (study 3)",
+     {{"slice_3", 1},
+      {"slice_2", 1},
+      {"slice_1", 1},
+      {"slice_0", 1},
+      {"allotment_3", 1},
+      {"allotment_2", 2},
+      {"allotment_1", 4},
+      {"boost", 0},
+      {"release", RELEASE_FORGETS},
+      {"charge_ticks", 1},
+      {"preempt", PREEMPT_AT_TICK},
+      {"inherit", 0}}},
+    {"whole-quanta",
+     "as `four-quanta`, but a slice lasts the whole quantum (study 3, the other reading)",
      {{"slice_3", 1},
       {"slice_2", 2},
       {"slice_1", 4},
@@ -99,6 +129,16 @@ POLICY_FUNCTION study_mlfq_task_t *study_mlfq_task_of(const task_t *task)
     return STATE_OF(task, struct study_mlfq_task);
 }
 
+/* The level at which the task is served: its own, or that of a task that waits for it. */
+POLICY_FUNCTION uint32_t study_mlfq_level(const run_queue_t *queue, const task_t *task)
+{
+    const feedback_task_t *own = feedback_task_of(task);
+    bool boosted = own->epoch != feedback_queue_of(queue)->epoch;
+    uint32_t base = boosted ? feedback_top(queue->scheduler) : own->base;
+    uint32_t lent = (uint32_t)task->lent;
+    return lent > base ? lent - 1 : base;
+}
+
 /* The task has run: until a tick, or until now, when it stops. */
 POLICY_FUNCTION void study_mlfq_charge(run_queue_t *queue, task_t *task, bool tick)
 {
@@ -112,6 +152,7 @@ POLICY_FUNCTION void study_mlfq_charge(run_queue_t *queue, task_t *task, bool ti
     feedback_boost_task(queue, task);
     own->charged_run_time = task->run_time;
     own->charged_at = queue->now;
+    own->feedback.level = study_mlfq_level(queue, task);
     task->level = own->feedback.level;
 }
 
@@ -159,7 +200,53 @@ POLICY_FUNCTION void study_mlfq_enqueue(run_queue_t *queue, task_t *task,
                           queue->scheduler->tunable[STUDY_KEEP_SLICE];
     if (!goes_on && !wakes_in_slice)
         own->feedback.slice_used = 0;
+    own->feedback.level = study_mlfq_level(queue, task);
     feedback_add(queue, task, goes_on);
+}
+
+/* Raises the first task of each level that has waited too long. A level is first-in first-out
+ * apart from a task that was preempted, so no task behind the first waits longer than
+ * `starved_after` and a slice. */
+POLICY_RARE_FUNCTION void study_mlfq_raise_starved(run_queue_t *queue)
+{
+    feedback_queue_t *state = feedback_queue_of(queue);
+    uint64_t limit = feedback_ticks(queue->scheduler, STUDY_STARVED_AFTER);
+    uint32_t top = feedback_top(queue->scheduler);
+    for (uint32_t level = 0; level < top && LOOP_GUARD; level++) {
+        task_t *task = state->lists.list[feedback_rank(level) % RANKS_MAX].first;
+        if (!task || queue->now - task->queued_since < limit)
+            continue;
+        feedback_task_t *own = feedback_task_of(task);
+        feedback_dequeue(queue, task);
+        own->level = own->base = top;
+        own->allotment_used = 0;
+        feedback_add(queue, task, false);
+    }
+}
+
+/* One that runs goes on at the level that it has now; any other gets it when it is queued. */
+POLICY_FUNCTION bool study_mlfq_waiters_changed(run_queue_t *queue, task_t *owner)
+{
+    level_counts_t *counts = level_counts_of(queue);
+    uint32_t before = study_mlfq_level(queue, owner);
+    owner->lent = 0;
+    for (const task_t *waiter = owner->first_waiter; waiter && LOOP_GUARD;
+         waiter = waiter->next_waiter) {
+        uint64_t lent = study_mlfq_level(queue, waiter) + 1;
+        owner->lent = lent > owner->lent ? lent : owner->lent;
+    }
+    uint32_t level = study_mlfq_level(queue, owner);
+    if (level == before || owner != queue->current)
+        return level != before;
+    feedback_task_of(owner)->level = level;
+    owner->level = level;
+    counts->running = feedback_rank(level);
+    return level_first(counts) < counts->running;
+}
+
+POLICY_FUNCTION void study_mlfq_scheduler_init(scheduler_t *scheduler)
+{
+    scheduler->follows_waits = scheduler->tunable[STUDY_LEND] != 0;
 }
 
 POLICY_FUNCTION task_t *study_mlfq_steal(run_queue_t *queue, uint32_t cpu)
@@ -187,6 +274,8 @@ POLICY_FUNCTION enum tick_verdict study_mlfq_tick(run_queue_t *queue, task_t *ta
     const feedback_task_t *own = feedback_task_of(task);
     level_counts_t *counts = level_counts_of(queue);
     study_mlfq_charge(queue, task, true);
+    if (queue->scheduler->tunable[STUDY_STARVED_AFTER])
+        study_mlfq_raise_starved(queue);
     counts->running = feedback_rank(own->level);
     bool higher_waits = level_first(counts) < counts->running;
     bool gives_way = higher_waits && queue->scheduler->tunable[STUDY_PREEMPT] != PREEMPT_AFTER_TURN;
@@ -233,10 +322,12 @@ POLICY_DEFINITION policy_study_mlfq = {
     .pick = study_mlfq_pick,
     .tick = study_mlfq_tick,
     .time_slice = feedback_time_slice,
+    .scheduler_init = study_mlfq_scheduler_init,
     .queue_init = level_queue_init,
     .task_init = study_mlfq_task_init,
     .stopped = study_mlfq_stopped,
     .preempts = study_mlfq_preempts,
+    .waiters_changed = study_mlfq_waiters_changed,
     .place = place_by_level,
     .balance = balance_by_level,
     .steal = study_mlfq_steal,

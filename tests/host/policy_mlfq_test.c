@@ -27,6 +27,7 @@ static void set_tunable(struct model *model, const char *name, int64_t value)
 {
     uint32_t index = model_find_tunable(model, name);
     check(tunable_set(&model->scheduler, model->policy, index, value) == POLICY_OK);
+    policy_init_scheduler(model->policy, &model->scheduler);
 }
 
 static void fork_many(struct model *model, uint32_t count)
@@ -113,11 +114,11 @@ static struct model *sunk_machine(uint32_t count)
     return model;
 }
 
-/* ---- preset four-quanta ---- */
+/* ---- presets four-quanta and whole-quanta ---- */
 
-static void quanta_are_1_2_4_and_no_limit(void)
+static void a_slice_lasts_the_whole_quantum(void)
 {
-    struct model *model = machine_with("mlfq:four-quanta", 1, 3);
+    struct model *model = machine_with("mlfq:whole-quanta", 1, 3);
     check(policy_mlfq.time_slice(&model->scheduler, &model->tasks[0]->task) == 1);
     check_timeline(model, 121, "1@3x1 2@3x1 3@3x1 1@2x2 2@2x2 3@2x2 1@1x4 2@1x4 3@1x4 1@0x100");
     check(policy_mlfq.time_slice(&model->scheduler, &model->tasks[0]->task) == UINT64_MAX);
@@ -148,7 +149,7 @@ static void who_gives_up_its_quantum_has_a_new_one(void)
 
 static void an_interrupted_quantum_goes_on(void)
 {
-    struct model *model = machine_with("mlfq:four-quanta", 1, 2);
+    struct model *model = machine_with("mlfq:whole-quanta", 1, 2);
     model_ticks(model, 6); /* both are at level 1 */
     check_timeline(model, 1, "1@1x1");
     model_fork(model, NULL); /* which takes over at the tick, not at once */
@@ -165,6 +166,84 @@ static void nobody_is_ever_boosted(void)
         model_tick(model);
     }
     model_free(model);
+}
+
+static void a_slice_is_a_tick_and_a_quantum_demotes(void)
+{
+    struct model *model = machine_with("mlfq:four-quanta", 1, 2);
+    check(policy_mlfq.time_slice(&model->scheduler, &model->tasks[0]->task) == 1);
+    check_timeline(model, 2, "1@3x1 2@3x1");
+    check_timeline(model, 4, "1@2x1 2@2x1 1@2x1 2@2x1");
+    check_timeline(model, 8, "1@1x1 2@1x1 1@1x1 2@1x1 1@1x1 2@1x1 1@1x1 2@1x1");
+    check_timeline(model, 4, "1@0x1 2@0x1 1@0x1 2@0x1");
+    model_free(model);
+}
+
+/* Tasks 1 and 2 are at level 0, and new tasks come without end. Returns the longest wait of the
+ * two. */
+static uint64_t longest_wait_under_barrage(int64_t starved_after)
+{
+    struct model *model = model_new("mlfq:four-quanta", 1, 1);
+    set_tunable(model, "starved_after", starved_after);
+    fork_many(model, 2);
+    model_ticks(model, 14);
+    uint64_t longest = 0;
+    fork_many(model, 1);
+    for (uint32_t tick = 0; tick < 100; tick++) {
+        model_tick(model);
+        for (int i = 0; i < 2; i++) {
+            uint64_t waited = model->now - model->tasks[i]->task.queued_since;
+            if (model->tasks[i]->place == MODEL_QUEUED && waited > longest)
+                longest = waited;
+        }
+        struct model_task *current = model->cpus[0].current;
+        if (current->task.pid > 2 && current->task.run_time >= MODEL_TICK_NS) {
+            fork_many(model, 1);
+            model_end(model, current);
+        }
+    }
+    model_free(model);
+    return longest;
+}
+
+static void a_starved_task_rises_to_the_top(void)
+{
+    check(longest_wait_under_barrage(0) >= TICKS(98));
+    uint64_t longest = longest_wait_under_barrage(10);
+    check(longest >= TICKS(9) && longest <= TICKS(12)); /* seen after each tick */
+}
+
+/* Task 1 is at level 0 and has what task 3, at the top, waits for; task 2 computes at level 2. */
+static void a_task_is_served_at_the_level_of_its_waiter(void)
+{
+    for (int64_t lend = 0; lend <= 1; lend++) {
+        struct model *model = model_new("mlfq:four-quanta", 1, 1);
+        set_tunable(model, "lend", lend);
+        fork_many(model, 1);
+        model_ticks(model, 8);
+        fork_many(model, 1);
+        model_ticks(model, 2);
+        check(level(model, 2) == 2);
+        fork_many(model, 1);
+        model_tick(model);
+        check(model_running(model, 0) == 3);
+        model_block_for(model, 0, model->tasks[0]);
+        check(model_running(model, 0) == (lend ? 1 : 2));
+        check(level(model, 1) == (lend ? 3 : 0));
+        model_tick(model);
+        check(model_running(model, 0) == (lend ? 1 : 2));
+        model_wake(model, model->tasks[2]); /* task 1 falls to its own level, and is preempted */
+        if (!lend)
+            model_tick(model);
+        check(model_running(model, 0) == 3);
+        model_block(model, 0);
+        check(model_running(model, 0) == 2);
+        model_block(model, 0);
+        check(model_running(model, 0) == 1 && model->tasks[0]->task.lent == 0);
+        model_tick(model);
+        check(level(model, 1) == 0);
+        model_free(model);
+    }
 }
 
 /* ---- preset allotment-boost ---- */
@@ -623,6 +702,8 @@ static void four_quanta_can_be_gamed(void)
 {
     for (uint32_t others = 1; others <= 8; others *= 2)
         check(gamer_part("mlfq:four-quanta", others, true) > 0.89);
+    for (uint32_t others = 1; others <= 8; others *= 2)
+        check(gamer_part("mlfq:whole-quanta", others, true) > 0.89);
 }
 
 static void the_default_cannot_be_gamed(void)
@@ -705,6 +786,7 @@ static uint64_t run_under_barrage(const char *policy, uint32_t ticks)
 static void the_bottom_starves_without_boost_only(void)
 {
     check(run_under_barrage("mlfq:four-quanta", 480) <= TICKS(1));
+    check(run_under_barrage("mlfq:whole-quanta", 480) <= TICKS(1));
     check(run_under_barrage("mlfq", 480) >= TICKS(8));
     check(run_under_barrage("mlfq:allotment-boost", 480) >= TICKS(8));
 }
@@ -763,7 +845,9 @@ static uint64_t wait_of_late_interactive(const char *policy, bool boost)
 
 static void who_turns_interactive_late_rises(void)
 {
-    check(wait_of_late_interactive("mlfq:four-quanta", true) == UINT64_MAX); /* it runs no more */
+    check(wait_of_late_interactive("mlfq:whole-quanta", true) == UINT64_MAX); /* it runs no more */
+    check(wait_of_late_interactive("mlfq:four-quanta", true) >
+          0); /* it stays at the lowest level */
     check(wait_of_late_interactive("mlfq", false) == 0);
     check(wait_of_late_interactive("mlfq", true) == 0);
 }
@@ -883,9 +967,10 @@ static void run_program(const char *policy, uint32_t cpus, uint64_t seed, uint32
 
 static void no_level_runs_while_a_higher_one_waits_elsewhere(void)
 {
-    static const char *const choices[] = {"mlfq", "mlfq:four-quanta", "mlfq:allotment-boost"};
+    static const char *const choices[] = {"mlfq", "mlfq:four-quanta", "mlfq:whole-quanta",
+                                          "mlfq:allotment-boost"};
     static const uint32_t cpu_counts[] = {1, 2, 3, 4, 8, 16};
-    for (size_t choice = 0; choice < 3; choice++) {
+    for (size_t choice = 0; choice < 4; choice++) {
         for (size_t i = 0; i < sizeof(cpu_counts) / sizeof(cpu_counts[0]); i++) {
             for (uint64_t seed = 1; seed <= 8; seed++)
                 run_program(choices[choice], cpu_counts[i], seed, choice == 0 ? 1500 : 500);
@@ -966,7 +1051,10 @@ static void tasks_go_to_the_cpu_that_serves_the_lowest_level(void)
 
 int main(void)
 {
-    run_test(quanta_are_1_2_4_and_no_limit);
+    run_test(a_slice_lasts_the_whole_quantum);
+    run_test(a_slice_is_a_tick_and_a_quantum_demotes);
+    run_test(a_starved_task_rises_to_the_top);
+    run_test(a_task_is_served_at_the_level_of_its_waiter);
     run_test(who_gives_up_its_quantum_has_a_new_one);
     run_test(an_interrupted_quantum_goes_on);
     run_test(nobody_is_ever_boosted);

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, Rules
+from feedback_reference import ALLOTMENT_BOOST, FOUR_QUANTA, WHOLE_QUANTA, Rules
 from feedback_reference import schedule as reference_schedule
 from golden_stories import (
     GOLDEN,
@@ -134,6 +134,7 @@ def show_first_difference(
     [
         ("allotment-boost", ALLOTMENT_BOOST, 32_000_000, 900),
         ("four-quanta", FOUR_QUANTA, 3_000_000, 40),
+        ("whole-quanta", WHOLE_QUANTA, 3_000_000, 40),
     ],
 )
 def test_feedback_queue_follows_its_rule_tick_by_tick(

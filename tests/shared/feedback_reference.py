@@ -22,8 +22,12 @@ class Rules:
     boost: int | None
 
 
-FOUR_QUANTA = Rules((1, 2, 4, None), (1, 2, 4, None), None)
-"""Study 3: levels 3 to 0; a process that has used its quantum goes one down; no boost."""
+FOUR_QUANTA = Rules((1, 1, 1, 1), (1, 2, 4, None), None)
+"""Study 3: levels 3 to 0; a process that has used its quantum goes one down; no boost. Processes return to the
+scheduler at each tick."""
+
+WHOLE_QUANTA = Rules((1, 2, 4, None), (1, 2, 4, None), None)
+"""Study 3's other reading: processes return to the scheduler when their quantum ends."""
 
 ALLOTMENT_BOOST = Rules((2, 4, 8, 32), (8, 16, 32, None), 480)
 """Study 4, section 3.2.1."""

@@ -19,6 +19,7 @@ from schedlab.report.studies.writing import (
 )
 from schedlab.report.study_tables import Comparison, Measured
 from schedlab.report.wording import listed
+from schedlab.studies.experiment import TICK_NS
 from schedlab.studies.figures import Figure
 
 
@@ -38,7 +39,9 @@ def make(q: Queries) -> Page:
         write(page, q)
     _predictability(page, q)
     _claims(page, q)
-    if q.drawbacks():
+    if q.ran_reading():
+        _two_readings(page, q)
+    if q.remedies():
         _drawbacks(page, q)
     _inversion(page, q)
     page.section("The same under the policies as shipped")
@@ -112,8 +115,10 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
     - **Units.** The clock of the study's kernel counts a million cycles from one timer tick to the next. So *a million
       cycles are a tick*, and times on this page are in either.
     - **Schedulers.** Round-robin over the process table (`rr:table-scan`); a lottery with 100 tickets for each process
-      (`lottery:equal-lfsr`); a feedback queue with quanta of 1, 2 and 4 ticks, the lowest level without end, and no
-      boost (`mlfq:four-quanta`). Three CPUs.
+      (`lottery:equal-lfsr`); a feedback queue with quanta of 1, 2 and 4 ticks, none on the lowest level, and no boost
+      (`mlfq:four-quanta`). Three CPUs.
+    - **Time slices.** Section 4.1.3 checks the quantum when a process returns to the scheduler. That it returns at each
+      tick is our reading, since xv6 does so. [Two readings](#two-readings-of-the-time-slice) shows the other one.
     - **Their costs.** *Here, on their costs* has forks that take longer, as on the machines of studies 1 and 4: by
       {q.longer("fork", "RR", 3):.2f} ticks under round-robin, {q.longer("fork", "Lottery", 3):.2f} under the lottery
       and {q.longer("fork", "MLFQ", 3):.2f} under MLFQ, so that the throughput of the CPU-bound workload is the
@@ -392,70 +397,107 @@ def _statements(q: Queries) -> Iterator[tuple[Statement, ...]]:
     yield "5", says, "all", None, str(q.best_printed("MLFQ")), best
 
 
-def _drawbacks(page: Writer, q: Queries) -> None:
-    page.section("What a boost does against the drawbacks that the study names")
+def _two_readings(page: Writer, q: Queries) -> None:
+    page.section("Two readings of the time slice")
     page.text("""
-    Section 3.1.3 of the study names three tasks that its feedback queue serves badly, and proposes a boost, which it
-    had no time to build. Here the simulator runs each of them under the study's queue, without a boost and with one
-    every 480 ticks. A time slice is one tick on every level, as in a kernel that calls its scheduler at each tick:
-    without an end, a task on the lowest level would keep the CPU.""")
-    queues = q.feedback_queues()
+    The study decrements a quantum at each tick and checks it when the process returns to the scheduler (section 4.1.3).
+    It does not say when a process returns. *At each tick*, as in xv6, a time slice is one tick and tasks of one level
+    alternate (`mlfq:four-quanta`): the tables above. *When its quantum ends*, a time slice lasts 1, 2 or 4 ticks, and
+    has no end on the lowest level (`mlfq:whole-quanta`). The study prints the last row.""")
+    readings = {"at each tick": q.schedulers["MLFQ"], "when its quantum ends": q.whole_quanta}
+
+    def published(name: str, workload: str) -> MeasuredCell:
+        return MeasuredCell(
+            Measured((value_of(q.printed(name, workload, "MLFQ")),)), METRICS[name].digits
+        )
+
+    def value(name: str, workload: str, policy: str | None) -> Measured | MeasuredCell:
+        return q.reading(name, workload, policy) if policy else published(name, workload)
+
+    page.measured(
+        "study-3-readings",
+        "MLFQ under both readings, beside the study's figures",
+        ["a process returns"],
+        {**readings, "published": None},
+        [
+            Quantity(workload, partial(value, name, workload), name, METRICS[name].digits)
+            for name in METRICS
+            for workload in q.workloads
+        ],
+        f"Turnaround and response in ticks, throughput per tick, overhead in %. {_how(q)}",
+    )
+
+
+def _drawbacks(page: Writer, q: Queries) -> None:
+    page.section("What remedies do against the drawbacks that the study names")
+    page.text("""
+    Section 3.1.3 names tasks that its feedback queue serves badly, and four remedies, which it had no time to build: a
+    quantum that counts over several rounds, a rise for a task that does much I/O, a rise for a task that has starved,
+    and a rise for the task that a higher one waits for. Here the simulator runs each remedy alone under the study's
+    queue, in a test in which it acts. The last column is `mlfq` as shipped, which has a boost, allotments over all
+    rounds, and credit.""")
     page.measured(
         "study-3-drawbacks",
-        "Tasks that the feedback queue serves badly",
-        ["looked at"],
+        "Each remedy alone, in a test in which it acts",
+        ["remedy", "looked at"],
         {
-            f"{test.shows}, {'%' if test.column == 'share' else 'ticks'}": test
-            for test in q.drawbacks()
+            (
+                each.proposes,
+                f"{each.test.shows}, {'%' if each.test.column == 'share' else 'ticks'}",
+            ): each.test
+            for each in q.remedies()
         },
-        [Quantity(which, partial(q.drawback, policy=policy)) for which, policy in queues.items()],
-        f"A share in %, or a wait in ticks. {q.how([test.label for test in q.drawbacks()])}",
+        [
+            Quantity("without", lambda test: q.drawback(test, test.off)),
+            Quantity("with it", lambda test: q.drawback(test, test.on)),
+            Quantity("mlfq as shipped", q.shipped_queue),
+        ],
+        f"A share in %, or a time in ticks. {q.how([each.test.label for each in q.remedies()])}",
         digits=2,
     )
 
-    def drawn(
-        name: str, title: str, group: str, boost: int, ticks: tuple[int, int], told: str
-    ) -> None:
-        begin, end = (q.boosted_at(boost, each) for each in ticks)
-        trace = q.drawback_trace(group, "boost")
+    def draw(name: str, title: str, group: str, ticks: tuple[int, int], caption: str) -> None:
+        begin, end = (each * TICK_NS for each in ticks)
+        trace = q.drawback_trace(group, "on")
         page.picture(
-            levels, name, title, trace, caption=told, begin_ns=begin, end_ns=end, unit="ticks"
+            levels, name, title, trace, caption=caption, begin_ns=begin, end_ns=end, unit="ticks"
         )
 
-    found = q.drawback_of
+    measured = q.drawback_of
     page.item("""**The adversary** computes nine tenths of a tick and sleeps for 20 µs, so that no tick finds it on the
     CPU and its quantum is never used up.""")
     with page.known(page.more):
-        page.more(f"""It has {found("gamer", "no boost"):.1f} % of the CPU beside three that compute, and with a boost
-        {found("gamer", "boost"):.1f} %: the others are at its level for a few ticks after each boost, and are demoted
-        again. `mlfq` as shipped counts the time used in all stays on a level, and leaves the adversary
-        {found("gamer", "mlfq as shipped"):.1f} %.""")
-    title = "The adversary, and the others before and after a boost"
-    told = "First seed. The adversary never leaves the highest level; the others come up to it with the boost."
-    drawn("study-3-gamer", title, "gamer", 1, (-10, 30), told)
+        page.more(f"""It has {measured("gamer", "off"):.1f} % of the CPU beside three that compute. If its quantum
+        counts over all rounds, by nanoseconds used, it has {measured("gamer", "on"):.1f} %.""")
+    draw(
+        "study-3-gamer",
+        "The adversary is demoted if its quantum counts over several rounds",
+        "gamer",
+        (0, 40),
+        "First seed. The adversary uses up its quanta as the others do.",
+    )
     page.item("""**The late interactive task** computes 300 ticks, and from then on sleeps for three ticks after each
     fifth of a tick. It has been demoted to the lowest level.""")
     with page.known(page.more):
-        page.more(f"""There it waits for {found("late", "no boost"):.1f} ticks after a wake-up, for the turns of those
-        that compute. The first boost raises it, and since no tick finds it on the CPU, it stays above them:
-        {found("late", "boost"):.1f} ticks.""")
-    title = "The late interactive task, before and after a boost"
-    told = "First seed. It is interactive already; the boost lifts it, and it does not sink again."
-    drawn("study-3-late", title, "late", 3, (-20, 40), told)
+        page.more(f"""There it waits {measured("late", "off"):.1f} ticks after a wake-up, behind those that compute. If
+        blocking raises a task by a level, it waits {measured("late", "on"):.1f} ticks.""")
     page.item("""**The starved task** computes, while new ones come without end, each of which ends within its first
     quantum.""")
     with page.known(page.more):
-        page.more(f"""It has {found("old", "no boost"):.2f} % of the CPU: its first two quanta, after which all new
-        tasks run before it. Each boost gives it two more quanta, {found("old", "boost"):.2f} % in all. `mlfq` as
-        shipped gives children the rest of their parents' time on a level, so they do not stay on top:
-        {found("old", "mlfq as shipped"):.1f} %.""")
-    page.more(
-        "Next to eight tasks that often block and are rarely demoted, a boost costs it CPU time: it raises them, too."
+        page.more(f"""It has {measured("old", "off"):.2f} % of the CPU: its first quanta, after which all new tasks run
+        before it. If it rises to the top after 100 ticks of waiting, it has {measured("old", "on"):.2f} %.""")
+    draw(
+        "study-3-starved",
+        "The starved task, raised to the top after 100 ticks",
+        "old",
+        (90, 130),
+        "First seed. New tasks follow each other on the two highest levels.",
     )
-    title = "The starved task, before and after a boost"
-    told = """First seed. New tasks follow each other on the two highest levels; the boost lifts the old one for its
-        first two quanta."""
-    drawn("study-3-starved", title, "old", 1, (-10, 20), told)
+    page.item("""**The urgent task** needs a lock, which a task at the lowest level holds while short tasks come and
+    go.""")
+    with page.known(page.more):
+        page.more(f"""It ends after {measured("urgent", "off"):.0f} ticks. If the holder of the lock is served at the
+        level of the task that waits for it, after {measured("urgent", "on"):.0f} ticks.""")
 
 
 def _inversion(page: Writer, q: Queries) -> None:
@@ -490,7 +532,15 @@ def _inversion(page: Writer, q: Queries) -> None:
         f"""From the traces: a wait is from when the reader blocks on the pipe until it runs again. *Response*: from its
         fork until it first runs; what comes before its first wait. {q.how("s3-inversion")}""",
     )
-    for policy in ("priority", "rr:table-scan", "mlfq:four-quanta", "lottery", "stride", "wrr"):
+    for policy in (
+        "priority",
+        "rr:table-scan",
+        "mlfq:four-quanta",
+        q.whole_quanta,
+        "lottery",
+        "stride",
+        "wrr",
+    ):
         if policy in q.inverted_policies():
             page.item(f"{_INVERTED[policy]}:")
             with page.known(page.more):
@@ -502,6 +552,7 @@ _INVERTED = {
     "priority": "**Strict priorities** (`priority`)",
     "rr:table-scan": "**Round-robin** (`rr:table-scan`) knows no rank, and so no inversion",
     "mlfq:four-quanta": "**The study's feedback queue** (`mlfq:four-quanta`)",
+    "mlfq:whole-quanta": "**The same with slices of a whole quantum** (`mlfq:whole-quanta`)",
     "lottery": "**By tickets** (`lottery`)",
     "stride": "**By tickets** (`stride`)",
     "wrr": "**Weighted round-robin** (`wrr`)",
@@ -519,6 +570,9 @@ def _inverted(q: Queries, policy: str) -> str:
         return f"""the writer has turns like the hogs (of at most {q.hogs_turn(policy):.1f} ticks), and a
         wait is {q.wait(policy, "mean"):.1f} ticks."""
     if policy == "mlfq:four-quanta":
+        return f"""a wait takes up to {q.wait(policy, "longest"):.1f} ticks. Writer and hogs are all demoted to the
+        lowest level, where they alternate tick by tick."""
+    if policy == q.whole_quanta:
         return f"""a wait takes up to {q.wait(policy, "longest"):.1f} ticks. Writer and hogs are all demoted to the
         lowest level, whose quantum has no end: there a hog has the CPU for up to {q.hogs_turn(policy):.1f} ticks
         without a break."""

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import polars as pl
 
 from schedlab.analysis.comparison.best import ranking
-from schedlab.base.toolchain.policies import parse_setting
 from schedlab.metrics import state_intervals
 from schedlab.metrics.registry import Better
 from schedlab.report.charts import drawn, ecdf
@@ -25,57 +24,58 @@ from schedlab.report.studies.queries import first, in_ticks, number, traces
 from schedlab.report.studies.ticks import waiting_by_level
 from schedlab.report.study_tables import Measured, measure
 from schedlab.runs.collection import Kept
-from schedlab.studies.experiment import TICK_NS
 from schedlab.studies.figures import Figure
 from schedlab.studies.ideal import STUDY_3_WORK, ideal_batch
 from schedlab.studies.proposals import Test, proposals
 from schedlab.trace import Trace
 
-_BOOST = "boost"
-"""The proposal against all of them."""
-_SHIPPED = "mlfq"
+_SHIPPED = "as-shipped"
+"""The proposal whose tests run our own feedback queue."""
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A test of a remedy that section 3.1.3 proposes."""
+
+    proposes: str
+    test: Test
 
 
 class DrawbackQueries(queries.Queries):
-    """The tests are those of the proposal, which have one CPU."""
+    """The tests of the study's proposals, which have one CPU."""
 
-    def drawbacks(self) -> list[Test]:
-        """A test for each drawback; none that was not run."""
+    def remedies(self) -> list[Remedy]:
+        """Returns the tests that were run of each remedy that the study names."""
         return [
-            test
-            for each in proposals((self.study.number,))
-            if each.name == _BOOST
-            for test in each.tests
+            Remedy(proposal.proposes, test)
+            for proposal in proposals((self.study.number,))
+            if proposal.name != _SHIPPED
+            for test in proposal.tests
             if self.ran(test.label)
         ]
 
-    def feedback_queues(self) -> dict[str, str]:
-        """Policies by what they are: without a boost, with one, and the feedback queue as shipped."""
-        test = self.drawbacks()[0]
-        return {"no boost": test.off, "boost": test.on, f"{_SHIPPED} as shipped": _SHIPPED}
-
     def drawback(self, test: Test, policy: str) -> Measured:
-        """The figure that the test looks at: a share in percent, or a time in ticks."""
+        """Returns the figure that the test looks at: a share in percent, or a time in ticks."""
         column = first(test.column)
         value: pl.Expr = column * 100 if test.column == "share" else in_ticks(column)
         return self.of(test.label, _titled(policy), value, self._group(test.group), cpus=1)
 
-    def drawback_of(self, group: str, which: str) -> Measured:
-        """The same of the first test that looks at this group, under one of `feedback_queues`."""
-        return self.drawback(self._of_group(group), self.feedback_queues()[which])
+    def drawback_of(self, group: str, which: Literal["off", "on"]) -> Measured:
+        """Returns the figure of the first test of this group, without its remedy or with it."""
+        test = self._of_group(group)
+        return self.drawback(test, getattr(test, which))
 
-    def boosted_at(self, number: int, ticks: int) -> int:
-        """When the boost of that number comes, and so many ticks later or, below 0, before; in ns."""
-        settings = dict(map(parse_setting, self.feedback_queues()["boost"].split()[1:]))
-        return (number * settings[_BOOST] + ticks) * TICK_NS
+    def shipped_queue(self, test: Test) -> Measured:
+        """Returns the same under the feedback queue as shipped."""
+        return self.drawback(test, "mlfq")
 
     def _of_group(self, group: str) -> Test:
-        return next(each for each in self.drawbacks() if each.group == group)
+        return next(each.test for each in self.remedies() if each.test.group == group)
 
-    def drawback_trace(self, group: str, which: str) -> Trace | None:
-        """The first seed's trace of that; None if it was not kept."""
-        policy = self.feedback_queues()[which]
-        return self.first_trace(self._of_group(group).label, _titled(policy), 1)
+    def drawback_trace(self, group: str, which: Literal["off", "on"]) -> Trace | None:
+        """Returns the first seed's trace of that, or None if it was not kept."""
+        test = self._of_group(group)
+        return self.first_trace(test.label, _titled(getattr(test, which)), 1)
 
 
 def _titled(policy: str) -> str:
@@ -137,6 +137,8 @@ class Queries(InversionQueries, DrawbackQueries):
     }
     workloads: ClassVar = {"CPU-bound": "s3-cpu", "IO-bound": "s3-io", "Mixed": "s3-mixed"}
     """The names in the study's tables, and our experiments."""
+    whole_quanta = "mlfq:whole-quanta"
+    """The other reading of the study's time slices."""
     work = STUDY_3_WORK
     batch = ideal_batch(40, STUDY_3_WORK, cpus)
     """What is ideal if the 40 CPU-bound processes come all at once."""
@@ -158,6 +160,14 @@ class Queries(InversionQueries, DrawbackQueries):
         if costs:
             experiment = self.on_their_costs(experiment)
         return self.of(experiment, scheduler, METRICS[name].value)
+
+    def reading(self, name: str, workload: str, policy: str) -> Measured:
+        """Returns a metric of a workload under one reading of the study's feedback queue."""
+        return self.of(self.workloads[workload], policy, METRICS[name].value)
+
+    def ran_reading(self) -> bool:
+        """True if the other reading of the study's time slices was run."""
+        return self.setup(self.workloads["CPU-bound"], self.whole_quanta) is not None
 
     def gave_a_constant(self, name: str, workload: str, scheduler: str) -> bool:
         """Is it a cell from which these costs are?"""
