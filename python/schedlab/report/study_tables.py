@@ -21,6 +21,7 @@ from schedlab.analysis.comparison.printed import in_column
 from schedlab.analysis.comparison.statistics import Estimate, Within, estimate
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report.model import Cell, Column, Row, Table, Tone
+from schedlab.studies.agreement import tolerance
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Kept, Repeated
@@ -152,8 +153,9 @@ class Comparison:
     """Decimals of our figures and of the ideal; published figures are as they were printed."""
     near: float | None = None
     """Up to this far from the ideal, ours is called good, and beyond it bad; None: neither."""
-    near_theirs: float | None = None
-    """The same of ours on their costs: how far it may be from theirs."""
+    counted: bool = True
+    """False: the published figure is no measurement of a scheduler, or gave a constant; that ours agrees with it
+    means nothing."""
     shows_ideal: bool = True
     """False: the ideal decides what ours is called, and stands in another column."""
     differs: Literal["", "percent", "points"] = ""
@@ -173,7 +175,7 @@ class Comparison:
         if kind == "here":
             return self._measured(self.here, self.ideal, self.near, why)
         if kind == "on_costs":
-            return self._measured(self.on_costs, _value(self.study), self.near_theirs, why)
+            return self._measured(self.on_costs, _value(self.study), self.tolerance, why)
         if kind == "difference":
             return Cell(self._difference(), "muted", why)
         if kind == "ideal":
@@ -182,6 +184,11 @@ class Comparison:
         figure: Figure | None = getattr(self, kind)
         tone: Tone = "plain" if kind == "study" else "muted"
         return Cell(figure.text if figure else NOTHING, tone, why)
+
+    @property
+    def tolerance(self) -> float | None:
+        """Returns how far a value near the published figure may be from it, or None without a figure."""
+        return tolerance(self.study) if self.study and self.study.finished else None
 
     def _difference(self) -> str:
         mean = self.here.mean if self.here else None
@@ -264,7 +271,7 @@ def compared_table(
         )
         for own, line in zip(shown, lines, strict=True)
     ]
-    theirs = any(each.near_theirs is not None for line in lines for each in line.parts.values())
+    theirs = any(each.on_costs and each.study for line in lines for each in line.parts.values())
     return Table(
         name,
         title,

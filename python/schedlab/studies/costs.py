@@ -29,6 +29,7 @@ class Calibrated:
 
     place: str
     row: str
+    """`all`: the whole column gave it."""
     column: str
     gives: str
 
@@ -70,8 +71,11 @@ class StudyCosts:
         )
 
     def gave(self, place: str, row: str, column: str) -> bool:
-        """Is this a figure that gave a constant?"""
-        return any((place, row, column) == (c.place, c.row, c.column) for c in self.calibrated)
+        """Returns True if this figure gave a constant."""
+        return any(
+            (place, column) == (c.place, c.column) and c.row in (row, "all")
+            for c in self.calibrated
+        )
 
 
 @cache

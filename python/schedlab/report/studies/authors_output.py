@@ -14,6 +14,7 @@ from schedlab.base.display.numbers import NOTHING
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
+from schedlab.studies.agreement import NEAR, NEAR_TICKS
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import MIXED_SIZES
 from schedlab.studies.figures import Figure, Source
@@ -193,7 +194,7 @@ class AuthorsOutput(MixedBenchmark):
             if len(own) != len(theirs):
                 return Measured((), NOTHING)
             for here, there in zip(own, theirs, strict=True):
-                near.append(abs(here - there) <= self.near_time(there))
+                near.append(abs(here - there) <= max(NEAR_TICKS, NEAR * there))
                 off.append(100 * abs(here / there - 1))
         return Measured((100 * sum(near) / len(near) if what == "near" else sum(off) / len(off),))
 

@@ -16,6 +16,7 @@ from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.report.wording import cpus as cpus_text
+from schedlab.studies.agreement import NEAR_POINTS, is_near
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import ALL_CPUS, COUNTED
 from schedlab.studies.figures import Figure, Source
@@ -48,8 +49,6 @@ class LotteryQueries(queries.Queries):
     """A test is named as our program names it; a group, as in our runs; shares are in percent."""
 
     lotteries: ClassVar = {test.name: test for test in TESTS}
-    near_printed_points = 2.0
-    """A share that is off theirs by less is near it; where it is not, the page says why."""
     counts = ALL_CPUS
 
     def competition(self, test: str) -> str:
@@ -256,7 +255,7 @@ class LotteryQueries(queries.Queries):
         theirs = self.share_printed(test, group, count)
         if ours is None or theirs is None:
             return None
-        return abs(ours - theirs.value) >= self.near_printed_points
+        return not is_near(theirs, ours)
 
     def why_off(self, test: str, group: str, count: int, their_costs: bool = False) -> Why:
         """The note that explains a share that is off theirs; none if it is not."""
@@ -279,8 +278,7 @@ class LotteryQueries(queries.Queries):
     def printed_as_counted(self, count: int) -> bool:
         """Are A and C picked as printed, if a process that runs counts at the next one's fork?"""
         return all(
-            abs(printed - counted) < self.near_printed_points
-            for printed, _, counted in self._layouts(count)
+            abs(printed - counted) <= NEAR_POINTS for printed, _, counted in self._layouts(count)
         )
 
     def printed_between_layouts(self, count: int) -> bool:

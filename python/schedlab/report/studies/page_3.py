@@ -170,9 +170,10 @@ def _comparison(q: Queries, name: str, workload: str, scheduler: str) -> Compari
         q.metric(name, workload, scheduler, True),
         ideal=ideal.mean if isinstance(ideal, Measured) else ideal,
         decimals=METRICS[name].digits,
+        counted=not q.gave_a_constant(q.printed(name, workload, scheduler)),
         notes={
             "on_costs": "One of the cells from which the costs are, so that it agrees by definition."
-            if q.gave_a_constant(name, workload, scheduler)
+            if q.gave_a_constant(q.printed(name, workload, scheduler))
             else "",
             "ideal": _about_ideal(q, name) if workload == "CPU-bound" else "",
         },

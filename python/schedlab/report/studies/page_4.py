@@ -218,7 +218,7 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
         q.in_rounds(kind, scheduler, size, True),
         rerun=q.authors(kind, scheduler, size, "rerun"),
         ideal=q.ideal(kind, size),
-        near_theirs=q.nearness(theirs),
+        counted=not q.gave_a_constant(theirs),
     )
 
 
@@ -238,7 +238,7 @@ def _each_process(page: Writer, q: Queries, curves: dict[str, tuple[str, str]]) 
             for their_costs, group in ((False, "here"), (True, "here, on their costs"))
             for what in ("near", "off")
         ],
-        f"""All rounds in one boot. Near: within 15 %, or 2 ticks. Off: the mean over all processes of a kind, in
+        f"""All rounds in one boot. Near: within 15 %, or a tick. Off: the mean over all processes of a kind, in
         percent of theirs. {how}""",
     )
 
@@ -372,7 +372,6 @@ def _sleeper(page: Writer, q: Queries) -> None:
             theirs,
             q.slept(experiment, scheduler),
             q.slept(q.on_their_costs(experiment), scheduler),
-            near_theirs=q.nearness(theirs),
             ideal=q.asked_ticks,
             decimals=0,
         )

@@ -87,8 +87,6 @@ def _apart(one: Measured, other: Measured, paired: bool) -> bool:
 
 
 POSITIVE: Within = (0, float("inf"))
-NEAR_THEIRS, NEAR_THEIRS_TICKS = 0.15, 2.0
-"""A time is near theirs if it is off by this part of it at most, or by so many ticks."""
 
 
 def first(column: str) -> pl.Expr:
@@ -137,13 +135,9 @@ class Queries:
         there = self._figures.get((place, row, column, source), ())
         return next((each for each in there if quantity in ("", each.quantity)), None)
 
-    def nearness(self, theirs: Figure | None) -> float | None:
-        """How far from a time of theirs ours may be; None where they have none."""
-        return self.near_time(theirs.value) if theirs and theirs.finished else None
-
-    def near_time(self, theirs: float) -> float:
-        """The same of a time in ticks."""
-        return max(NEAR_THEIRS_TICKS, NEAR_THEIRS * theirs)
+    def gave_a_constant(self, figure: Figure | None) -> bool:
+        """Returns True if a cost of the study's machine is from this figure, so that ours agrees by definition."""
+        return figure is not None and self._costs.gave(figure.place, figure.row, figure.column)
 
     # --- what was run
 

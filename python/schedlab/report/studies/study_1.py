@@ -347,10 +347,6 @@ class Queries(TimingQueries, LotteryQueries):
         missing = next((each for each in found if each.mean is None), None)
         return missing or Measured((fmean(each.mean or 0 for each in found),))
 
-    def shares_compared(self) -> bool:
-        """Are all known?"""
-        return self.shares_off_printed().mean is not None
-
     def both_lotteries(self, count: int) -> SimpleNamespace | None:
         """How many points off the ideal, the study's and ours: mean over the tables of which both are
         known. None if there is none."""

@@ -63,18 +63,21 @@ class DrawbackQueries(queries.Queries):
     def drawback_of(self, group: str, which: Literal["off", "on"]) -> Measured:
         """Returns the figure of the first test of this group, without its remedy or with it."""
         test = self._of_group(group)
-        return self.drawback(test, getattr(test, which))
+        return self.drawback(test, getattr(test, which)) if test else Measured()
 
     def shipped_queue(self, test: Test) -> Measured:
         """Returns the same under the feedback queue as shipped."""
         return self.drawback(test, "mlfq")
 
-    def _of_group(self, group: str) -> Test:
-        return next(each.test for each in self.remedies() if each.test.group == group)
+    def _of_group(self, group: str) -> Test | None:
+        tests = (each.test for each in self.remedies())
+        return next((test for test in tests if test.group == group), None)
 
     def drawback_trace(self, group: str, which: Literal["off", "on"]) -> Trace | None:
         """Returns the first seed's trace of that, or None if it was not kept."""
         test = self._of_group(group)
+        if test is None:
+            return None
         return self.first_trace(test.label, _titled(getattr(test, which)), 1)
 
 
@@ -168,10 +171,6 @@ class Queries(InversionQueries, DrawbackQueries):
     def ran_reading(self) -> bool:
         """True if the other reading of the study's time slices was run."""
         return self.setup(self.workloads["CPU-bound"], self.whole_quanta) is not None
-
-    def gave_a_constant(self, name: str, workload: str, scheduler: str) -> bool:
-        """Is it a cell from which these costs are?"""
-        return self._costs.gave(f"table {METRICS[name].table}", scheduler, workload)
 
     def printed(self, name: str, workload: str, scheduler: str) -> Figure | None:
         """What the study's table says there."""

@@ -10,9 +10,10 @@ from typing import ClassVar, Literal
 import polars as pl
 
 from schedlab.report.studies import queries
-from schedlab.report.studies.queries import NEAR_THEIRS, NEAR_THEIRS_TICKS, first, in_ticks
+from schedlab.report.studies.queries import first, in_ticks
 from schedlab.report.study_tables import Measured
 from schedlab.studies import select
+from schedlab.studies.agreement import is_near
 from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import TIMING_TESTS
 from schedlab.studies.figures import Figure
@@ -56,8 +57,6 @@ class TimingQueries(queries.Queries):
     other_work: ClassVar[frozenset[tuple[str, str]]] = frozenset()
     """The same of tests that do other work here than theirs, unless they are run with their costs."""
     near_percent = 100 * NEAR
-    near_theirs_percent = 100 * NEAR_THEIRS
-    near_theirs_ticks = NEAR_THEIRS_TICKS
 
     def experiment(self, suite: str, test: str, their_costs: bool = False) -> str:
         """The label of its runs; `their_costs`: of those with the costs of the study's machine."""
@@ -145,22 +144,11 @@ class TimingQueries(queries.Queries):
         """How far from it a time may be; None where less than a tick is ideal."""
         return max(1.0, NEAR * ideal) if ideal >= 1 else None
 
-    def how_near_theirs(self, suite: str, test: str, count: int) -> float | None:
-        """How far from theirs a time may be; None where they have none."""
-        return self.nearness(self.printed(suite, test, count))
-
     def off_study(self, suite: str, test: str, count: int, their_costs: bool = False) -> bool:
         """Is ours not near theirs?"""
         mean = self.told(suite, test, count, their_costs=their_costs).mean
-        theirs, near = self.printed(suite, test, count), self.how_near_theirs(suite, test, count)
-        if mean is None or theirs is None or near is None:
-            return False
-        return abs(mean - theirs.value) > near
-
-    def gave_a_constant(self, suite: str, test: str, count: int) -> bool:
-        """Is it one of the figures that the costs of the study's machine are from?"""
         theirs = self.printed(suite, test, count)
-        return theirs is not None and self._costs.gave(theirs.place, theirs.row, theirs.column)
+        return bool(theirs and theirs.finished and mean is not None and not is_near(theirs, mean))
 
     def off_ideal(self, suite: str, test: str, count: int, whole: bool) -> bool:
         """Is ours not near what is ideal?"""
@@ -183,31 +171,12 @@ class TimingQueries(queries.Queries):
         """The note on a time that is off theirs with their costs, too; none if it is not."""
         return "not_explained" if self.off_study(suite, test, count, True) else ""
 
-    def _compared(self, their_costs: bool) -> list[tuple[str, str, int]]:
-        """Times of which there are a figure and a measurement, except those that gave a constant,
-        and those that are not counted."""
-        return [
-            (suite, test, count)
-            for suite in self.suites
-            for test in self.tests
-            for count in self.figures_on
-            if self.told(suite, test, count, their_costs=their_costs).mean is not None
-            and not self.gave_a_constant(suite, test, count)
-            and (suite, test) not in self.not_counted
-            and (their_costs or (suite, test) not in self.other_work)
-        ]
-
-    def compared(self, their_costs: bool = False) -> int:
-        """How many there are."""
-        return len(self._compared(their_costs))
-
-    def some_compared(self, their_costs: bool = False) -> bool:
-        """Is there any?"""
-        return bool(self._compared(their_costs))
-
-    def near_theirs(self, their_costs: bool = False) -> int:
-        """How many of them are near theirs."""
-        return sum(not self.off_study(*each, their_costs) for each in self._compared(their_costs))
+    def is_counted(self, suite: str, test: str, count: int) -> bool:
+        """Returns True if agreement with the study's time means something: a scheduler made it, and it gave no
+        constant."""
+        return (suite, test) not in self.not_counted and not self.gave_a_constant(
+            self.printed(suite, test, count)
+        )
 
     def calibrated(self) -> int:
         """How many figures gave a constant."""

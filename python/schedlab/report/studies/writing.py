@@ -17,6 +17,8 @@ from schedlab.base.display.numbers import NOTHING
 from schedlab.report import trials
 from schedlab.report.charts import dots, drawn, lines
 from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text
+from schedlab.report.studies import counting
+from schedlab.report.studies.counting import count_agreement, headline
 from schedlab.report.study_tables import (
     Comparison,
     Line,
@@ -94,10 +96,13 @@ class Writer:
         self._lead = ""
         self._sections: list[tuple[int, str, list[Block]]] = []
         self._doubts = list(study.contradictions)
+        self._comparisons: list[Comparison] = []
 
     def lead(self, text: str) -> None:
         """Adds to the lead."""
         text = line(text)
+        if not text:
+            return
         self._lead += text if not self._lead or text[:1] in _MARKS else f" {text}"
 
     def section(self, title: str) -> None:
@@ -226,6 +231,7 @@ class Writer:
             )
             for label, arguments in _labelled(rows)
         ]
+        self._comparisons += [each for own in lines_ for each in own.parts.values()]
         self.show(compared_table(name, title, labels, lines_, line(caption)))
 
     def statements(
@@ -375,6 +381,10 @@ class Writer:
             else:
                 above = sections[-1]
                 sections[-1] = replace(above, sections=(*above.sections, made))
+        counts = count_agreement(self._study.figures, self._comparisons)
+        if counted := counting.section(self._study.number, counts):
+            self.lead(headline(counts))
+            sections.insert(1, counted)
         charts = (e.name for *_, own in self._sections for e in own if isinstance(e, Chart))
         trial = trials.of_study(self._study)
         return Page(

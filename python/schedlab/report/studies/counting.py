@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""How many of a study's published figures agree with ours: counted by one rule, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from schedlab.report.model import Cell, Column, Section, Table, Text
+from schedlab.report.study_tables import Comparison
+from schedlab.studies.agreement import CLOSE, RULE, is_close, is_near, is_near_by_tick
+from schedlab.studies.figures import Figure
+
+TITLE = "How much agrees"
+_COLUMNS = (
+    "published",
+    "calibrated",
+    "compared",
+    "near",
+    f"within {CLOSE:.0%}".replace("%", " %"),
+    "near by the tick alone",
+    "compared, study costs",
+    "near, study costs",
+)
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many figures of a place agree."""
+
+    place: str
+    numbers: tuple[int, ...]
+    """In the order of the table's columns."""
+
+    @property
+    def compared(self) -> int:
+        return self.numbers[2]
+
+    @property
+    def near(self) -> int:
+        return self.numbers[3]
+
+    @property
+    def compared_on_costs(self) -> int:
+        return self.numbers[6]
+
+    @property
+    def near_on_costs(self) -> int:
+        return self.numbers[7]
+
+
+def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]) -> list[Count]:
+    """Returns the counts of each place with measurements, and last of all together.
+
+    A figure that was compared several times counts as it was compared first.
+    """
+    by_figure: dict[Figure, Comparison] = {}
+    for comparison in comparisons:
+        if comparison.study is not None:
+            by_figure.setdefault(comparison.study, comparison)
+    places: dict[str, list[Figure]] = {}
+    for figure in figures:
+        if figure.kind == "measurement" and figure.source != "rerun" and figure.finished:
+            places.setdefault(figure.place, []).append(figure)
+    counts = [Count(place, _count(own, by_figure)) for place, own in places.items()]
+    if not counts:
+        return []
+    return [*counts, Count("all", tuple(map(sum, zip(*(e.numbers for e in counts), strict=True))))]
+
+
+def _count(figures: Sequence[Figure], by_figure: dict[Figure, Comparison]) -> tuple[int, ...]:
+    pairs = [(each, by_figure[each]) for each in figures if each in by_figure]
+    counted = [(figure, each) for figure, each in pairs if each.counted]
+    here = [(f, each.here.mean) for f, each in counted if each.here and each.here.mean is not None]
+    costs = [
+        (f, each.on_costs.mean)
+        for f, each in counted
+        if each.on_costs and each.on_costs.mean is not None
+    ]
+    return (
+        len(figures),
+        len(pairs) - len(counted),
+        len(here),
+        sum(is_near(*each) for each in here),
+        sum(is_close(*each) for each in here),
+        sum(is_near_by_tick(*each) for each in here),
+        len(costs),
+        sum(is_near(*each) for each in costs),
+    )
+
+
+def headline(counts: Sequence[Count]) -> str:
+    """Returns one sentence for the top of a page, or nothing if no figure was compared."""
+    if not counts or not counts[-1].compared:
+        return ""
+    total = counts[-1]
+    costs = (
+        f"; with the study's costs, {total.near_on_costs} of {total.compared_on_costs}"
+        if total.compared_on_costs
+        else ""
+    )
+    return f"Of {total.compared} published figures compared, {total.near} are near ours{costs}."
+
+
+def section(study: int, counts: Sequence[Count]) -> Section | None:
+    """Returns the section with the rule and the table, or None if no figure was compared."""
+    if not headline(counts):
+        return None
+    rows = [(Cell(each.place), *(Cell(str(n)) for n in each.numbers)) for each in counts]
+    data = pl.DataFrame(
+        [(each.place, *each.numbers) for each in counts],
+        schema={"place": pl.String, **dict.fromkeys(_COLUMNS, pl.Int64)},
+        orient="row",
+    )
+    table = Table(
+        f"study-{study}-agreement",
+        "Published figures that ours are near",
+        (Column("place", align="left"), *map(Column, _COLUMNS)),
+        tuple(rows),
+        data,
+        """Calibrated: figures that gave a constant, or that no scheduler made. They are left out of all counts to
+        the right. A published figure that is not compared was not run, or has no counterpart here.""",
+        keys=1,
+    )
+    return Section(TITLE, (Text(RULE), table))

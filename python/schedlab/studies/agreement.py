@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""When a measured value agrees with a published figure: one rule for all studies."""
+
+from __future__ import annotations
+
+from schedlab.studies.figures import Figure
+
+NEAR = 0.15
+"""A time or a count is near a published one if it differs by at most this part of it."""
+CLOSE = 0.05
+"""A stricter part, which is counted beside it."""
+NEAR_POINTS = 2.0
+"""A share is near a published one if it differs by at most so many percentage points."""
+NEAR_TICKS = 1.0
+"""A time published in whole ticks is near in any case if it differs by at most so many ticks."""
+
+RULE = (
+    f"A time or a count is *near* the published one within {NEAR:.0%} of it, a time in whole ticks also within"
+    f" {NEAR_TICKS:.0f} tick, and a share within {NEAR_POINTS:.0f} percentage points."
+).replace("%", " %")
+
+
+def tolerance(figure: Figure) -> float:
+    """Returns by how much a value near the figure may differ from it, in the figure's unit. Raises ValueError if
+    there is no number."""
+    if figure.unit.startswith("%"):
+        return NEAR_POINTS
+    least = NEAR_TICKS if _in_whole_ticks(figure) else 0.0
+    return max(NEAR * figure.value, least)
+
+
+def is_near(figure: Figure, value: float) -> bool:
+    """Returns True if the value is near the figure."""
+    return abs(value - figure.value) <= tolerance(figure)
+
+
+def is_close(figure: Figure, value: float) -> bool:
+    """Returns True if the value differs from the figure by at most 5 % of it."""
+    return abs(value - figure.value) <= CLOSE * figure.value
+
+
+def is_near_by_tick(figure: Figure, value: float) -> bool:
+    """Returns True if the value is near the figure only because of the tick."""
+    return is_near(figure, value) and (
+        _in_whole_ticks(figure) and abs(value - figure.value) > NEAR * figure.value
+    )
+
+
+def _in_whole_ticks(figure: Figure) -> bool:
+    return figure.unit == "ticks" and figure.decimals == 0
