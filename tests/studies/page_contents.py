@@ -37,3 +37,9 @@ def cells_of(table: Table, labels: int = 1) -> dict[tuple[str, ...], Cell]:
             assert key not in found, f"{table.name} has two cells {key}"
             found[key] = cell
     return found
+
+
+def numbers(text: str) -> set[str]:
+    """As printed, except commas between thousands."""
+    joined = re.sub(r"(?<=\d),(?=\d{3})", "", text)
+    return set(re.findall(r"(?<![\d.])\d+(?:\.\d+)?", joined))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kept_runs import MS, keep_run, keep_simulated
-from page_contents import cells_of, opening_of, tables_of, texts_of
+from page_contents import cells_of, numbers, opening_of, tables_of, texts_of
 from printed_by_benchmarks import RATES, sysbench
 from schedlab.machines import machine_named
 from schedlab.machines.folder import CONSOLE
@@ -32,7 +32,6 @@ from schedlab.studies.linux_experiments import (
 )
 from schedlab.studies.pack import study_numbered
 from schedlab.trace import Kind, ProcessState
-from study_texts import numbers
 from trace_simulator import Record, Script, load
 
 SEEDS = (1, 2, 3)

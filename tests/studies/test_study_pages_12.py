@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kept_runs import keep_run
-from page_contents import cells_of, opening_of, tables_of, texts_of
+from page_contents import cells_of, numbers, opening_of, tables_of, texts_of
 from schedlab.report.build import page_maker
 from schedlab.report.model import Cell, Page
 from schedlab.report.studies import study_1, study_2
@@ -20,7 +20,6 @@ from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import ALL_CPUS, TIMING_TESTS
 from schedlab.studies.pack import study_numbered
 from schedlab.studies.shares import TESTS
-from study_texts import numbers
 
 pytestmark = pytest.mark.xdist_group("study pages 1 and 2")  # what they share is made once
 

@@ -39,6 +39,10 @@ def make(q: Queries) -> Page:
     page.doubts("section 4.2")
     _shipped(page, q)
     _sleeper(page, q)
+    if q.ran(q.changes_late):
+        _late(page, q)
+    if any(map(q.ran, q.scans)):
+        _scan(page, q)
     _claims(page, q)
     return page.page()
 
@@ -85,7 +89,8 @@ def _what_was_measured(page: Writer, q: Queries) -> None:
     page.text(f"""
     - **Schedulers.** Round-robin over the process table (`rr:table-scan`), and the study's feedback queue
       (`mlfq:allotment-boost`): four levels with slices of 2, 4, 8 and 32 ticks and allotments of 8, 16 and 32; every
-      480 ticks all processes are boosted. There is one CPU.
+      480 ticks all processes are boosted. There is one CPU. This is our
+      assumption: the study does not say how many it had.
     - **Experiments.** Three CPU-bound processes, traced tick by tick; two interactive processes next to 2 to 40
       CPU-bound ones; a process that sleeps 5 ticks next to 20 CPU-bound ones.
     - **Work.** The study's CPU-bound process counts to 200 million. In its authors' output 2 of them take {few} ticks
@@ -338,6 +343,48 @@ def _moments_and_forks(page: Writer, q: Queries) -> None:
         not explained.""")
 
 
+def _late(page: Writer, q: Queries) -> None:
+    page.section("A process that computes first and sleeps later: section 4.3")
+    page.text("""
+    The study adds that a process that computes and then decides to sleep may not be served when it wakes, because of
+    its low level. Here such a process computes for 60 ticks, which demotes it to the lowest level, and then sleeps for
+    5 ticks again and again, beside 20 that compute.""")
+    policies = {"RR": q.schedulers["RR"], **{f"MLFQ, {k}": v for k, v in q.implementations.items()}}
+    page.measured(
+        "study-4-late",
+        "Wake-up latency of a process that sleeps later, ticks",
+        ["scheduler"],
+        policies,
+        [Quantity(which, partial(q.wakeup_of_late, which)) for which in ("median", "max")],
+        q.how(q.changes_late),
+    )
+    with page.known():
+        page.text(f"""
+        On the lowest level it waits up to {q.wakeup_of_late("max", "mlfq:allotment-boost"):.0f} ticks, for time slices
+        of 32 ticks. The next boost raises it, and since it now sleeps it stays above the others: in the median it waits
+        {q.wakeup_of_late("median", "mlfq:allotment-boost"):.0f} ticks. Under round-robin it waits
+        {q.wakeup_of_late("median", "rr:table-scan"):.0f} each time.""")
+
+
+def _scan(page: Writer, q: Queries) -> None:
+    page.section("The study's own implementation: a scan of the table")
+    page.text("""
+    The study's scheduler has no queues. It goes through the whole table of processes at each decision and takes the
+    first one of the highest level (section 3.2.2, figure 4): `mlfq:table-scan`. The tables above are of
+    `mlfq:allotment-boost`, which is the same rule with lists.""")
+    page.measured(
+        "study-4-scan",
+        "Mean turnaround with lists and with a scan of the table, ticks",
+        ["processes"],
+        {title: name for name, title in q.scans.items()},
+        [
+            Quantity(title, lambda experiment, policy=policy: q.scanned(experiment, policy))
+            for title, policy in q.implementations.items()
+        ],
+        q.how(list(q.scans)),
+    )
+
+
 def _shipped(page: Writer, q: Queries) -> None:
     page.subsection("The same under the policies as shipped")
     policies = q.shipped_run(q.experiments)
@@ -412,6 +459,20 @@ def _sleeper(page: Writer, q: Queries) -> None:
             {q.figure("section 4.3", "sleeper", "MLFQ")}): the parent forks 20 processes,
             {20 * q.longer("fork", "MLFQ"):.1f} ticks of its own, and is demoted to the next level with the others
             before it forks the sleeper. So the sleeper starts when they have been demoted.""")
+    forks = [each for each in q.forks if q.ran(each)]
+    if forks:
+        page.measured(
+            "study-4-forks",
+            "The sleeper, by how long a fork takes",
+            ["ticks of the parent for a fork"],
+            {q.forks[each]: each for each in forks},
+            [
+                Quantity("20 forks", lambda experiment: 20 * float(q.forks[experiment])),
+                Quantity("slept", partial(q.slept, scheduler="MLFQ")),
+            ],
+            f"""All in ticks. The allotment of the highest level is 8 ticks, of which 20 forks of 0.38 need 7.6: whether
+            the parent is demoted before it forks the sleeper hinges on that. {q.how(forks)}""",
+        )
     with page.known(page.more):
         page.more(
             f"""If it starts {q.sleepers[late]}, it sleeps {q.slept(late, "MLFQ"):.0f} here in any case."""

@@ -13,6 +13,7 @@ from schedlab.machines import SIMULATOR
 from schedlab.report.model import Page, Section, Text
 from schedlab.report.wording import listed
 from schedlab.runs.collection import Collection, Kept
+from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES, WITHOUT
 from schedlab.studies.pack import Study, study_numbered
 
@@ -33,7 +34,12 @@ TITLE = "These runs are simulated"
 def with_notice(page: Page, collection: Collection, study: int) -> Page:
     """The page of a study; if any of its runs are simulated, what that means follows its first section."""
     runs = [run for run in collection if run.setup.experiment.startswith(f"s{study}-")]
-    simulated = [run for run in runs if run.setup.machine == SIMULATOR]
+    planned = {name for name, each in EXPERIMENTS.items() if each.machine == SIMULATOR}
+    simulated = [
+        run
+        for run in runs
+        if run.setup.machine == SIMULATOR and run.setup.experiment not in planned
+    ]
     if not simulated:
         return page
     notice = Section(TITLE, (Text(_said(simulated, len(runs), study), "warning"),))

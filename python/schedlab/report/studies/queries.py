@@ -65,7 +65,7 @@ def number(value: object) -> float:
 
 
 def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True) -> str:
-    """`A > B ≈ C`: by their means, and ≈ where the difference may be chance. All have means.
+    """Returns `A > B ≈ C`: by their means, and ≈ where they are equal or not significantly different.
 
     `paired`: seed by seed, since a seed does the same to all.
     """
@@ -78,11 +78,17 @@ def in_order(values: Mapping[str, Measured], falling: bool, paired: bool = True)
     return told
 
 
+LEAST_DIFFERENCE = 1e-4
+"""Means that differ by a smaller part are equal, even if no seed varies."""
+
+
 def _apart(one: Measured, other: Measured, paired: bool) -> bool:
-    """Is their difference more than chance? One run each cannot tell."""
+    """Returns True if the two differ significantly. One run each cannot tell."""
     if paired and len(one.values) != len(other.values):
         return False
     change = difference(one.values, other.values, paired)
+    if abs(change.change) <= LEAST_DIFFERENCE * abs(change.before.mean):
+        return False
     return change.low > 0 or change.high < 0
 
 

@@ -40,6 +40,10 @@ class Queries(TimingQueries):
         found = self.figure(place, self.rows[test], "average", quantity="completion")
         return found if count == self.cpus else None
 
+    def first_runs_of_mixed(self) -> Figure | None:
+        """Returns what the first runs of mixed load took under priorities, according to section 5.1."""
+        return self.figure("section 5.1", self.rows["mixed"], "first runs")
+
     def why_time_off(self, suite: str, test: str, count: int) -> Why:
         """The note that explains a time that is off theirs; none if it is not."""
         if self._tells_sleepers(suite, test, False):

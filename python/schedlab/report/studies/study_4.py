@@ -45,6 +45,35 @@ class Queries(AuthorsOutput):
     }
     """Experiments, and when the sleeper of each starts."""
 
+    scans: ClassVar = {
+        "s4-scan-6": "interactive, beside 6",
+        "s4-scan-20": "interactive, beside 20",
+        "s4-scan-40": "interactive, beside 40",
+        "s4-scan-sleeper": "the sleeper, 200 ticks after the others",
+    }
+    """Experiments that run the study's own implementation beside lists."""
+    forks: ClassVar = {
+        f"s4-fork-{hundredths}": f"0.{hundredths}" for hundredths in (30, 34, 38, 42, 46)
+    }
+    """Experiments with the sleeper, by how many ticks of its own the parent needs for each fork."""
+    changes_late = "s4-turns-interactive"
+    """A process that computes first and sleeps later."""
+    implementations: ClassVar = {
+        "lists": "mlfq:allotment-boost",
+        "a scan of the table": "mlfq:table-scan",
+    }
+
+    def scanned(self, experiment: str, policy: str) -> Measured:
+        """Returns the mean turnaround of the interactive processes, or of the sleeper, in ticks."""
+        group = "sleeper" if experiment.endswith("sleeper") else self.kinds["interactive"]
+        value = in_ticks(pl.col("turnaround_mean_ns").first())
+        return self.of(experiment, policy, value, self._group(group))
+
+    def wakeup_of_late(self, which: str, policy: str) -> Measured:
+        """Returns the median or longest wake-up latency of the process that sleeps later, in ticks."""
+        value = in_ticks(pl.col(f"wakeup_latency_{which}_ns").first())
+        return self.of(self.changes_late, policy, value, self._group("changes"))
+
     # --- figures 7 and 8
 
     def traced(self, scheduler: str) -> bool:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Compares our data of the studies with the studies' texts, on machines that have them.
+
+    SCHEDLAB_STUDIES=FOLDER ./schedlab test tests/studies/compare_with_texts.py
+
+FOLDER holds one text for each study, such as 3-title.txt, and beside it baselines.md, what was measured with the
+studies' programs. No other test reads anything outside the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from page_contents import numbers
+from schedlab.studies import Figure, all_published, published
+from schedlab.studies.pack import Contradiction, Statement, studies
+
+TEXTS = Path(os.environ["SCHEDLAB_STUDIES"])
+CONTRADICTIONS = [(study.number, each) for study in studies() for each in study.contradictions]
+
+
+@cache
+def study_text(number: int) -> str:
+    """Returns the text of a study."""
+    (path,) = TEXTS.glob(f"{number}-*.txt")
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def baselines() -> str:
+    """Returns what was measured with the studies' programs."""
+    path = TEXTS.parent / "baselines.md"
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def sections(study: int) -> dict[str, str]:
+    """A study's text by the numbers of its sections, without the sections within them."""
+    heading = re.compile(r"^(?:#+ )?(\d(?:\.\d+)*) [A-Z*/][^\n]*$", re.MULTILINE)
+    text = study_text(study)
+    found = list(heading.finditer(text))
+    ends = [each.start() for each in found[1:]] + [len(text)]
+    return {each[1]: text[each.start() : end] for each, end in zip(found, ends, strict=True)}
+
+
+def section(study: int, number: str) -> str:
+    return sections(study)[number]
+
+
+def paragraphs(text: str) -> list[str]:
+    """Lines between empty ones, as one line. The items of a list are paragraphs of their own.
+
+    One that goes on in lower case is joined: there the page ended.
+    """
+    blocks = re.split(r"\n\s*\n(?![a-z])|\n(?=- |\d+\. |\| |• )", text)
+    return [re.sub(r"\s+", " ", block) for block in blocks]
+
+
+def of_texts(source: str = "study") -> list[Figure]:
+    """The figures of those studies whose texts are kept: of others they are as they are cited."""
+    cited = {study.number for study in studies() if study.facts.get("text") == "cited"}
+    return [each for each in all_published() if each.study not in cited and each.source == source]
+
+
+def test_tables_are_those_of_the_study() -> None:
+    """Each row of ours is the printed cells of one line, in their order, none left out."""
+    rows: dict[tuple[int, str, str], list[str]] = defaultdict(list)
+    expected: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for each in of_texts():
+        if each.place.startswith("table"):
+            if each.kind == "expectation":
+                expected[each.study, each.place.removeprefix("table ")].append(each.text)
+            else:
+                rows[each.study, each.place, each.row].append(each.text)
+    assert len(rows) > 50
+    for where, texts in rows.items():
+        lines = study_text(where[0]).splitlines()
+        cells = [re.split(r"%? *(?:[|\t]| [–-] ) *", line) for line in lines]
+        assert any(texts == c[at : at + len(texts)] for c in cells for at in range(len(c))), where
+    for (study, table), texts in expected.items():
+        title = re.search(
+            rf"^Table {table}: .*Expected: ([^)]*)\)$", study_text(study), re.MULTILINE
+        )
+        assert title and [wish.strip(" %") for wish in title[1].split(",")] == texts
+
+
+def test_numbers_stand_in_the_texts() -> None:
+    """Those that no table holds in their section, and the authors' and the reruns' in the baselines."""
+    for each in of_texts():
+        kind, _, number = each.place.partition(" ")
+        if kind == "section":
+            text = section(each.study, number)
+            assert each.text in numbers(text) or each.text in text, each
+    for each in [*of_texts("authors"), *of_texts("rerun")]:
+        assert each.text in numbers(baselines()) or each.text in baselines(), each
+
+
+@pytest.mark.parametrize(
+    ("study", "each"),
+    CONTRADICTIONS,
+    ids=[f"{study}-{each.name}" for study, each in CONTRADICTIONS],
+)
+def test_contradictions_stand_in_the_study(study: int, each: Contradiction) -> None:
+    """All numbers and terms of a statement in one paragraph or one row of its place."""
+    for statement in each.statements:
+        assert stands(study, statement), statement
+        changed = [*statement.numbers[:-1], "".join(statement.numbers[-1:]) + "07"]
+        assert not stands(study, replace(statement, numbers=tuple(changed)))
+
+
+def stands(study: int, statement: Statement) -> bool:
+    """Is that what the place says?"""
+    kind, _, number = statement.place.partition(" ")
+    if kind == "table":
+        cells = [each for each in published(study, int(number)) if statement.row in ("", each.row)]
+        return set(statement.numbers) <= {each.text for each in cells}
+    return any(
+        set(statement.numbers) <= numbers(text) and all(word in text for word in statement.words)
+        for text in paragraphs(section(study, number))
+    )
