@@ -50,6 +50,10 @@ static const struct tunable eevdf_tunables[] = {
 
 static const struct preset eevdf_presets[] = {
     {"ticks", "turns end at ticks, as on a kernel without timers for it", {{"exact", 0}}},
+    {"linux-6-12",
+     "a turn lasts a task's whole slice, as on Linux 6.12 to 6.16; since then, no longer than the "
+     "shortest slice of those that wait",
+     {{"parity", 2}}},
     {"paper",
      "requests may be interrupted, and tasks leave at once",
      {{"parity", 0}, {"delay", 0}}},

@@ -105,8 +105,7 @@ static void shares_are_those_of_nice_levels(void)
 /* The same share, in more pieces: a shorter slice is served sooner. */
 static void slices_decide_how_soon_not_how_much(void)
 {
-    struct model *model = model_new("eevdf", 1, 1);
-    check(tunable_set(&model->scheduler, model->policy, EEVDF_PARITY, 2) == POLICY_OK);
+    struct model *model = model_new("eevdf:linux-6-12", 1, 1);
     struct model_task *slow = fork_nice(model, 0, 8000);
     struct model_task *quick = fork_nice(model, 0, 500);
     run_for(model, 100 * MS);

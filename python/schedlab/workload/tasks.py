@@ -33,14 +33,15 @@ from schedlab.workload.model import (
 from schedlab.workload.times import Time
 from schedlab.workload.values import (
     COUNT_MAX,
+    NAME,
     NANOSECONDS_MAX,
+    Names,
     Notes,
     attributes,
     by_key,
     distribution,
     drawn,
     members,
-    name,
     number,
     rounds,
     time,
@@ -91,6 +92,7 @@ IGNORED = {
     "deadline": "write `dl-deadline`",
 }
 """Keys of tasks and phases that change nothing here, and why."""
+REPEATED = "the key again: each is done in its place, as with rt-app's workgen; rt-app alone does only the last"
 AS_TIME = "counted as computing, 1 ns for each byte: memory and devices are not modelled"
 
 CALL = Step("sleep until", Time(0))
@@ -108,6 +110,7 @@ _PRIORITY = ATTRIBUTES["priority"]
 NICE_LAST = ATTRIBUTES["nice"].most
 _RUNTIME = ATTRIBUTES["runtime"]
 _LOCK = 'the name of a lock, or an object such as {"ref": "lock", "ceiling": 2}'
+_TASK = "the name of a task"
 _WAIT = 'an object such as {"ref": "condition", "mutex": "lock"}'
 
 TASK_KEYS = ("instance", "delay", "arrivals", "group", "phases", "loop", "policy", *GIVEN_KEYS)
@@ -128,12 +131,17 @@ class Shared:
     channels: dict[str, int] = field(default_factory=dict)
     """How much each holds at first, by its name."""
     groups: Groups = field(default_factory=Groups)
+    names: Names = field(init=False)
+    """The names that tasks, locks and the like have on a machine."""
     barriers: dict[str, Node] = field(default_factory=dict)
     """A place of each task at which it meets others."""
     suspended: set[str] = field(default_factory=set)
     """The names under which tasks suspend themselves."""
     resumed: dict[str, Node] = field(default_factory=dict)
     """The names under which tasks are resumed, and the first place of each."""
+
+    def __post_init__(self) -> None:
+        self.names = Names(self.notes)
 
 
 def read_class(node: Node, notes: Notes) -> str:
@@ -288,11 +296,13 @@ class TaskReader:
         properties, events = self.split(self.node, keys)
         properties = self.in_our_words(properties)
         phases = properties.get("phases")
-        if phases and events:
+        if phases and events and self.startable:
+            event = events[0][1]
             raise JsonError(
-                events[0][1].line,
-                f"{events[0][1].path}: expected it within a phase: the task has `phases`",
+                event.line, f"{event.path}: expected within a phase: there are `phases`"
             )
+        for _, event in events if phases else ():
+            self.shared.notes.add(event, "ignored, as by rt-app: the task has `phases`")
         own = {key: each for key, each in properties.items() if key == "cpus"}
         pinned = attributes(own).get("cpus", GIVEN["cpus"].standard)
         inner = self.phases(phases, pinned) if phases else self.sequence(self.node, events)
@@ -301,24 +311,31 @@ class TaskReader:
     def split(
         self, node: Node, keys: tuple[str, ...]
     ) -> tuple[dict[str, Node], list[tuple[str, Node]]]:
-        """Properties, each once; and events, as they come."""
+        """Properties, each once; and events, as they come. In the starter, which is ours, none may come again."""
         properties: dict[str, Node] = {}
         events: list[tuple[str, Node]] = []
+        seen: set[str] = set()
+        notes = self.shared.notes
         for key, value in members(node, "an object"):
             event = self.event_of(key)
-            if key in keys and key not in properties:
+            if key in keys:
+                if key in seen and self.startable:
+                    raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
+                if key in seen:
+                    notes.given_again(properties[key])
                 properties[key] = value
-            elif key in keys:
-                raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
             elif key in IGNORED:
-                self.shared.notes.add(value, f"ignored: {IGNORED[key]}")
+                notes.add(value, f"ignored: {IGNORED[key]}")
             elif event:
+                if key in seen:
+                    notes.add(value, REPEATED)
                 events.append((event, value))
             elif self.startable:
                 known = ", ".join((*keys, *self.events))
                 raise JsonError(value.line, f"{value.path}: unknown: expected one of {known}")
             else:
-                self.shared.notes.unknown(key, value, (*keys, *self.events))
+                notes.unknown(key, value, (*keys, *self.events))
+            seen.add(key)
         return properties, events
 
     def event_of(self, key: str) -> str:
@@ -346,7 +363,7 @@ class TaskReader:
                     priority,
                     "no `nice` in the same task: this is its nice value, as in rt-app",
                 )
-            found["nice"] = found.pop("priority")
+            found["nice"] = self.nice(found.pop("priority"))
             if not own:
                 notes.add(
                     priority,
@@ -369,12 +386,25 @@ class TaskReader:
                 )
         return found
 
+    def nice(self, node: Node) -> Node:
+        """Returns rt-app's priority as a nice value. One beyond them becomes the nearest, as on Linux."""
+        least, most = ATTRIBUTES["nice"].least, NICE_LAST
+        if not isinstance(node.value, int) or least <= node.value <= most:
+            return node
+        self.shared.notes.add(node, f"taken for the nearest nice value, {least} to {most}")
+        return replace(node, value=min(max(node.value, least), most))
+
     def phases(self, node: Node, cpus: int) -> tuple[Item, ...]:
         """`cpus`: those of a phase that names none, if another one does."""
         items: list[Item] = []
         found = members(node, "an object whose keys are the names of phases")
         if not found:
             raise wrong(node, "at least one phase in it")
+        seen: set[str] = set()
+        for key, value in found:
+            if key in seen:
+                self.shared.notes.add(value, REPEATED)
+            seen.add(key)
         split = [(phase, *self.split(phase, PHASE_KEYS)) for _, phase in found]
         split = [(phase, self.in_our_words(own), events) for phase, own, events in split]
         otherwise = {"cpus": cpus} if any("cpus" in each for _, each, _ in split) else {}
@@ -407,9 +437,9 @@ class TaskReader:
     def group(self, node: Node | None) -> str:
         if node is None:
             return self.name[:GROUP_MAX]
-        label = name(node, f"a group of at most {GROUP_MAX} characters")
-        if len(label) > GROUP_MAX:
-            raise wrong(node, f"a group of at most {GROUP_MAX} characters")
+        label = node.value
+        if not isinstance(label, str) or not NAME.fullmatch(label) or len(label) > GROUP_MAX:
+            raise wrong(node, f"a group: 1 to {GROUP_MAX} letters, digits and _ . + / : -")
         return label
 
     def arrivals(self, node: Node | None, instances: Node | None) -> Arrivals | None:
@@ -436,8 +466,20 @@ class TaskReader:
         self.shared.channels[channel] = count
         return channel
 
+    def name_in(self, node: Node, what: str) -> str:
+        """Returns the name that the value has on a machine. Raises JsonError if it is no text."""
+        if not isinstance(node.value, str):
+            raise wrong(node, what)
+        return self.shared.names.fitting(node.value, node)
+
+    def part(self, node: Node, found: Mapping[str, Node], key: str) -> Node:
+        """Returns the name of this key in rt-app's object, or the name that rt-app takes for one that is missing."""
+        if key not in found:
+            self.shared.notes.add(node, f'without `{key}`: taken for "unknown", as in rt-app')
+        return found.get(key, replace(node, value="unknown"))
+
     def lock(self, node: Node) -> str:
-        return self.channel("lock", name(node, "the name of a lock"), 1)
+        return self.channel("lock", self.name_in(node, "the name of a lock"), 1)
 
     def take_lock(self, node: Node) -> tuple[Item, ...]:
         if not isinstance(node.value, Object):
@@ -449,11 +491,11 @@ class TaskReader:
         return (Step(f"lock {self.lock(found['ref'])} ceiling {ceiling}"),)
 
     def condition(self, node: Node) -> str:
-        return self.channel("cond", name(node, "the name of what is waited for"), 0)
+        return self.channel("cond", self.name_in(node, "the name of what is waited for"), 0)
 
     def things(self, node: Node) -> str:
         """A channel, which is empty at first."""
-        return self.channel("of", name(node, "the name of what is given and taken"), 0)
+        return self.channel("of", self.name_in(node, "the name of what is given and taken"), 0)
 
     def lasting(self, what: str, node: Node) -> Step:
         """The step for `run` and `sleep`: for so long, or until then."""
@@ -462,21 +504,22 @@ class TaskReader:
         return Step(what, drawn(node))
 
     def timer(self, node: Node) -> tuple[Item, ...]:
-        found = by_key(node, _TIMER, ("ref", "period", "mode"))
-        if "ref" not in found or "period" not in found:
-            raise wrong(node, _TIMER)
+        found = by_key(node, _TIMER, ("ref", "period", "mode"), self.shared.notes)
+        reference = self.part(node, found, "ref")
         mode = found["mode"].value if "mode" in found else "relative"
-        if mode not in ("relative", "absolute"):
+        if not isinstance(mode, str):
             raise wrong(found["mode"], '"relative" or "absolute"')
-        period = time(found["period"])
+        if mode not in ("relative", "absolute"):
+            self.shared.notes.add(found["mode"], 'taken for "relative", as in rt-app')
+        period = time(found["period"]) if "period" in found else Time(0)
         if period.number == 0:
             return ()
         absolute = "absolute" if mode == "absolute" else ""
-        return (Step(f"timer {self.timer_name(found['ref'])}", period, absolute),)
+        return (Step(f"timer {self.timer_name(reference)}", period, absolute),)
 
     def timer_name(self, node: Node) -> str:
         """The number of one of its own, or a name that all share."""
-        reference = name(node, "the name of a timer")
+        reference = self.name_in(node, "the name of a timer")
         if not reference.startswith("unique"):
             return f"time:{reference}"
         if self.timers.setdefault(reference, len(self.timers)) >= TIMERS_MAX:
@@ -484,7 +527,7 @@ class TaskReader:
         return str(self.timers[reference])
 
     def barrier(self, node: Node) -> tuple[Item, ...]:
-        label = name(node, "the name of a barrier")
+        label = self.name_in(node, "the name of a barrier")
         if label in self.barriers:
             raise wrong(node, "another name: the task meets others at a barrier of this one")
         self.barriers.add(label)
@@ -492,10 +535,10 @@ class TaskReader:
         return (Meet(self.channel("meet", label, 0)),)
 
     def wait_objects(self, node: Node) -> tuple[str, str]:
-        found = by_key(node, _WAIT, ("ref", "mutex"))
-        if len(found) < 2:
-            raise wrong(node, _WAIT)
-        return self.condition(found["ref"]), self.lock(found["mutex"])
+        found = by_key(node, _WAIT, ("ref", "mutex"), self.shared.notes)
+        return self.condition(self.part(node, found, "ref")), self.lock(
+            self.part(node, found, "mutex")
+        )
 
     def wait(self, node: Node) -> tuple[Item, ...]:
         condition, lock = self.wait_objects(node)
@@ -507,7 +550,7 @@ class TaskReader:
         return (*own, *self.wait(node), Step(f"give {lock}"))
 
     def semaphore(self, node: Node) -> str:
-        return self.channel("sem", name(node, "the name of a semaphore"), 0)
+        return self.channel("sem", self.name_in(node, "the name of a semaphore"), 0)
 
     def write(self, node: Node) -> tuple[Item, ...]:
         self.shared.notes.add(node, AS_TIME)
@@ -515,12 +558,12 @@ class TaskReader:
 
     def suspend(self, node: Node) -> tuple[Item, ...]:
         """Waits until `resume` names the same name. An empty name is the task's."""
-        label = self.name if node.value == "" else name(node, 'a name, or ""')
+        label = self.name if node.value == "" else self.name_in(node, 'a name, or ""')
         self.shared.suspended.add(label)
         return (Step(f"take {self.channel('task', label, 0)}"),)
 
     def resume(self, node: Node) -> tuple[Item, ...]:
-        label = name(node, "the name of a task, or the name that its `suspend` has")
+        label = self.name_in(node, "the name of a task, or the name that its `suspend` has")
         self.shared.resumed.setdefault(label, node)
         return (Step(f"give {self.channel('task', label, 0)} all"),)
 
@@ -556,9 +599,10 @@ class TaskReader:
         return (Step(f"mark note {whole(node, 0, NOTE_MAX, _MARK)}"),)
 
     def other_task(self, node: Node) -> str:
-        if node.value not in self.tasks:
-            raise wrong(node, f"the name of a task: {', '.join(self.tasks)}")
-        return str(node.value)
+        task = self.name_in(node, _TASK)
+        if task not in self.tasks:
+            raise wrong(node, f"{_TASK}: {', '.join(self.tasks)}")
+        return task
 
 
 _OWN_TIMER = re.compile(r"timer (\d+)")

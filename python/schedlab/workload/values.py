@@ -24,11 +24,13 @@ from schedlab.workload.distributions import (
     Pareto,
     Whole,
 )
-from schedlab.workload.model import CPUS_MAX, GIVEN, TASKGROUP, Attribute, CpuSet
+from schedlab.workload.model import CPUS_MAX, GIVEN, ROOT, TASKGROUP, Attribute, CpuSet
 from schedlab.workload.times import Drawn, Time
 
 NAME_MAX = 26
 """Characters; the simulator's names have 31, of which a few say what is named."""
+PROCESS_NAME_MAX = 15
+"""Characters that our kernel and Linux keep of a process's name."""
 COUNT_MAX = 2**32 - 1
 NANOSECONDS_MAX = 10**18
 
@@ -60,6 +62,10 @@ class Notes:
             (node.line, (label or node.path)[: self._LABEL_MAX])
         )
 
+    def given_again(self, node: Node) -> None:
+        """Notes a value whose key comes again, with another value that counts."""
+        self.add(node, GIVEN_AGAIN)
+
     def unknown(self, key: str, node: Node, known: Iterable[str]) -> None:
         """Notes that a key is ignored. Raises JsonError if the keys are those of a change, which must be known."""
         if node.line == NOT_OF_THE_FILE:
@@ -79,6 +85,7 @@ class Notes:
 
 
 UNKNOWN = "ignored: unknown key"
+GIVEN_AGAIN = "dropped: the key comes again, and its last value counts, as in rt-app"
 
 
 def _shown(node: Node) -> str:
@@ -99,7 +106,8 @@ def members(node: Node, expected: str) -> tuple[tuple[str, Node], ...]:
 def by_key(
     node: Node, expected: str, keys: tuple[str, ...], notes: Notes | None = None
 ) -> dict[str, Node]:
-    """Returns the members of an object, each once. Other keys than these are refused, or, with `notes`, ignored."""
+    """Returns the members of an object, each once. Other keys than these, and keys that come again, are refused; with
+    `notes`, other keys are ignored, and the last value of a key counts."""
     found: dict[str, Node] = {}
     for key, value in members(node, expected):
         if key not in keys and notes:
@@ -107,7 +115,9 @@ def by_key(
             continue
         if key not in keys:
             raise JsonError(value.line, f"{value.path}: unknown: expected {', '.join(keys)}")
-        if key in found:
+        if key in found and notes:
+            notes.given_again(found[key])
+        elif key in found:
             raise JsonError(value.line, f"{value.path}: it is given twice: expected once")
         found[key] = value
     return found
@@ -277,22 +287,42 @@ def number(node: Node, least: int, most: int) -> Whole:
 
 
 def seconds(node: Node) -> int | None:
-    """Returns the nanoseconds of rt-app's `duration`, or None if it is until all tasks have ended."""
+    """Returns the nanoseconds of rt-app's `duration`, or None if it is until all tasks have ended: not above 0."""
     value = node.value
-    if is_number(value) and value == -1:
+    if is_number(value) and value <= 0:
         return None
     if is_number(value) and 0 < value <= NANOSECONDS_MAX // 10**9:
         return round(value * 10**9)
     raise wrong(node, "-1, which is until all tasks have ended, or a number of seconds")
 
 
-def name(node: Node, what: str) -> str:
-    if not isinstance(node.value, str) or not NAME.fullmatch(node.value):
-        raise wrong(node, f"{what}: {NAME_WORDS}")
-    return node.value
+class Names:
+    """Gives each name of a file a name that the machine's tables have room for; distinct names stay distinct."""
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._fitting: dict[str, str] = {}
+        self._renamed = 0
+
+    def fitting(self, name: str, node: Node, is_distinct: bool = True) -> str:
+        """Returns the name itself if it fits; else its beginning, "~" and a number, and notes that. No name that
+        fits has a "~". `is_distinct`: in the characters that kernels keep of a process's name."""
+        if name not in self._fitting:
+            fitting = name
+            if not NAME.fullmatch(name) or name == ROOT or not is_distinct:
+                self._renamed += 1
+                end = f"~{self._renamed}"
+                fitting = _NOT_OF_NAMES.sub("_", name)[: PROCESS_NAME_MAX - len(end)] + end
+                self._notes.add(node, _RENAMED, f"{name[:NAME_MAX]} ({fitting})")
+            self._fitting[name] = fitting
+        return self._fitting[name]
 
 
-NAME_WORDS = f"1 to {NAME_MAX} letters, digits and _ . + / : -"
+_NOT_OF_NAMES = re.compile(r"[^A-Za-z0-9_.+/:-]")
+_RENAMED = (
+    f"called as in brackets: a name has 1 to {NAME_MAX} letters, digits and _ . + / : -, is not"
+    f" `{ROOT}`, and differs from other tasks' in its first {PROCESS_NAME_MAX}"
+)
 
 
 def rounds(node: Node | None, standard: int) -> float:

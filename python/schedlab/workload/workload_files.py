@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from schedlab.base.files.json_lines import JsonError, Node, Object, parse
+from schedlab.base.files.json_lines import JsonError, Node, Object, parse_first
 from schedlab.base.files.reading import read_text
 from schedlab.errors import FileRefused, WrongUsage, parameter
 from schedlab.workload.changes import NOT_OF_THE_FILE, Change, changed, checked
@@ -23,8 +23,8 @@ from schedlab.workload.model import ATTRIBUTES, ROOT, Device, Starter, Task, Wor
 from schedlab.workload.tasks import GROUP_MAX, Shared, TaskReader, read_class
 from schedlab.workload.text import length
 from schedlab.workload.values import (
-    NAME,
-    NAME_WORDS,
+    GIVEN_AGAIN,
+    PROCESS_NAME_MAX,
     UNKNOWN,
     Notes,
     by_key,
@@ -74,8 +74,12 @@ def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFi
     """Returns the workload of a file's text, as `read` does. Errors name it `path`."""
     try:
         wanted = checked(changes)
-        top = changed(parse(text), wanted)
-        file = _Reader(top, hashlib.sha256(text.encode()).hexdigest(), wanted).file()
+        top, rest_line = parse_first(text)
+        reader = _Reader(changed(top, wanted), hashlib.sha256(text.encode()).hexdigest(), wanted)
+        if rest_line:
+            end = Node(None, rest_line, "what follows the file's object")
+            reader.notes.add(end, "ignored, as by rt-app")
+        file = reader.file()
         return replace(file, source=text)
     except JsonError as error:
         place = f"{path}, `changes=`" if error.line == NOT_OF_THE_FILE else f"{path}:{error.line}"
@@ -92,10 +96,10 @@ def from_node(node: Node, sha256: str) -> WorkloadFile:
 
 
 def check_known_keys(node: Node, file: WorkloadFile) -> None:
-    """Raises JsonError if the file, which `node` names or is, has keys that are ignored because they are unknown."""
+    """Raises JsonError if the file, which `node` names or is, has keys that are unknown or come again."""
     for note in file.notes:
-        if note.endswith(UNKNOWN):
-            raise wrong(node, f"a workload whose keys are all known; {note}")
+        if note.endswith((UNKNOWN, GIVEN_AGAIN)):
+            raise wrong(node, f"a workload whose keys are all known, and given once; {note}")
 
 
 def description(path: Path) -> str:
@@ -103,7 +107,7 @@ def description(path: Path) -> str:
 
     JsonError: it is none.
     """
-    told = dict(members(parse(path.read_text()), "an object")).get("description")
+    told = dict(members(parse_first(path.read_text())[0], "an object")).get("description")
     return str(told.value).partition(". ")[0].removesuffix(".") if told else ""
 
 
@@ -156,12 +160,10 @@ class _Reader:
         duration = self.duration()
         if "groups" in self.top:
             self.shared.groups.declare(self.top["groups"])
-        found = members(self.top["tasks"], "an object whose keys are the names of tasks")
-        if not found:
-            raise wrong(self.top["tasks"], "at least one task in it")
-        self.check_names(found)
-        names = tuple(key for key, _ in found)
-        tasks = tuple(TaskReader(self.shared, key, node, names).task() for key, node in found)
+        found = self.task_nodes()
+        tasks = tuple(
+            TaskReader(self.shared, key, node, tuple(found)).task() for key, node in found.items()
+        )
         tasks = self.told_apart(found, tasks)
         starter = self.starter(tasks, duration)
         devices = self.devices()
@@ -245,27 +247,26 @@ class _Reader:
             )
         return seconds(found["duration"]) if "duration" in found else None
 
-    def check_names(self, found: tuple[tuple[str, Node], ...]) -> None:
-        seen: set[str] = set()
-        for key, node in found:
-            if not NAME.fullmatch(key):
-                raise JsonError(node.line, f"{node.path}: expected a name of {NAME_WORDS}")
-            if key == ROOT:
-                raise JsonError(
-                    node.line, f"{node.path}: expected another name: {ROOT} starts the tasks"
-                )
-            if key in seen:
-                raise JsonError(node.line, f"{node.path}: there are two tasks of this name")
-            seen.add(key)
+    def task_nodes(self) -> dict[str, Node]:
+        """Returns the tasks by the names that they have on a machine."""
+        found: dict[str, Node] = {}
+        given = members(self.top["tasks"], "an object whose keys are the names of tasks")
+        heads = Counter(key[:PROCESS_NAME_MAX] for key in {key for key, _ in given})
+        for key, node in given:
+            name = self.shared.names.fitting(key, node, heads[key[:PROCESS_NAME_MAX]] == 1)
+            if name in found:
+                self.notes.given_again(found[name])
+            found[name] = node
+        if not found:
+            raise wrong(self.top["tasks"], "at least one task in it")
+        return found
 
-    def told_apart(
-        self, found: tuple[tuple[str, Node], ...], tasks: tuple[Task, ...]
-    ) -> tuple[Task, ...]:
+    def told_apart(self, found: dict[str, Node], tasks: tuple[Task, ...]) -> tuple[Task, ...]:
         """Returns the tasks. If a name that is cut off is the group of several, a number makes each another group."""
         taken = Counter(task.group for task in tasks)
         numbers: dict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
         told: list[Task] = []
-        for (_, node), task in zip(found, tasks, strict=True):
+        for node, task in zip(found.values(), tasks, strict=True):
             group = task.group
             cut = len(task.name) > GROUP_MAX and "group" not in dict(members(node, "an object"))
             if cut and taken[group] > 1:

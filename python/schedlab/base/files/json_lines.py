@@ -56,6 +56,19 @@ def parse(text: str) -> Node:
     return _Parser(text).whole()
 
 
+def parse_first(text: str) -> tuple[Node, int]:
+    """Returns the value with which the text begins, and the line of what follows it, 0 if nothing does.
+
+    Raises JsonError. json-c, too, reads to the end of the first value, and the comments behind it.
+    """
+    parser = _Parser(text)
+    node = parser.node("")
+    rest = parser.next()
+    if rest == "/":
+        raise parser.unexpected("a comment or the end of the file")
+    return node, parser.line() if rest else 0
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
