@@ -59,7 +59,7 @@ static const char usage[] =
     "  --trace-queues      tell of each place in a policy's queues, too\n"
     "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
     "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
-    "  --for TIME          a trial: after so long, such as 60s or 10m, it ends by itself\n"
+    "  --for TIME          a trial: after so long, such as 60s or 10min, it ends by itself\n"
     "  --while PID         end when this process has ended\n"
     "  --background        return when the server is ready; it goes on\n"
     "  --ignore-limits     serve although control groups or nice values share out CPU time here\n"
@@ -144,7 +144,7 @@ static int64_t length_of_trial(const char *text)
 {
     int64_t seconds;
     if (!text_to_seconds(text, &seconds) || seconds < 1 || seconds > TRIAL_S_MAX) {
-        say("%s--for %s: a time from 1s to %dh is wanted, such as 60s or 10m",
+        say("%s--for %s: a time from 1s to %dh is wanted, such as 60s or 10min",
             configuration_place(), text, TRIAL_S_MAX / 3600);
         exit(WRONG_USAGE);
     }

@@ -85,17 +85,22 @@ bool text_to_number(const char *text, int64_t *number)
 
 bool text_to_seconds(const char *text, int64_t *seconds)
 {
-    static const char units[] = "smh";
-    static const int64_t lengths[] = {1, 60, 3600};
+    static const struct {
+        const char *name;
+        int64_t seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
+    const size_t count = sizeof(units) / sizeof(units[0]);
+    size_t unit = 0;
     char *end;
     if (text[0] < '0' || text[0] > '9')
         return false;
     errno = 0;
     long long number = strtoll(text, &end, 10);
-    const char *unit = *end ? strchr(units, *end) : units;
-    if (errno || !unit || (*end && end[1]) || number > INT64_MAX / lengths[unit - units])
+    while (unit < count && strcmp(end, units[unit].name) != 0)
+        unit++;
+    if (errno || unit == count || number > INT64_MAX / units[unit].seconds)
         return false;
-    *seconds = number * lengths[unit - units];
+    *seconds = number * units[unit].seconds;
     return true;
 }
 

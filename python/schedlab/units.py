@@ -6,17 +6,28 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000}
-_TIME = re.compile(r"(\d{1,12})(?:\.(\d{1,9}))?(ns|us|ms|s|m)")
+_MINUTE = 60_000_000_000
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": _MINUTE,
+    "min": _MINUTE,
+    "h": 60 * _MINUTE,
+}
+_TIME = re.compile(rf"(\d{{1,12}})(?:\.(\d{{1,9}}))?({'|'.join(_NANOSECONDS)})")
 RANGE = re.compile(r"(-?\d{1,18})(?:-|\.\.)(-?\d{1,18})(?:([+*])(\d{1,18}))?")
 """A range of whole numbers: 1-8, or 1..8; 1-32+4 with steps; 60-3840*2 with factors."""
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of "500us", "1.2ms", "60s" or "2m"."""
+    """Nanoseconds of "500us", "1.2ms", "60s", "2min" or "8h"."""
     match = _TIME.fullmatch(text.strip())
     if not match:
-        raise ValueError("write a number and its unit: ns, us, ms, s or m, such as 10ms or 1.2s")
+        raise ValueError(
+            "write a number and its unit: ns, us, ms, s, min or h, such as 10ms or 1.2s"
+        )
     parts = match[2] or ""
     part = int("1" + "0" * len(parts))
     nanoseconds, rest = divmod(int(match[1] + parts) * _NANOSECONDS[match[3]], part)

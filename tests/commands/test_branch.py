@@ -72,6 +72,8 @@ def test_each_future_is_a_run(schedlab: Command, kept: Path, tmp_path: Path) -> 
     """Whose manifest says of what it is a branch."""
     out = tmp_path / "out"
     wanted = ("--policy", "rr,stride", "--set", "slice=7")
+    planned = branch(schedlab, kept, out, "--at", "50ms", *wanted, "--dry-run")
+    assert planned["runs"] == 3 and not out.exists()
     found = branch(schedlab, kept, out, "--at", "50ms", *wanted)
     assert found["unchanged_is_the_run"] is True
     assert "schedlab:" not in found["messages"]  # a slow host is told how far it is

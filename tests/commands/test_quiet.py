@@ -22,12 +22,16 @@ def kept(schedlab: Command, tmp_path: Path) -> Path:
 
 
 def test_a_dry_run_runs_nothing(schedlab: Command, kept: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+    out, baseline = tmp_path / "out", tmp_path / "x.baseline"
+    assert schedlab("compare", str(kept), "--keep", str(baseline), "-q").returncode == 0
     for command, count in (
         (("run", *SMALL, "--policy", "rr,mlfq"), 2),
         (("reproduce", "study-4", "--machine", "sim"), 62),
         (("replay", str(kept), "--cpus", "1-3"), 3),
         (("verify", str(kept)), 1),
+        (("analyse", "deadlines", "--policy", "edf,rr"), 2),
+        (("calibrate", "--policy", "rr"), 4),
+        (("compare", str(baseline), "--gate"), 1),
     ):
         done = schedlab(*command, "--dry-run", "--json", "--out", str(out))
         assert done.returncode == 0, done.stderr

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from conftest import Command
 from schedlab.commands.cli import cli
 from schedlab.errors import SchedlabError
+from schedlab.sweep import dataset
 
 RUN = "rr-1cpu-seed1"
 
@@ -62,6 +63,30 @@ def test_runs_are_removed_after_consent(mine: Path) -> None:
     assert listed(mine) == {"rr-2cpu-seed1": 1}
     assert call("rm", mine, mine / "rr-2cpu-seed1", "--yes").exit_code == 0
     assert not mine.exists()
+
+
+def test_sweeps_are_listed_and_removed_but_what_else_is_there(
+    schedlab: Command, tmp_path: Path
+) -> None:
+    place = tmp_path / "sweeps" / "mine"
+    words = ("--workload", "sleeper", "--policy", "rr", "--cpus", "1", "--seeds", "1..2")
+    done = schedlab("sweep", *words, "--keep-traces", "-q", "--out", str(place))
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(call("ls", place.parent, "--json").stdout)
+    assert (row["sweeps"], row["runs"], row["failed"]) == (1, 2, 0)
+    (place / "report").mkdir()
+    (place / "report" / "index.html").write_text("mine")
+    (place / "runs" / "notes.txt").write_text("mine")
+    changed(next((place / "traces").iterdir()))
+    with dataset._locked(place):
+        assert "another sweep is writing" in call("rm", place, "--yes").stderr
+    assert call("rm", place.parent, "--yes").stdout == "1 sweep removed\n"
+    there = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+    assert {name for name in there if not name.startswith("traces/")} == {
+        "report/index.html",
+        "runs/notes.txt",
+    }
+    assert len({name.split("/")[1] for name in there if name.startswith("traces/")}) == 1
 
 
 def test_a_folder_that_is_named_twice_is_removed_once(mine: Path) -> None:

@@ -30,6 +30,10 @@ OLD = [
     ("score rr --set 1", "score rr --workload-set 1"),
     ("sweep --workers 3", "sweep --jobs 3"),
     ("sweep --dry-run --workers 3", "sweep --dry-run --jobs 3"),
+    ("explore policy rr --minutes 1 --depth 2", "explore policy rr --for 1min --depth 2"),
+    ("explore policy rr --minutes=0.5", "explore policy rr --for 0.5min"),
+    ("dev soak storm --hours 8", "dev soak storm --for 8h"),
+    ("dev bench throughput --seconds 5", "dev bench throughput --for 5s"),
 ]
 
 
@@ -40,6 +44,12 @@ def test_an_old_spelling_is_taken_and_told(
     assert modernize(old.split()) == new.split()
     (line,) = capsys.readouterr().err.splitlines()
     assert f"`./schedlab {new.split()[0]}" in line
+
+
+def test_two_old_spellings_in_one_line_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert modernize(["soak", "--hours", "2"]) == ["dev", "soak", "--for", "2h"]
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert modernize(["dev", "soak", "--hours"]) == ["dev", "soak", "--for", "h"]
 
 
 def test_each_old_spelling_leads_to_a_command() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -20,6 +21,20 @@ from submissions import SOLUTION, instead, small_lab
 pytestmark = pytest.mark.xdist_group("grading")
 
 HOSTILE = " ".join(NAMES)
+VERDICT = '{"points": 9, "most": 9, "refused": "", "tests": []}'
+
+
+def stand_in(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, crashing: str = "-", by: str = "KILL"
+) -> Path:
+    """Has a process grade that notes its request in the file that is returned, and crashes at one name."""
+    asked = folder / "asked"
+    script = (
+        f"request=$(cat); printf '%s\\n' \"$request\" >> '{asked}'; case $request in"
+        f" */{crashing}\\\"*) kill -{by} $$;; *) echo '{VERDICT}';; esac"
+    )
+    monkeypatch.setattr(many, "call_command", lambda _: ["sh", "-c", script])
+    return asked
 
 
 def test_a_folder_has_a_row_for_each_and_a_page(schedlab: Command, tmp_path: Path) -> None:
@@ -49,13 +64,7 @@ def test_one_whose_grading_breaks_down_has_no_verdict_and_the_others_go_on(
     folder.mkdir()
     for name in ("a.c", "b.c"):
         (folder / name).touch()
-    verdict = '{"points": 9, "most": 9, "refused": "", "tests": []}'
-
-    def stands_in(_module: str, *words: str) -> list[str]:
-        crash = words[2].endswith("a.c")
-        return ["sh", "-c", "kill -SEGV $$" if crash else f"echo '{verdict}'"]
-
-    monkeypatch.setattr(many, "module_command", stands_in)
+    stand_in(monkeypatch, tmp_path, "a.c", "SEGV")
     told: list[many.Graded] = []
     found = many.grade_all(lab, folder, tmp_path / "out", True, 2, told.append)
     assert [(each.name, each.points) for each in found] == [("a.c", 0), ("b.c", 9)]
@@ -73,23 +82,20 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     names = ("a.c", "ben/b.c", "c.c")
     for name in names:
         (folder / name).write_text(name)
-    verdict = '{"points": 9, "most": 9, "refused": "", "tests": []}'
-    started: list[str] = []
+    asked = stand_in(monkeypatch, tmp_path, "c.c", "KILL")
 
-    def stands_in(_module: str, *words: str) -> list[str]:
-        started.append(str(Path(words[2]).relative_to(folder)))
-        crash = words[2].endswith("c.c")
-        return ["sh", "-c", "kill -KILL $$" if crash else f"echo '{verdict}'"]
+    def started() -> list[str]:
+        requests = map(json.loads, asked.read_text().splitlines())
+        return [str(Path(each["source"]).relative_to(folder)) for each in requests]
 
     def graded() -> list[str]:
-        started.clear()
+        asked.write_text("")
         found = many.grade_all(lab, folder, out, True, 1, lambda _: None)
         assert [(each.name, each.points) for each in found] == list(
             zip(names, (9, 9, 0), strict=True)
         )
-        return started
+        return started()
 
-    monkeypatch.setattr(many, "module_command", stands_in)
     assert graded() == [*names]
     assert graded() == ["c.c"]
     (folder / "ben" / "b.c").write_text("another")
@@ -99,7 +105,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     (out / "ben" / "b.json").write_text('{"key": "", "verdict": {"points": 100}}')
     with pytest.raises(WrongUsage, match=r"b\.json.*: there is such a file already"):
         graded()
-    assert not started
+    assert not started()
 
 
 @pytest.mark.parametrize(
@@ -118,8 +124,7 @@ def test_a_name_that_cannot_be_kept_has_no_verdict_and_the_others_go_on(
     folder.mkdir()
     for each in (name, b"z.c"):
         (folder / os.fsdecode(each)).touch()
-    verdict = '{"points": 9, "most": 9, "refused": "", "tests": []}'
-    monkeypatch.setattr(many, "module_command", lambda *_: ["echo", verdict])
+    stand_in(monkeypatch, tmp_path)
     bad, good = many.grade_all(lab, folder, tmp_path / "out", True, 1, lambda _: None)
     assert (bad.verdict, good.points) == (None, 9)
     assert why in bad.note

@@ -27,9 +27,6 @@ ALLOWED = {
         " monitor/systems/linux_host.py monitor/systems/linux_server.py runs/recording.py workload/loading.py"
     ),
     "command lines to copy": "report/reproduction.py runs/again.py sweep/page.py",
-    "commands that are started as processes": (
-        "courses/grading/many.py monitor/branching.py monitor/worker.py"
-    ),
 }
 
 

@@ -150,7 +150,7 @@ script, out = sys.argv[1:]
 conduct.SHORTEST_PERIOD_S = 0.05
 part = loads.Part("part", (sys.executable, "-c", script))
 loads.LOADS = {"load": loads.Load("load", "a stand-in", lambda _seconds, _folder: [part])}
-sys.argv = ["schedlab", "dev", "soak", "--hours", "0.02", "--out", out]
+sys.argv = ["schedlab", "dev", "soak", "--for", "72s", "--out", out]
 main()
 """
 TELLS = """

@@ -13,7 +13,8 @@ import click
 
 from schedlab.base.display.numbers import duration, percent
 from schedlab.base.display.terminal import new_table, print_whole, results
-from schedlab.commands.options import FOLDER, echo_json, json_option
+from schedlab.commands.carrying_out import check_finished, out_option, perform, print_plan
+from schedlab.commands.options import dry_run_option, echo_json, execution_options, json_option
 from schedlab.commands.request_options import request_options
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file")
 @request_options(machine=SIMULATOR, cpus="1", costs=TEXTBOOK)
-@click.option(
-    "--out", type=FOLDER, help="Folder to keep the runs in.  [default: they are not kept]"
-)
+@out_option
+@execution_options
+@dry_run_option
 @json_option
-def analyse(file: str, as_json: bool, **options: Any) -> None:
+def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Hold tasks with deadlines against theory: which deadlines must be met, and which were.
 
     FILE is a workload file whose tasks have dl-runtime and dl-period. Printed are the demand of jobs under the
@@ -44,7 +45,6 @@ def analyse(file: str, as_json: bool, **options: Any) -> None:
     If a run fails, the theory is printed all the same, and the status is 1.
     """
     from schedlab.analysis.schedulability import judge, task_set
-    from schedlab.commands.carrying_out import check_finished
 
     if options["machine"].name == SIMULATOR and options["costs"] is None:
         options["costs"] = TEXTBOOK
@@ -62,6 +62,9 @@ def analyse(file: str, as_json: bool, **options: Any) -> None:
         raise WrongUsage(
             f"{file}: no task has dl-runtime and dl-period; see docs/workload-files.md, Jobs"
         )
+    if dry_run:
+        print_plan(request.plan().runs, as_json)
+        return
     verdict = judge(tasks, request.cpus[0])
     finished: list[Finished] = []
     try:
@@ -80,8 +83,6 @@ def analyse(file: str, as_json: bool, **options: Any) -> None:
 
 def _run_policies(request: Request, place: Path) -> list[Finished]:
     """Runs the workload under each policy."""
-    from schedlab.commands.carrying_out import perform
-
     wanted = replace(request, out=request.out or place).plan()
     return perform(wanted, kept=request.out is not None)
 

@@ -11,13 +11,15 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import results, say, tell
-from schedlab.commands.carrying_out import ended_by_signal
+from schedlab.commands.carrying_out import ended_by_signal, print_planned
 from schedlab.commands.options import (
     FOLDER,
     PLACE_THERE,
     SETTING,
     Parsed,
+    dry_run_option,
     echo_json,
+    execution_options,
     json_option,
     policy_option,
 )
@@ -77,6 +79,8 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     help="Of the policy's random numbers, a branch for each: 7, 7,8, 1-5 or 1-3,7.",
 )
 @click.option("--out", type=FOLDER, help="Folder for the branches.  [default: a new one in runs/]")
+@execution_options
+@dry_run_option
 @json_option
 def branch(
     run: Path,
@@ -86,6 +90,7 @@ def branch(
     attributes: tuple[Attribute, ...],
     seeds: tuple[int, ...],
     out: Path | None,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Compare futures of one past: a finished RUN goes on in several ways.
@@ -112,30 +117,18 @@ def branch(
     futures = [Future()]
     for policy, seed in product(policies or (None,), seeds or (None,)):
         futures.append(Future(policy, settings, attributes, seed))
-    check(found, at_ns, futures)
-    place = (out or new_runs_folder(f"branch-{found.folder.name}")).absolute()
     if note:
         say(f"schedlab: {note}")
+    if dry_run:
+        branching.check(found, at_ns, futures)
+        print_planned(len(futures), [heading(found, at_ns, each) for each in futures], as_json)
+        return
+    place = (out or new_runs_folder(f"branch-{found.folder.name}")).absolute()
     with ended_by_signal(lambda _: "; nothing is kept"):
         finished = branching.perform(found, at_ns, futures, place)
     show(found, at_ns, futures, finished, as_json)
     if not show_failures(finished):
         raise SystemExit(1)
-
-
-def check(found: Past, at_ns: int, futures: list[Future]) -> None:
-    """Raises WrongUsage for what cannot be done at that moment."""
-    from schedlab.base.toolchain.policies import check_choices, read_catalogue
-
-    catalogue = read_catalogue()
-    now, _ = found.under(at_ns)
-    for future in futures:
-        check_choices(catalogue, [future.policy or now], dict(future.settings))
-        found.commands(future, at_ns)
-    names = [future.name for future in futures]
-    for name in names:
-        if names.count(name) > 1:
-            raise WrongUsage(f"two branches would both be called {name}: branch twice")
 
 
 def show(

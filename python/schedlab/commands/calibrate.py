@@ -12,12 +12,14 @@ import click
 from schedlab.base.display.terminal import new_table, results, say
 from schedlab.base.files.placing import check_file
 from schedlab.base.toolchain.policies import kinds_of_policies
-from schedlab.commands.carrying_out import perform
+from schedlab.commands.carrying_out import perform, print_plan
 from schedlab.commands.options import (
     CPUS,
     FILE,
     TICK,
+    dry_run_option,
     echo_json,
+    execution_options,
     json_option,
     policy_option,
 )
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
 )
 @click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
 @click.option("-o", "--out", type=FILE, help="The profile to write.  [default: it is only shown]")
+@execution_options
+@dry_run_option
 @json_option
 def calibrate(
     machine: str,
@@ -53,6 +57,7 @@ def calibrate(
     cpus: tuple[int, ...],
     tick: int,
     out: Path | None,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Measure what the kernel's work takes, for the simulator.
@@ -72,6 +77,9 @@ def calibrate(
         wanted = calibration.plan(
             Path(folder), machine, policies or kinds_of_policies(), cpus[0], tick
         )
+        if dry_run:
+            print_plan(wanted.runs, as_json)
+            return
         profile = _profile(perform(wanted, kept=False), machine)
     drifts = calibration.drifts(costs.read(costs.SHIPPED), profile)
     if out:

@@ -13,6 +13,7 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import say, word_messages
+from schedlab.base.host.isolated import hear_signals
 from schedlab.base.toolchain.needs import install_what_is_missing
 from schedlab.commands.environment import check_environment, describe, import_refusal
 from schedlab.commands.guided import Guided, Modules
@@ -77,7 +78,7 @@ def cli() -> None:
 
 def main() -> None:
     """Runs a command, and turns what goes wrong into one message and an exit status."""
-    _hear_signals()
+    hear_signals()
     word_messages(worded)
     try:
         check_environment()
@@ -113,10 +114,3 @@ def main() -> None:
             sys.exit(WrongUsage.exit_status)
         say(f"schedlab: {describe(error)}")
         sys.exit(1)
-
-
-def _hear_signals() -> None:
-    """What asks a program to end ends it by way of what it has to put away: folders that go."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
-            signal.signal(number, lambda number, frame: sys.exit(128 + number))

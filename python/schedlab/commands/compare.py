@@ -14,14 +14,26 @@ import click
 
 from schedlab.base.display.numbers import counted
 from schedlab.base.display.terminal import results, say, tell
-from schedlab.commands.carrying_out import out_option
-from schedlab.commands.options import FILE, PLACE, PLACE_THERE, Parsed, echo_json, json_option
+from schedlab.commands.carrying_out import out_option, print_plan
+from schedlab.commands.options import (
+    FILE,
+    PLACE,
+    PLACE_THERE,
+    Parsed,
+    dry_run_option,
+    echo_json,
+    execution_options,
+    json_option,
+)
 from schedlab.commands.trust import Consent, trust_options
 from schedlab.commands.wording import worded, worded_parts
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
+    from schedlab.analysis.comparison.compare import Comparison
     from schedlab.analysis.gate.baseline import Baseline, Instructions
+    from schedlab.analysis.gate.verdict import Gate
+    from schedlab.machines.spec import RunSpec
 
 
 @contextmanager
@@ -68,14 +80,15 @@ def gated(
     matters: float,
     markdown: Path | None,
     out: Path | None,
+    dry_run: bool,
     as_json: bool,
     consent: Consent,
 ) -> None:
     """Compares, says what is worse, and exits with status 1 if anything is."""
     from schedlab.analysis.comparison.compare import check_metrics, compare
-    from schedlab.analysis.comparison.listing import listing
     from schedlab.analysis.gate.verdict import judge
     from schedlab.analysis.gate.verdict import markdown as as_markdown
+    from schedlab.commands.verify import carry_out
 
     check_metrics(metrics)
     if after and out:
@@ -88,10 +101,14 @@ def gated(
     with ExitStack() as stack:
         first = stack.enter_context(side(before))
         if after is None:
+            planned = _planned(first, before, consent)
+            if dry_run:
+                print_plan(list(planned.values()), as_json)
+                return
             after = out or Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
             )
-            _carry_out_again(first, after, before, consent)
+            carry_out(planned, after.absolute())
         second = stack.enter_context(side(after))
         now = second.instructions or _instructions(set(first.instructions))
         found = compare(first.runs, second.runs, metrics, matters)
@@ -102,28 +119,35 @@ def gated(
         if as_json:
             echo_json(gate.to_dict())
         else:
-            for part in worded_parts(listing(found, False)):
-                results().print(part, soft_wrap=isinstance(part, str))
-            for count in gate.worse_counts:
-                results().print(
-                    f"{count.policy}, {count.tasks} tasks: {count.before:,} → {count.after} instructions"
-                )
-            for reason in gate.unjudged():
-                say(f"schedlab: cannot be compared any more: {reason}")
-            results().print(f"Gate {gate.summary}")
+            print_gate(found, gate)
     if not gate.passes:
         raise SystemExit(1)
 
 
-def _carry_out_again(baseline: Baseline, folder: Path, place: Path, consent: Consent) -> None:
-    """Carries out its runs, as the policies and the kernel are now."""
-    from schedlab.commands.verify import carry_out, planned_runs
+def print_gate(found: Comparison, gate: Gate) -> None:
+    """Prints what differs, what is worse, and the verdict."""
+    from schedlab.analysis.comparison.listing import listing
+
+    for part in worded_parts(listing(found, False)):
+        results().print(part, soft_wrap=isinstance(part, str))
+    for count in gate.worse_counts:
+        results().print(
+            f"{count.policy}, {count.tasks} tasks: {count.before:,} → {count.after} instructions"
+        )
+    for reason in gate.unjudged():
+        say(f"schedlab: cannot be compared any more: {reason}")
+    results().print(f"Gate {gate.summary}")
+
+
+def _planned(baseline: Baseline, place: Path, consent: Consent) -> dict[Path, RunSpec]:
+    """Returns its runs, to be carried out as the policies and the kernel are now."""
+    from schedlab.commands.verify import planned_runs
 
     folders = [run.folder for run in baseline.runs]
     planned = planned_runs(folders, f"--gate {place}", consent)
     if not planned:
         raise WrongUsage("--gate: none of the baseline's runs can be carried out again; name AFTER")
-    carry_out(planned, folder.absolute())
+    return planned
 
 
 def _instructions(policies: set[str]) -> Instructions:
@@ -189,6 +213,8 @@ def _part(text: str) -> float:
 )
 @out_option
 @trust_options
+@execution_options
+@dry_run_option
 @json_option
 def compare(
     before: Path,
@@ -203,6 +229,7 @@ def compare(
     out: Path | None,
     trust: bool,
     yes: bool,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Say what changed between two folders of runs, and what is chance.
@@ -220,8 +247,10 @@ def compare(
             raise WrongUsage("--keep: it keeps one side; leave out AFTER and --gate")
         keep_baseline(before, keep, instructions)
         return
+    if dry_run and (after or not gate):
+        raise WrongUsage("--dry-run: only --gate without AFTER carries out runs; leave it out")
     if gate:
-        gated(before, after, metrics, matters, markdown, out, as_json, consent)
+        gated(before, after, metrics, matters, markdown, out, dry_run, as_json, consent)
         return
     if markdown or out or consent.option:
         option = "--markdown" if markdown else "--out" if out else consent.option

@@ -94,7 +94,6 @@ def _has_branches(opened: Run) -> bool:
 
 
 def _branched(opened: Run, instead: Instead, begin_ns: int, place: Path) -> Rerun:
-    from schedlab.commands.branch import check
     from schedlab.commands.carrying_out import ended_by_signal
     from schedlab.runs import branching
     from schedlab.runs.branches import past
@@ -102,7 +101,6 @@ def _branched(opened: Run, instead: Instead, begin_ns: int, place: Path) -> Reru
 
     found = past(opened.folder)
     futures = [Future(), Future(instead.policy, (), tuple(instead.attributes))]
-    check(found, begin_ns, futures)
     with ended_by_signal(lambda _: ""):
         unchanged, changed = branching.perform(found, begin_ns, futures, place / "branches")
     how = f"a branch of the run from {format_time(begin_ns)} on"

@@ -15,7 +15,14 @@ from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import messages, new_table, print_whole, say, tell
 from schedlab.base.display.working import working
 from schedlab.base.files.whole import written
-from schedlab.commands.options import PLACE, PLACE_THERE, as_object, echo_json, json_option
+from schedlab.commands.options import (
+    PLACE,
+    PLACE_THERE,
+    as_object,
+    echo_json,
+    json_option,
+    quiet_option,
+)
 from schedlab.errors import NotGraded, WrongUsage
 
 if TYPE_CHECKING:
@@ -33,7 +40,6 @@ class Options:
     gradescope: Path | None
     classroom: Path | None
     trust: bool
-    kernel_tried: bool
     jobs: int
     try_lab: bool
     mutants: int | None
@@ -64,7 +70,6 @@ class Options:
     is_flag=True,
     help="Compile submissions outside of a sandbox: for those that you would compile yourself.",
 )
-@click.option("--kernel-tried", is_flag=True, hidden=True)
 @click.option(
     "--jobs",
     default=lambda: len(os.sched_getaffinity(0)),
@@ -82,6 +87,7 @@ class Options:
     type=click.IntRange(1),
     help="With --try-lab: grade about this many, spread over the solution.  [default: all]",
 )
+@quiet_option
 @json_option
 @as_object(Options)
 def grade(options: Options) -> None:
@@ -117,7 +123,7 @@ def grade(options: Options) -> None:
     keep = _place(options, lab)
     with (
         working(f"{source.name}: compiling") as update,
-        grader(lab, options.trust, options.kernel_tried) as ready,
+        grader(lab, options.trust) as ready,
     ):
 
         def told(test: str) -> None:
@@ -221,7 +227,8 @@ def grade_class(lab: Lab, folder: Path, options: Options) -> None:
 
 
 def _place(options: Options, lab: Lab) -> Path:
-    from schedlab.base.files.placing import check_file, check_folder
+    from schedlab.base.files.placing import check_file
+    from schedlab.courses.grading.grading import check_out
     from schedlab.paths import new_runs_folder
 
     for name, place in (("gradescope", options.gradescope), ("classroom", options.classroom)):
@@ -229,8 +236,7 @@ def _place(options: Options, lab: Lab) -> Path:
             check_file(name, place, ours=True)
     if options.out is None:
         return new_runs_folder("grade")
-    for test in lab.tests:
-        check_folder("out", options.out / test.name)
+    check_out(lab, options.out)
     return options.out
 
 

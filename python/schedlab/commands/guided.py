@@ -33,10 +33,13 @@ RENAMED = {
     "trace --from-perf": "import",
     "branch --seed": "branch --seeds",
     "explore --workers": "explore --jobs",
+    "explore --minutes": "explore --for {}min",
+    "dev --hours": "dev --for {}h",
+    "dev --seconds": "dev --for {}s",
     "score --set": "score --workload-set",
     "sweep --workers": "sweep --jobs",
 }
-"""Old spelling: new spelling. The second word stands anywhere behind the first; its value stays."""
+"""Old spelling: new spelling. The second word stands anywhere behind the first. Its value stays, or comes in for {}."""
 
 _FLAGS = ("--dry-run", "--ignore-limits", "--json", "--no-kvm", "--quiet", "--unchecked")
 """Options of these commands without a value: a word that follows is no value of theirs."""
@@ -46,7 +49,7 @@ def modernize(words: Sequence[str]) -> list[str]:
     """Returns a command line in the new spelling, and prints a line if it was in an old one."""
     command, *others = words or [""]
     if command in RENAMED:
-        return _changed(command, [], others)
+        return modernize(_changed(command, [], others))
     for place, word in enumerate(others):
         name, _, value = word.partition("=")
         before = others[place - 1] if place else ""
@@ -54,13 +57,17 @@ def modernize(words: Sequence[str]) -> list[str]:
         is_value = takes_value and not word.startswith("--")
         if f"{command} {name}" in RENAMED and not is_value:
             own = [value] if value else []
-            return _changed(f"{command} {name}", others[:place], own + others[place + 1 :])
+            after = own + others[place + 1 :]
+            return modernize(_changed(f"{command} {name}", others[:place], after))
     return list(words)
 
 
 def _changed(old: str, before: list[str], after: list[str]) -> list[str]:
-    new = RENAMED[old]
-    command, *more = new.split()
+    command, *more = RENAMED[old].split()
+    if "{}" in RENAMED[old]:
+        value, *after = after or [""]
+        more = [word.replace("{}", value) for word in more]
+    new = " ".join([command, *more])
     say(f"schedlab: `{old}` is `./schedlab {new}` now; the old spelling goes with the next release")
     return [command, *before, *more, *after]
 

@@ -10,7 +10,7 @@ import click
 
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.base.toolchain.policies import parse_choices
-from schedlab.commands.options import PLACE, TICK, Parsed, echo_json, json_option
+from schedlab.commands.options import PLACE, TICK, Parsed, echo_json, json_option, quiet_option
 from schedlab.errors import SchedlabError
 from schedlab.paths import new_runs_folder
 
@@ -46,6 +46,7 @@ def _one_policy(text: str) -> str:
     help="Measure the descendants of this process, while it lives.  [default: all processes]",
 )
 @click.option("-o", "--out", type=PLACE, help="Folder for the run.  [default: a new one in runs/]")
+@quiet_option
 @json_option
 def import_(
     file: Path, tick: int, policy: str, root: str | None, out: Path | None, as_json: bool

@@ -22,11 +22,10 @@ from schedlab.commands.options import (
     FOLDER,
     SEED,
     SETTING,
-    Parsed,
     echo_json,
+    for_option,
     json_option,
     no_kvm_option,
-    time_between,
 )
 from schedlab.errors import WrongUsage
 
@@ -37,8 +36,6 @@ PROGRAM = "schedlab-linux"
 SHELL_BEGINS = "tar -xf programs.tar && rm programs.tar && mv workloads/* ."
 """All of it then lies in the folder that programs are looked for in."""
 
-_SECOND_NS = 1_000_000_000
-TRIAL = Parsed("TIME", time_between(_SECOND_NS, 365 * 86400 * _SECOND_NS))
 control_option = click.option(
     "--control", type=FOLDER, help="Folder of the control files.  [default: /run/schedlab]"
 )
@@ -175,19 +172,14 @@ def stop() -> None:
     help="Serve although control groups or nice values share out CPU time here in a way that"
     " the policy would not honour.",
 )
-@click.option(
-    "--for",
-    "trial",
-    type=TRIAL,
-    help="A trial: after so long it ends by itself, such as 60s or 10m.",
-)
+@for_option("A trial: after so long it ends by itself, such as 60s or 10min.", "8760h")
 @click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 def serve(
     name: str,
     settings: tuple[tuple[str, int], ...],
     control: Path | None,
-    trial: int | None,
+    duration_ns: int | None,
     **options: Any,
 ) -> None:
     """Bring policies to this machine: needs root, and a kernel with sched_ext.
@@ -201,8 +193,8 @@ def serve(
     if options["trace_queues"] and not options["trace"]:
         raise WrongUsage("--trace-queues: in which trace? Name its file with --trace")
     words = ["--policy", name]
-    if trial:
-        words += ["--for", f"{-(-trial // _SECOND_NS)}s"]
+    if duration_ns:
+        words += ["--for", f"{-(-duration_ns // 10**9)}s"]
     for setting, value in settings:
         words += ["--set", f"{setting}={value}"]
     for option, given in options.items():

@@ -104,6 +104,23 @@ json_option = click.option(
 )
 
 
+def for_option(
+    help_text: str, most: str, default: str | None = None
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Returns the option that says how long a command works, from a second to `most`, for `duration_ns`."""
+    return click.option(
+        "--for",
+        "duration_ns",
+        default=default,
+        show_default=default is not None,
+        type=Parsed("TIME", time_between(_SECOND_NS, parse_time(most))),
+        help=help_text,
+    )
+
+
+_SECOND_NS = 1_000_000_000
+
+
 def policy_option(help_text: str, **more: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Returns the option that names policies, for the parameter `policies`."""
     return click.option("--policy", "policies", type=POLICIES, help=help_text, **more)

@@ -12,16 +12,13 @@ from schedlab import __version__
 from schedlab.base.display.terminal import tell
 from schedlab.commands.carrying_out import print_plan
 from schedlab.commands.options import (
-    MEMORY,
-    SEED,
-    TICK,
     dry_run_option,
     echo_json,
     execution_options,
     json_option,
     no_kvm_option,
 )
-from schedlab.commands.request_options import decide_option, out_option
+from schedlab.commands.request_options import decide_option, out_option, request_options
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
 from schedlab.runs.request import Request
@@ -48,15 +45,7 @@ STUDIES = {f"study-{each.number}": each.number for each in studies()}
     help="sim runs the experiments as workload files, in a fraction of the time; linux runs study 5 alone."
     "  [default: spike; of study 5 also linux]",
 )
-@click.option(
-    "--seed", default=1, show_default=True, type=SEED, help="Of all randomness in the runs."
-)
-@click.option(
-    "--tick",
-    type=TICK,
-    help="Length of a tick. All work grows with it (the studies' size: 10ms).  [default: 1ms]",
-)
-@click.option("--memory", type=MEMORY, help="Memory of the machine, MiB.  [default: 512]")
+@request_options(only=("seed", "tick", "memory"))
 @decide_option
 @out_option
 @no_kvm_option
@@ -79,7 +68,8 @@ def reproduce(
     """Reproduce the studies, in one report.
 
     STUDY is `study-1` to `study-6`; without any, all six. Their experiments run under their policies
-    and all built-in ones. With its folder as --out, an interrupted start continues.
+    and all built-in ones. All work grows with the tick; the studies had one of 10ms. With its folder as --out, an
+    interrupted start continues.
     """
     from schedlab.commands.carrying_out import tell_findings, tell_what_next
     from schedlab.report import reproduction

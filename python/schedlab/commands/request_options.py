@@ -70,10 +70,11 @@ def request_options(
     cpus: str = "",
     costs: str = KERNEL.name,
     without: tuple[str, ...] = (),
+    only: tuple[str, ...] = (),
     otherwise: str = "",
 ) -> Callable[[T], T]:
-    """Adds the options to a command, except those of the parameters `without`. The other arguments are defaults that
-    help names; `cpus`: "" for the machine's; `otherwise`: of all that a recording has, too."""
+    """Adds the options to a command, except those of the parameters `without`, or `only` those. The other arguments are
+    defaults that help names; `cpus`: "" for the machine's; `otherwise`: of all that a recording has, too."""
     cpus_default = cpus or "1-4; on linux as many as this host has, on host all of them"
     shown = otherwise or True
     options = {
@@ -174,5 +175,9 @@ def request_options(
             help="Also run policies that were changed and have not passed `./schedlab check` since.",
         ),
     }
-    chosen = [option for name, option in options.items() if name not in without]
+    chosen = [
+        option
+        for name, option in options.items()
+        if name not in without and name in (only or options)
+    ]
     return lambda command: reduce(lambda made, option: option(made), reversed(chosen), command)

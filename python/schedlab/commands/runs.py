@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`./schedlab runs`: lists, shows and removes kept runs."""
+"""`./schedlab runs`: lists, shows and removes kept runs, and lists and removes sweeps."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from schedlab.runs import results
 
 @click.group()
 def runs() -> None:
-    """List, show and remove kept runs."""
+    """List, show and remove kept runs and sweeps."""
 
 
 @runs.command("ls")
 @click.argument("place", required=False, type=FOLDER_THERE)
 @json_option
 def list_(place: Path | None, as_json: bool) -> None:
-    """List the runs in the folders of PLACE.
+    """List the runs and the sweeps in the folders of PLACE.
 
-    PLACE is a folder of runs, or one that holds such folders.  [default: runs/]
+    PLACE is a folder of runs, or one that holds such folders, or sweeps.  [default: runs/]
     """
     place = place or RUNS
-    entries = [place] if is_run(place) else sorted(place.iterdir()) if place.is_dir() else []
+    is_kept = results.is_whole(place)
+    entries = [place] if is_kept else sorted(place.iterdir()) if place.is_dir() else []
     rows: list[dict[str, Any]] = [
-        {"folder": str(entry), **facts}
+        {"folder": str(entry), **facts_of(found)}
         for entry in entries
-        if not entry.is_symlink() and (facts := facts_of(entry))["runs"]
+        if (found := list(kept_folders(entry)))
     ]
     if as_json:
         echo_json(rows)
         return
-    table = new_table("", "folder", ">runs", ">failed", ">MB")
+    table = new_table("", "folder", ">sweeps", ">runs", ">failed", ">MB")
     for row in rows:
-        size = f"{row['bytes'] / 1e6:,.1f}"
-        table.add_row(os.path.relpath(row["folder"]), *map(str, (row["runs"], row["failed"])), size)
+        counts = (f"{row[name]:,}" for name in ("sweeps", "runs", "failed"))
+        table.add_row(os.path.relpath(row["folder"]), *counts, f"{row['bytes'] / 1e6:,.1f}")
     if rows:
         print_whole(table)
     else:
@@ -96,15 +97,17 @@ def show(places: tuple[Path, ...], as_json: bool) -> None:
 @click.argument("places", nargs=-1, required=True, metavar="PLACE...", type=FOLDER_THERE)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def rm(places: tuple[Path, ...], yes: bool) -> None:
-    """Remove kept runs.
+    """Remove kept runs and sweeps.
 
-    PLACE is the folder of a run, or a folder of runs. A run is removed only if each file in it is as
-    schedlab wrote it. Everything else stays: symbolic links, changed files, reports, folders of
-    sweeps. The exit status is 1 if a run stays.
+    PLACE is the folder of a run or of a sweep, or a folder of them. A run is removed only if each file in it is as
+    schedlab wrote it; of a sweep, its tables and its traces are. Everything else stays: symbolic links, changed files,
+    reports. The exit status is 1 if a run or a sweep stays.
     """
-    found = [folder for place in places for folder in run_folders(place)]
+    found = [folder for place in places for folder in kept_folders(place)]
     if not found:
-        raise WrongUsage(f"{visible_line(str(places[0]))}: it holds no run; name a folder of runs")
+        raise WrongUsage(
+            f"{visible_line(str(places[0]))}: it holds no run and no sweep; name a folder that does"
+        )
     kept = {folder: reason for folder in found if (reason := why_kept(folder))}
     once = {folder.resolve(): folder for folder in found}
     ours = [folder for folder in once.values() if folder not in kept]
@@ -112,14 +115,15 @@ def rm(places: tuple[Path, ...], yes: bool) -> None:
         say(f"schedlab: {visible_line(str(folder))} stays: {reason}")
     if ours:
         confirm(ours, yes)
+        told = counted_kept(ours)
         for folder in ours:
-            placing.remove(folder)
+            remove(folder)
         for place in sorted(set(places), key=lambda place: len(place.parts), reverse=True):
             if place.is_dir() and not place.is_symlink() and not any(place.iterdir()):
                 place.rmdir()
-        tell(f"{counted(len(ours), 'run')} removed")
+        tell(f"{told} removed")
     if kept:
-        raise SchedlabError(f"{counted(len(kept), 'run')} kept")
+        raise SchedlabError(f"{counted_kept(list(kept))} kept")
 
 
 def confirm(folders: Sequence[Path], yes: bool) -> None:
@@ -127,7 +131,7 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
     if yes:
         return
     size = sum(map(bytes_in, folders)) / 1e6
-    question = f"Remove {counted(len(folders), 'run')} ({size:,.1f} MB)?"
+    question = f"Remove {counted_kept(folders)} ({size:,.1f} MB)?"
     if not sys.stdin.isatty():
         raise WrongUsage(f"{question} There is no terminal to ask; add --yes")
     for folder in folders[:10]:
@@ -137,40 +141,73 @@ def confirm(folders: Sequence[Path], yes: bool) -> None:
 
 
 def why_kept(folder: Path) -> str:
-    """Returns why a folder is not removed, or "" if all of it is as schedlab wrote it."""
+    """Returns why a folder is not removed, or "" if it is."""
     try:
+        if is_sweep(folder):
+            from schedlab.sweep import dataset
+
+            dataset.check_free(folder)
+            return ""
         results.read_manifest(folder)
         return visible(placing.strange(folder))
     except (SchedlabError, OSError) as error:
         return visible(str(error))
 
 
-def run_folders(place: Path) -> Iterator[Path]:
-    """Returns the folder itself if it is a run's, else the folders of runs below it, except in sweeps. Links are not
-    followed."""
-    if place.is_symlink():
+def remove(folder: Path) -> None:
+    """Removes a run or a sweep."""
+    if is_sweep(folder):
+        from schedlab.sweep import dataset
+
+        dataset.remove(folder)
+    else:
+        placing.remove(folder)
+
+
+def counted_kept(folders: Sequence[Path]) -> str:
+    """Returns how many runs and sweeps these are, in words."""
+    sweeps = sum(map(is_sweep, folders))
+    counts = {"run": len(folders) - sweeps, "sweep": sweeps}
+    return " and ".join(counted(count, what) for what, count in counts.items() if count)
+
+
+def kept_folders(place: Path) -> Iterator[Path]:
+    """Returns the folder itself if it is a run's or a sweep's, else those below it. Links are not followed."""
+    if place.is_symlink() or not place.is_dir():
         return
-    if is_run(place):
+    if results.is_whole(place):
         yield place
-    elif not results.is_whole(place):
-        for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False):
-                yield from run_folders(Path(entry.path))
+        return
+    for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
+        yield from kept_folders(Path(entry.path))
 
 
-def is_run(folder: Path) -> bool:
-    """False for a sweep, which has rows of many runs."""
-    return results.is_whole(folder) and not (folder / "runs").is_dir()
+def is_sweep(folder: Path) -> bool:
+    """True for a sweep, which has rows of many runs."""
+    return (folder / "runs").is_dir()
 
 
-def facts_of(folder: Path) -> dict[str, int]:
-    """Returns how many runs a folder holds, how many of them failed, and their size."""
-    found = list(run_folders(folder))
+def facts_of(folders: Sequence[Path]) -> dict[str, int]:
+    """Returns how many runs and sweeps there are, how many runs failed, and their size."""
+    sound = [each for folder in folders for each in soundness(folder)]
     return {
-        "runs": len(found),
-        "failed": sum(not is_sound(each) for each in found),
-        "bytes": sum(map(bytes_in, found)),
+        "sweeps": sum(map(is_sweep, folders)),
+        "runs": len(sound),
+        "failed": sound.count(False),
+        "bytes": sum(map(bytes_in, folders)),
     }
+
+
+def soundness(folder: Path) -> list[bool]:
+    """Returns whether each run of a folder succeeded, as far as it can be read."""
+    if not is_sweep(folder):
+        return [is_sound(folder)]
+    from schedlab.sweep import dataset
+
+    try:
+        return [status == "success" for status in dataset.read_statuses(folder).values()]
+    except SchedlabError:
+        return []
 
 
 def is_sound(folder: Path) -> bool:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.terminal import new_table, results
-from schedlab.commands.options import FILE_THERE, POLICIES, echo_json, json_option
+from schedlab.commands.options import (
+    FILE_THERE,
+    POLICIES,
+    echo_json,
+    execution_options,
+    json_option,
+)
 from schedlab.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -51,6 +57,7 @@ KEY_BYTES_MIN = 16
     metavar="NUMBER",
     help="The set of workloads: the latest, or one that was published before, such as 1.",
 )
+@execution_options
 @json_option
 def score(
     policies: tuple[PolicyChoice, ...],

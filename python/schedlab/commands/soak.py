@@ -13,7 +13,7 @@ import click
 
 from schedlab.base.display.numbers import host_time
 from schedlab.base.display.terminal import messages, new_table, results, say, tell
-from schedlab.commands.options import FOLDER, Number, echo_json, json_option
+from schedlab.commands.options import FOLDER, echo_json, for_option, json_option
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.paths import new_runs_folder
 
@@ -24,19 +24,18 @@ if TYPE_CHECKING:
     from schedlab_tools.soak.findings import Row
 
 _MIB_FIGURES, _MIB = ("memory_bytes", "js_heap_bytes"), 1 << 20
-HOURS = Number(0, 1000, min_open=True)
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[LOAD]...")
-@click.option("--hours", default=1.0, show_default=True, type=HOURS, help="How long.")
+@for_option("How long.", "1000h", "1h")
 @click.option(
     "--out",
     type=FOLDER,
     help="Folder for samples, findings and logs; it must not exist, or be empty.  [default: one in runs/]",
 )
 @json_option
-def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) -> None:
+def soak(names: tuple[str, ...], duration_ns: int, out: Path | None, as_json: bool) -> None:
     """Run schedlab for hours, and say what grows.
 
     LOADs run side by side: page (the monitor's page with two systems), sweep, serve (`linux serve`
@@ -64,7 +63,8 @@ def soak(names: tuple[str, ...], hours: float, out: Path | None, as_json: bool) 
         raise WrongUsage(f"--out {place}: it is not empty; name a new folder")
     for load in loads:
         say(f"schedlab: soak {load.name}: {load.summary}")
-    seen = conduct(loads, hours * 3600, place, _Shown(hours * 3600))
+    seconds = duration_ns / 1e9
+    seen = conduct(loads, seconds, place, _Shown(seconds))
     rows = findings.rows(seen, loads)
     content = findings.findings(seen, rows)
     findings.keep(place, seen, content)

@@ -38,13 +38,6 @@ class Change:
     settings: Sequence[tuple[str, int]]
 
     @property
-    def options(self) -> list[str]:
-        """The same in the words of `./schedlab branch`."""
-        policy = ["--policy", self.policy] if self.policy else []
-        values = [word for name, value in self.settings for word in ("--set", f"{name}={value}")]
-        return [*policy, *values]
-
-    @property
     def commands(self) -> str:
         """The same in the words of the kernel (abi/machine_commands.h)."""
         policy = [f"sched_status {self.policy}"] if self.policy else []
@@ -68,7 +61,7 @@ async def what_if(
     out = new_runs_folder(f"branch-{source.name if source else each.setup.machine}")
     # What happened at this moment is past.
     if source:
-        folders = await _of_recording(source, at_ns + 1, change, out, tell)
+        folders = await worker.branch(source, at_ns + 1, change.policy, change.settings, out, tell)
     else:
         folders = await _of_live(session, each, at_ns + 1, change, out)
     letters = await session.show_futures(each, [recorded_setup(place) for place in folders], at_ns)
@@ -78,15 +71,6 @@ async def what_if(
         "changed": letters[-1],
         "folder": str(out),
     }
-
-
-async def _of_recording(
-    source: Path, at_ns: int, change: Change, out: Path, tell: Tell
-) -> list[Path]:
-    """Returns the futures' folders, without the unchanged one if it is the recording itself."""
-    told = await worker.branch(source, at_ns, change.options, out, tell)
-    same = bool(told["unchanged_is_the_run"])
-    return [Path(run["folder"]) for run in told["runs"]][same:]
 
 
 async def _of_live(

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What takes long is done by a process of its own, so that frames keep coming meanwhile.
-
-python -m schedlab.monitor.worker measure FOLDER      prints {"status", "message"}
-python -m schedlab.monitor.worker perfetto TRACE FILE
-"""
+"""What takes long is done by a process of its own, so that frames keep coming meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.host.supervision import end_group, to_the_end
 from schedlab.errors import SchedlabError
 from schedlab.machines.outcome import Outcome
@@ -27,46 +22,52 @@ _LAST_LINES = 4
 
 async def measure(folder: Path) -> Outcome:
     """Checks a run's trace, and writes its metrics beside it; as `./schedlab run` does."""
-    said = await _call("schedlab.monitor.worker", "measure", str(folder))
-    return Outcome(**json.loads(said))
+    return Outcome(**await _call(measured, folder=folder))
 
 
 async def perfetto(trace: Path, file: Path) -> None:
     """Writes a trace in Perfetto's format."""
-    await _call("schedlab.monitor.worker", "perfetto", str(trace), str(file))
+    await _call(exported, trace=trace, file=file)
 
 
 async def report(folders: list[Path], out: Path, tell: Tell) -> Path:
     """Makes a report of runs; gives the file to open."""
-    places = [str(folder) for folder in folders]
-    said = await _call("schedlab", "report", *places, "--out", str(out), "--json", tell=tell)
-    return Path(json.loads(said)["report"])
+    return Path(await _call(reported, tell, folders=folders, out=out))
 
 
-async def branch(source: Path, at_ns: int, changes: list[str], out: Path, tell: Tell) -> Any:
-    """Carries out futures of a run, as `./schedlab branch` does; gives what that prints.
+async def branch(
+    source: Path,
+    at_ns: int,
+    policy: str,
+    settings: Sequence[tuple[str, int]],
+    out: Path,
+    tell: Tell,
+) -> list[Path]:
+    """Carries out two futures of a run: unchanged, and under another policy or with other tunables. Returns their
+    folders, without the unchanged one if it is the run itself."""
+    request = {"source": source, "at_ns": at_ns, "policy": policy, "settings": settings, "out": out}
+    return [Path(folder) for folder in await _call(branched, tell, **request)]
 
-    `changes`: options that say what is done otherwise.
-    """
-    what = ["branch", str(source), "--at", f"{at_ns}ns", *changes, "--out", str(out), "--json"]
-    return json.loads(await _call("schedlab", *what, tell=tell))
 
-
-async def _call(module: str, *arguments: str, tell: Tell = lambda line: None) -> str:
-    """Returns what a module prints that is run as a program. SchedlabError: what it said as it failed."""
+async def _call(
+    function: Callable[..., Any], tell: Tell = lambda line: None, **request: Any
+) -> Any:
+    """Returns what a function gives that a process of its own calls. SchedlabError: what it said as it failed."""
     process = await asyncio.create_subprocess_exec(
-        *module_command(module, *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
+        *call_command(function),
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    assert process.stdout and process.stderr
+    assert process.stdin and process.stdout and process.stderr
     try:
+        process.stdin.write(request_text(**request).encode())
+        process.stdin.close()
         said, words = await asyncio.gather(process.stdout.read(), _told(process.stderr, tell))
         if await process.wait():
-            raise SchedlabError("\n".join(words[-_LAST_LINES:]) or f"{module} failed")
-        return said.decode()
+            raise SchedlabError("\n".join(words[-_LAST_LINES:]) or f"{function.__name__} failed")
+        return json.loads(said)
     finally:
         if process.returncode is None:
             await to_the_end(end_group(process))
@@ -80,18 +81,47 @@ async def _told(stream: asyncio.StreamReader, tell: Tell) -> list[str]:
     return lines
 
 
-def main(arguments: list[str]) -> None:
-    """The process's own part."""
-    if arguments[0] == "measure":
-        from schedlab.runs.worker import evaluate
-
-        _, outcome = evaluate(Path(arguments[1]), Outcome("success"))
-        print(json.dumps({"status": outcome.status, "message": outcome.message}))
-    else:
-        from schedlab import trace
-
-        trace.export(trace.read(arguments[1]), arguments[2], "perfetto")
+# --- the process's own part
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def measured(folder: str) -> dict[str, str]:
+    """Returns the status and the message of a run that is measured now."""
+    from schedlab.runs.worker import evaluate
+
+    _, outcome = evaluate(Path(folder), Outcome("success"))
+    return {"status": outcome.status, "message": outcome.message}
+
+
+def exported(trace: str, file: str) -> None:
+    """Writes a trace in Perfetto's format."""
+    from schedlab.trace import export, read
+
+    export(read(trace), file, "perfetto")
+
+
+def reported(folders: list[str], out: str) -> str:
+    """Makes a report of runs; returns the file to open."""
+    from schedlab.report.command import report
+
+    made = report(tuple(map(Path, folders)), Path(out), ("html",), False, None, ())
+    return str(made["report"])
+
+
+def branched(
+    source: str, at_ns: int, policy: str, settings: list[tuple[str, int]], out: str
+) -> list[str]:
+    """Carries out two futures of a run. Returns their folders, without that of a future which is the run itself."""
+    from schedlab.base.toolchain.policies import parse_choices
+    from schedlab.runs import branching
+    from schedlab.runs.branches import Future, moment, past
+    from schedlab.runs.carrying_out import describe
+
+    found = past(Path(source))
+    moment(f"{at_ns}ns", found.events)
+    choice = parse_choices(policy)[0] if policy else None
+    futures = [Future(), Future(choice, tuple((name, value) for name, value in settings))]
+    finished = branching.perform(found, at_ns, futures, Path(out))
+    if failures := list(describe(finished)):
+        raise SchedlabError("\n".join(failures))
+    same = branching.is_the_run(found, finished[0])
+    return [str(each.folder) for each in finished][same:]

@@ -62,7 +62,7 @@ def parse_budget(text: str) -> Budget:
         return Budget(seconds=parse_time(text) / 1e9)
     except ValueError:
         raise ValueError(
-            "write how many seeds at most, such as 24, or a time, such as 10m; or nothing, as the last option"
+            "write how many seeds at most, such as 24, or a time, such as 10min; or nothing, as the last option"
         ) from None
 
 

@@ -17,6 +17,7 @@ from schedlab.base.display.working import working
 from schedlab.base.host.disk import DiskWatch
 from schedlab.base.host.supervision import signals_caught, supervise
 from schedlab.base.toolchain.build import host_processors
+from schedlab.base.toolchain.policies import check_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting
 from schedlab.errors import SchedlabError, WrongUsage, parameter
 from schedlab.machines import Branching
@@ -41,8 +42,22 @@ if TYPE_CHECKING:
 _BRANCH_FAILED = "the machine did not come to its branches"
 
 
+def check(found: Past, at_ns: int, futures: Sequence[Future]) -> None:
+    """Raises WrongUsage for what cannot be done at that moment."""
+    catalogue = read_catalogue()
+    now, _ = found.under(at_ns)
+    for future in futures:
+        check_choices(catalogue, [future.policy or now], dict(future.settings))
+        found.commands(future, at_ns)
+    names = [future.name for future in futures]
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongUsage(f"two branches would both be called {name}: branch twice")
+
+
 def perform(past: Past, at_ns: int, futures: Sequence[Future], out: Path) -> list[Finished]:
-    """Returns the futures in their order. Raises Interrupted on a signal; then nothing is left."""
+    """Returns the futures in their order. Raises WrongUsage, or Interrupted on a signal; then nothing is left."""
+    check(past, at_ns, futures)
     specs = {future.name: past.future(future, at_ns) for future in futures}
     return carry_out(specs, out, lambda base: _differences(past, base))
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from schedlab.base.files import placing
 from schedlab.base.files.formats import check_format
 from schedlab.base.files.kept import (
     Field,
@@ -180,6 +182,36 @@ def write_part(path: Path, table: pl.DataFrame) -> None:
 def parts(folder: Path, table: str) -> list[Path]:
     """Returns the parts of a table in the order in which they were written."""
     return sorted((folder / table).glob("part-*.parquet"))
+
+
+# --- removing
+
+_OWN = re.compile(
+    rf"\.?{re.escape(MANIFEST)}({_NEW})?|{FILES}/[0-9a-f]{{64}}\.(json|yaml)"
+    rf"|({RUNS}|{GROUPS}|{TOLD})/\.?part-\d{{6,}}\.parquet({_NEW})?"
+)
+"""The names of a data set's files, but those of traces."""
+
+
+def check_free(folder: Path) -> None:
+    """Raises WrongUsage if the folder holds no data set, or one that is being written."""
+    read_manifest(folder)
+    with _locked(folder):
+        pass
+
+
+def remove(folder: Path) -> None:
+    """Takes away a data set with its traces. What else is in its folder stays, and so do traces that have changed."""
+    traces = folder / TRACES
+    for run in () if traces.is_symlink() or not traces.is_dir() else tuple(traces.iterdir()):
+        if not run.is_symlink() and run.is_dir() and not placing.strange(run):
+            placing.remove(run)
+    for name, path in placing.entries(folder).items():
+        if _OWN.fullmatch(name) and path.is_file() and not path.is_symlink():
+            path.unlink()
+    for place in (*(folder / name for name in (RUNS, GROUPS, TOLD, FILES, TRACES)), folder):
+        with suppress(OSError):
+            place.rmdir()
 
 
 # --- opening

@@ -27,7 +27,7 @@ from schedlab.base.toolchain.policies import (
     read_catalogue,
 )
 from schedlab.commands.carrying_out import carried_out, check_finished, out_option
-from schedlab.commands.options import POLICIES, json_option, no_kvm_option
+from schedlab.commands.options import POLICIES, for_option, json_option, no_kvm_option
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import CONSOLE
 from schedlab.machines.spec import RunSpec
@@ -176,9 +176,7 @@ def _rounds(console: str) -> Iterator[tuple[int, str, str]]:
     type=click.IntRange(2, 100),
     help="In each, every policy has its turn, and the fair class.",
 )
-@click.option(
-    "--seconds", default=3, show_default=True, type=click.IntRange(1, 60), help="Of each turn."
-)
+@for_option("How long each turn is, in whole seconds.", "60s", "3s")
 @out_option
 @no_kvm_option
 @json_option
@@ -188,7 +186,7 @@ def throughput(
     cpus: int,
     threads: int,
     rounds: int,
-    seconds: int,
+    duration_ns: int,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -202,7 +200,7 @@ def throughput(
         PolicyChoice(STANDARD),
         first_that_shares_by(read_catalogue(), "weight"),
     )
-    setting = Setting(policies, machine, cpus, threads, rounds, seconds)
+    setting = Setting(policies, machine, cpus, threads, rounds, duration_ns // 10**9)
     with carried_out(lambda folder: plan(folder, setting), out) as runs:
         check_finished(runs)
         console = (runs[0].folder / CONSOLE).read_text(errors="replace")

@@ -34,7 +34,7 @@ def below(folder: Path, name: str) -> Path:
 
 def write_list(folder: Path) -> None:
     """Writes the list of all files that are in the folder now."""
-    _write(folder, {name: file_hash(folder / name) for name in _entries(folder)})
+    _write(folder, {name: file_hash(folder / name) for name in entries(folder)})
 
 
 def add_to_list(path: Path) -> None:
@@ -55,13 +55,13 @@ def read_list(folder: Path) -> dict[str, str] | None:
 
 def strange(folder: Path) -> str:
     """What keeps a folder from being replaced, in words; "": all of it is as schedlab made it."""
-    entries = _entries(folder)
-    if not entries:
+    found = entries(folder)
+    if not found:
         return ""
     listed = read_list(folder)
     if listed is None:
         return f"it has no {LIST}, by which schedlab knows what it has made"
-    for name, path in entries.items():
+    for name, path in found.items():
         if name not in listed:
             return f"{name} in it is not by schedlab"
         if path.is_symlink() or not path.is_file() or file_hash(path) != listed[name]:
@@ -72,7 +72,7 @@ def strange(folder: Path) -> str:
 def remove(folder: Path) -> None:
     """Takes away what schedlab made; the folder stays if something else is in it."""
     listed = read_list(folder) or {}
-    for name, path in _entries(folder).items():
+    for name, path in entries(folder).items():
         if not path.is_symlink() and path.is_file() and listed.get(name) == file_hash(path):
             path.unlink()
     (folder / LIST).unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def check_file(name: str, place: Path, ours: bool = False) -> None:
         )
 
 
-def _entries(folder: Path) -> dict[str, Path]:
+def entries(folder: Path) -> dict[str, Path]:
     """All but folders and the list itself, by their names relative to the folder."""
     found = {}
     for place, folders, files in os.walk(folder):

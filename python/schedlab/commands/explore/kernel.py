@@ -22,6 +22,7 @@ from schedlab.commands.options import (
     as_object,
     echo_json,
     json_option,
+    quiet_option,
 )
 from schedlab.errors import WrongUsage
 
@@ -80,6 +81,7 @@ class Options:
     type=PLACE,
     help="Keep the run that breaks in this folder.  [default: a new one in runs/]",
 )
+@quiet_option
 @json_option
 @as_object(Options)
 def kernel(options: Options) -> None:

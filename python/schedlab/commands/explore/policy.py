@@ -17,11 +17,12 @@ from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.commands.options import (
     FILE,
     SETTING,
-    Number,
     Parsed,
     as_object,
     echo_json,
+    for_option,
     json_option,
+    quiet_option,
 )
 from schedlab.errors import MachineUnfit, RuleBroken
 from schedlab.machines.acted_out import TICK_US
@@ -51,7 +52,7 @@ class Wanted:
     def __init__(
         self,
         choices: tuple[PolicyChoice | Path, ...],
-        minutes: float,
+        duration_ns: int,
         memory: int,
         settings: tuple[tuple[str, int], ...],
         workload: Path | None,
@@ -62,7 +63,7 @@ class Wanted:
     ) -> None:
         self.choices = choices
         self.limits = Limits(
-            seconds=round(minutes * 60),
+            seconds=duration_ns // 10**9,
             memory_mib=memory,
             cpu_sets=cpu_sets,
             groups=groups,
@@ -92,13 +93,7 @@ class Wanted:
     type=click.IntRange(1, 4000),
     help="Most operations in a sequence.",
 )
-@click.option(
-    "--minutes",
-    default=10.0,
-    show_default=True,
-    type=Number(0.01, 10_000),
-    help="To search, for each policy.",
-)
+@for_option("How long to search, for each policy.", "168h", "10min")
 @click.option(
     "--memory",
     default=2048,
@@ -129,6 +124,7 @@ class Wanted:
     type=FILE,
     help="If a rule is broken, search for a workload that shows it when it is run, and write it here.",
 )
+@quiet_option
 @json_option
 @as_object(Wanted)
 def policy(wanted: Wanted) -> None:

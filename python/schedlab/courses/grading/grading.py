@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from schedlab.base.display.names import slug
+from schedlab.base.files.placing import check_folder
 from schedlab.base.files.whole import file_hash
 from schedlab.courses.grading import kernel
 from schedlab.courses.grading.drawing import timeline
@@ -102,6 +103,12 @@ class Grader:
         if expected.kind == "instructions":
             return judge_instructions(expected, executed, self._instructions[test.name])
         return judge(test, expected, seen, right)
+
+
+def check_out(lab: Lab, out: Path) -> None:
+    """Raises WrongUsage if folders that a grading makes in `out` are there and may not be replaced."""
+    for test in lab.tests:
+        check_folder("out", out / test.name)
 
 
 @contextmanager

@@ -23,10 +23,10 @@ from schedlab import __version__
 from schedlab.base.display.names import all_visible, json_text, visible_line
 from schedlab.base.files import placing
 from schedlab.base.files.whole import file_hash, written
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.toolchain import versions
-from schedlab.courses.grading.grading import LINK
-from schedlab.courses.grading.lab import Lab
+from schedlab.courses.grading.grading import LINK, check_out, grader
+from schedlab.courses.grading.lab import Lab, find_lab
 from schedlab.courses.grading.verdict import picture_of
 from schedlab.errors import NotGraded, WrongUsage, parameter
 
@@ -207,13 +207,19 @@ def _clear(lab: Lab, place: Path) -> None:
             placing.remove(folder)
 
 
+def grade_one(lab: str, source: str, out: str, trusted: bool) -> dict[str, Any]:
+    """Grades a submission by a lab whose solution was tried on this host before; returns its verdict."""
+    found = find_lab(lab)
+    check_out(found, Path(out))
+    with grader(found, trusted, kernel_tried=True) as ready:
+        return ready.grade(Path(source), Path(out)).to_dict()
+
+
 def _graded(lab: Lab, source: Path, name: str, out: Path, trusted: bool) -> Graded:
-    options = ["--json", "--out", str(out), *(["--trust"] if trusted else [])]
-    words = ("grade", str(lab.folder), str(source), "--kernel-tried", *options)
     try:
         done = subprocess.run(
-            module_command("schedlab", *words),
-            stdin=subprocess.DEVNULL,
+            call_command(grade_one),
+            input=request_text(lab=lab.folder, source=source, out=out, trusted=trusted),
             capture_output=True,
             text=True,
             errors="replace",
