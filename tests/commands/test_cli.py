@@ -124,9 +124,10 @@ def test_names_that_no_policy_knows(choice: str, settings: dict[str, int], messa
     assert message in str(refused.value)
 
 
-@given(st.integers(0, 10**12 - 1), st.sampled_from(["ns", "us", "ms", "s", "m"]))
+@given(st.integers(0, 10**12 - 1), st.sampled_from(["ns", "us", "ms", "s", "min", "h"]))
 def test_times_are_read_as_they_are_written(number: int, unit: str) -> None:
-    factor = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9}[unit]
+    minute = 60 * 10**9
+    factor = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": minute, "h": 60 * minute}[unit]
     nanoseconds = parse_time(f"{number}{unit}")
     assert nanoseconds == number * factor
     shown = format_time(nanoseconds)
