@@ -53,6 +53,22 @@ def test_a_file_is_read_as_rt_app_reads_it(case: dict[str, Any], tmp_path: Path)
         assert any(line in (each, each.rpartition(" ")[0]) for each in lines), lines
 
 
+@pytest.mark.parametrize("has_lock", [False, True])
+def test_a_sync_takes_the_lock_once(has_lock: bool, tmp_path: Path) -> None:
+    """The documentation of rt-app has `sync` take the lock; in its examples and its program the task has it before."""
+    sync = '"sync": {"ref": "c", "mutex": "m"}'
+    body = f'"lock": "m", {sync}, "unlock": "m"' if has_lock else sync
+    file = read(tmp_path, f'{{"tasks": {{"a": {{"loop": 1, {body}}}}}}}')
+    lines = [line.strip() for line in text_of(file, 1, 1_000_000).splitlines()]
+    assert [line for line in lines if line.startswith(("lock", "give", "take"))] == [
+        "lock lock:m",
+        "give cond:c waiting",
+        "take cond:c releasing lock:m",
+        "lock lock:m",
+        "give lock:m",
+    ]
+
+
 def test_the_names_of_groups_stay_apart(tmp_path: Path) -> None:
     tasks = ", ".join(f'"WorkerPool{n}": {{"loop": 1, "run": 1}}' for n in range(12))
     groups = [task.group for task in read(tmp_path, f'{{"tasks": {{{tasks}}}}}').tasks]

@@ -178,6 +178,8 @@ class TaskReader:
         self.timers: dict[str, int] = {}
         """Its own: their numbers."""
         self.barriers: set[str] = set()
+        self.held: set[str] = set()
+        """The locks that it has at this place of its events."""
         self.scheduling_class = shared.scheduling_class
         """rt-app's `policy`, as the task or its last phase says."""
         self.has_period = False
@@ -187,7 +189,7 @@ class TaskReader:
             "sleep": lambda node: (self.lasting("sleep", node),),
             "timer": self.timer,
             "lock": self.take_lock,
-            "unlock": lambda node: (Step(f"give {self.lock(node)}"),),
+            "unlock": self.give_lock,
             "wait": self.wait,
             "signal": lambda node: (Step(f"give {self.condition(node)} waiting"),),
             "broad": lambda node: (Step(f"give {self.condition(node)} all"),),
@@ -481,13 +483,20 @@ class TaskReader:
     def lock(self, node: Node) -> str:
         return self.channel("lock", self.name_in(node, "the name of a lock"), 1)
 
+    def give_lock(self, node: Node) -> tuple[Item, ...]:
+        lock = self.lock(node)
+        self.held.discard(lock)
+        return (Step(f"give {lock}"),)
+
     def take_lock(self, node: Node) -> tuple[Item, ...]:
         if not isinstance(node.value, Object):
+            self.held.add(self.lock(node))
             return (Step(f"lock {self.lock(node)}"),)
         found = by_key(node, _LOCK, ("ref", "ceiling"))
         if len(found) < 2:
             raise wrong(node, _LOCK)
         ceiling = whole(found["ceiling"], _PRIORITY.least, _PRIORITY.most)
+        self.held.add(self.lock(found["ref"]))
         return (Step(f"lock {self.lock(found['ref'])} ceiling {ceiling}"),)
 
     def condition(self, node: Node) -> str:
@@ -545,9 +554,13 @@ class TaskReader:
         return (Step(f"take {condition} releasing {lock}"), Step(f"lock {lock}"))
 
     def sync(self, node: Node) -> tuple[Item, ...]:
+        """Signals and waits; takes the lock for that, unless the task has it, as it must in rt-app."""
         condition, lock = self.wait_objects(node)
-        own = (Step(f"lock {lock}"), Step(f"give {condition} waiting"))
-        return (*own, *self.wait(node), Step(f"give {lock}"))
+        wait = (Step(f"take {condition} releasing {lock}"), Step(f"lock {lock}"))
+        steps = (Step(f"give {condition} waiting"), *wait)
+        if lock in self.held:
+            return steps
+        return (Step(f"lock {lock}"), *steps, Step(f"give {lock}"))
 
     def semaphore(self, node: Node) -> str:
         return self.channel("sem", self.name_in(node, "the name of a semaphore"), 0)

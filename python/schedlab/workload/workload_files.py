@@ -35,6 +35,8 @@ from schedlab.workload.values import (
 )
 
 SUFFIX = ".json"
+BARE = ("suspend",)
+"""Events that rt-app's workgen takes without a value."""
 PIDS_MAX = 2**31 - 10
 LINES_MAX = 20_000_000
 """The most lines of a text in the simulator's form: random draws make it long."""
@@ -74,7 +76,7 @@ def of_text(text: str, path: Path, changes: Iterable[Change] = ()) -> WorkloadFi
     """Returns the workload of a file's text, as `read` does. Errors name it `path`."""
     try:
         wanted = checked(changes)
-        top, rest_line = parse_first(text)
+        top, rest_line = parse_first(text, BARE)
         reader = _Reader(changed(top, wanted), hashlib.sha256(text.encode()).hexdigest(), wanted)
         if rest_line:
             end = Node(None, rest_line, "what follows the file's object")
@@ -107,7 +109,7 @@ def description(path: Path) -> str:
 
     JsonError: it is none.
     """
-    told = dict(members(parse_first(path.read_text())[0], "an object")).get("description")
+    told = dict(members(parse_first(path.read_text(), BARE)[0], "an object")).get("description")
     return str(told.value).partition(". ")[0].removesuffix(".") if told else ""
 
 

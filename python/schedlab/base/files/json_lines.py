@@ -56,12 +56,13 @@ def parse(text: str) -> Node:
     return _Parser(text).whole()
 
 
-def parse_first(text: str) -> tuple[Node, int]:
+def parse_first(text: str, bare: tuple[str, ...] = ()) -> tuple[Node, int]:
     """Returns the value with which the text begins, and the line of what follows it, 0 if nothing does.
 
-    Raises JsonError. json-c, too, reads to the end of the first value, and the comments behind it.
+    Keys that begin as one of `bare` may be without a value, and have "" then. Raises JsonError. json-c, too, reads to
+    the end of the first value, and the comments behind it.
     """
-    parser = _Parser(text)
+    parser = _Parser(text, bare)
     node = parser.node("")
     rest = parser.next()
     if rest == "/":
@@ -70,8 +71,9 @@ def parse_first(text: str) -> tuple[Node, int]:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, bare: tuple[str, ...] = ()) -> None:
         self.text = text
+        self.bare = bare
         self.place = 0
         self.depth = 0
         self.counted = 0
@@ -122,10 +124,14 @@ class _Parser:
             if self.next() not in ('"', "'"):
                 raise self.unexpected('a key in " or }')
             key = self.string()
-            if self.next() != ":":
+            place = f"{path}.{key}" if path else key
+            if self.next() == ":":
+                self.place += 1
+                members.append((key, self.node(place)))
+            elif key.startswith(self.bare):
+                members.append((key, Node("", self.line(), place)))
+            else:
                 raise self.unexpected(":")
-            self.place += 1
-            members.append((key, self.node(f"{path}.{key}" if path else key)))
             self.separator("}")
         self.place += 1
         return Object(tuple(members))
