@@ -1,54 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Why a process had to wait: what had the CPU in whose queue it was. All times are cut to the
- * window. */
+/*
+ * Why a process had to wait: what the CPU at which it waited did meanwhile. The rules are those of
+ * docs/explain.md, which schedlab.analysis.explanation applies to whole traces; a test holds both
+ * to the same figures. All times are cut to the window.
+ */
 
 #include "model/message.h"
 
 #define WAITS_TOLD 50
 #define OF_ALL     WAITS_TOLD /* the number of the sums over all waits, beside those of each */
-#define IDLE       0xfffffu   /* in the place of a slot */
 
-struct wait {
+enum { UNKNOWN = 0xffffd, SCHEDULER, IDLE }; /* in the place of a slot */
+
+/* A time in which the process waited at one CPU. */
+struct stay {
     int64_t begin;
     int64_t end;
-    uint32_t cpu;
+    uint32_t wait; /* the number of the wait that it is a part of */
+    uint16_t cpu;
     uint8_t why;
 };
 
-/* How long a process had a CPU during one of the waits that are told, or during all. */
+/* What had a CPU during one of the waits that are told, or during all. */
 struct part {
     int64_t key; /* wait, CPU, slot, and 1 more; 0: none */
-    int64_t ran;
-    uint32_t runs;
+    int64_t duration;
+    uint32_t times;
 };
 
-/* A stretch in which a CPU idled during waits. */
 struct inquiry {
     struct model *model;
-    struct wait *waits; /* in their order, and apart from each other */
+    struct stay *stays; /* in their order, and apart from each other */
     uint32_t count;
     uint32_t most;
+    uint32_t waits;
+    bool begins;   /* the next stay is the first of a wait */
     uint32_t told; /* the number of the first that is told */
+    uint32_t next; /* of the stays: the first that ends after what the CPU in question does now */
     uint32_t slot;
-    bool shared;        /* one queue for all CPUs: a process that waits, waits for each of them */
+    uint32_t *doings;   /* indices of spells of CPUs, sorted by CPU: those of each end at `at` */
+    uint32_t *visits;   /* likewise of the scheduler: those of each CPU end at `until` */
     struct part *parts; /* by a hash of their keys */
     uint32_t parts_mask;
     uint32_t parts_count;
-    struct stretch *idle;
+    struct stretch *idle; /* times during waits in which any CPU idled */
     uint32_t idle_count;
     uint32_t idle_most;
 };
 
 /* ---- its waits ---- */
 
-static void add_wait(struct inquiry *inquiry, const struct wait *wait)
+/* `goes_on`: the wait began at another CPU. */
+static void add_stay(struct inquiry *inquiry, const struct stay *stay, bool goes_on)
 {
-    int64_t begin = later(wait->begin, inquiry->model->begin);
-    if (wait->end <= begin || inquiry->count == inquiry->most)
+    int64_t begin = later(stay->begin, inquiry->model->begin);
+    inquiry->begins |= !goes_on || inquiry->count == 0;
+    if (stay->end <= begin || inquiry->count == inquiry->most)
         return;
-    inquiry->waits[inquiry->count] = *wait;
-    inquiry->waits[inquiry->count++].begin = begin;
+    inquiry->waits += inquiry->begins;
+    inquiry->begins = false;
+    inquiry->stays[inquiry->count] = *stay;
+    inquiry->stays[inquiry->count].begin = begin;
+    inquiry->stays[inquiry->count++].wait = inquiry->waits - 1;
+}
+
+static void add_last_stay(struct inquiry *inquiry)
+{
+    const struct model *model = inquiry->model;
+    const struct process *process = process_of(model, inquiry->slot);
+    const struct stay stay = {.begin = process->stay_since,
+                              .end = later(model->now, process->stay_since),
+                              .cpu = (uint16_t)process->waits_at,
+                              .why = process->why};
+    if (process->living && process->state == RUNNABLE)
+        add_stay(inquiry, &stay, process->moved);
 }
 
 static void find_waits(struct inquiry *inquiry)
@@ -59,23 +85,23 @@ static void find_waits(struct inquiry *inquiry)
         const struct spell *spell = row_of(model, &model->spells, i);
         if (spell->slot != inquiry->slot || spell->kind != WAIT || !is_of(process, spell->serial))
             continue;
-        const struct wait wait = {spell->begin, spell->end, spell->cpu, spell->detail};
-        add_wait(inquiry, &wait);
+        const struct stay stay = {.begin = spell->begin,
+                                  .end = spell->end,
+                                  .cpu = spell->cpu,
+                                  .why = spell->detail & (uint8_t)~MOVED};
+        add_stay(inquiry, &stay, spell->detail & MOVED);
     }
-    const struct wait last = {process->since, later(model->now, process->since), process->queue,
-                              process->why};
-    if (process->living && process->state == RUNNABLE)
-        add_wait(inquiry, &last);
-    inquiry->told = inquiry->count > WAITS_TOLD ? inquiry->count - WAITS_TOLD : 0;
+    add_last_stay(inquiry);
+    inquiry->told = inquiry->waits > WAITS_TOLD ? inquiry->waits - WAITS_TOLD : 0;
 }
 
 /* The first that ends after this time. */
-static uint32_t wait_after(const struct inquiry *inquiry, int64_t time)
+static uint32_t stay_after(const struct inquiry *inquiry, int64_t time)
 {
     uint32_t low = 0, high = inquiry->count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (inquiry->waits[middle].end <= time)
+        if (inquiry->stays[middle].end <= time)
             low = middle + 1;
         else
             high = middle;
@@ -83,11 +109,11 @@ static uint32_t wait_after(const struct inquiry *inquiry, int64_t time)
     return low;
 }
 
-/* ---- what had the CPUs ---- */
+/* ---- parts ---- */
 
 /* Of more than there is room for, the last are passed over. */
 static void add_part(struct inquiry *inquiry, uint32_t wait, uint32_t cpu, uint32_t slot,
-                     int64_t ran)
+                     int64_t duration)
 {
     int64_t key = ((int64_t)wait << 40 | (int64_t)cpu << 20 | slot) + 1;
     uint32_t place = (uint32_t)(((uint64_t)key * UINT64_C(0x9e3779b97f4a7c15)) >> 32);
@@ -100,148 +126,189 @@ static void add_part(struct inquiry *inquiry, uint32_t wait, uint32_t cpu, uint3
             *part = (struct part){.key = key};
         }
         if (part->key == key) {
-            part->ran += ran;
-            part->runs++;
+            part->duration += duration;
+            part->times++;
             return;
         }
     }
 }
 
-/* A process, or none (IDLE), had the CPU: it counts where it meets waits. */
-static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t begin, int64_t end)
+static void add_idle(struct inquiry *inquiry, int64_t begin, int64_t end)
 {
-    int64_t ran = 0;
-    for (uint32_t i = wait_after(inquiry, begin); i < inquiry->count; i++) {
-        const struct wait *wait = &inquiry->waits[i];
-        int64_t met = earlier(end, wait->end) - later(begin, wait->begin);
-        if (wait->begin >= end)
-            break;
-        if (met <= 0 || (!inquiry->shared && wait->cpu != cpu))
-            continue;
-        ran += met;
-        if (i >= inquiry->told)
-            add_part(inquiry, i - inquiry->told, cpu, slot, met);
-    }
-    if (ran > 0)
-        add_part(inquiry, OF_ALL, cpu, slot, ran);
+    if (inquiry->stays[inquiry->next].begin < end && inquiry->idle_count < inquiry->idle_most)
+        inquiry->idle[inquiry->idle_count++] = (struct stretch){.begin = begin, .end = end};
 }
 
-static void add_idle(struct inquiry *inquiry, uint32_t cpu, int64_t begin, int64_t end)
+/* A process, or one of those in the place of a slot, had the CPU: it counts where it meets waits.
+ */
+static void meet(struct inquiry *inquiry, uint32_t cpu, uint32_t slot, int64_t begin, int64_t end)
 {
-    if (end <= begin)
+    while (inquiry->next < inquiry->count && inquiry->stays[inquiry->next].end <= begin)
+        inquiry->next++;
+    if (end <= begin || inquiry->next == inquiry->count)
         return;
-    meet(inquiry, cpu, IDLE, begin, end);
-    uint32_t first = wait_after(inquiry, begin);
-    if (first == inquiry->count || inquiry->waits[first].begin >= end)
-        return;
-    if (inquiry->idle_count < inquiry->idle_most)
-        inquiry->idle[inquiry->idle_count++] =
-            (struct stretch){.begin = begin, .end = end, .cpu = cpu};
+    if (slot == IDLE)
+        add_idle(inquiry, begin, end);
+    for (uint32_t i = inquiry->next; i < inquiry->count; i++) {
+        const struct stay *stay = &inquiry->stays[i];
+        int64_t met = earlier(end, stay->end) - later(begin, stay->begin);
+        if (stay->begin >= end)
+            break;
+        if (met <= 0 || stay->cpu != cpu)
+            continue;
+        if (stay->wait >= inquiry->told)
+            add_part(inquiry, stay->wait - inquiry->told, cpu, slot, met);
+        add_part(inquiry, OF_ALL, cpu, slot, met);
+    }
 }
 
 /* ---- what CPUs did ---- */
 
-/* The time in the window in which a CPU was there. */
-static int64_t there_since(const struct model *model, const struct cpu *cpu)
+/* The CPU of a row of spells or visits; NONE: it says nothing of one. */
+static uint32_t cpu_of_row(const struct model *model, const struct list *list, uint32_t index)
 {
-    return later(model->begin, cpu->started_at);
+    if (list != &model->spells)
+        return ((const struct moment *)row_of(model, list, index))->cpu;
+    const struct spell *spell = row_of(model, list, index);
+    bool tells = spell->kind == RUN || (spell->kind == UNSEEN && !model->tells_visits);
+    return tells ? spell->cpu : NONE;
 }
 
-static int64_t there_until(const struct model *model, const struct cpu *cpu)
+/* Where the rows of a CPU end, among those that are sorted. */
+static uint32_t *end_of(const struct model *model, const struct list *list, uint32_t cpu)
 {
-    return later(earlier(model->now, cpu->ended_at), there_since(model, cpu));
+    return list == &model->spells ? &cpu_of(model, cpu)->at : &cpu_of(model, cpu)->until;
 }
 
-/* Each CPU's `busy_now` is, meanwhile, where its last run ended. */
-static void add_run(struct inquiry *inquiry, uint32_t number, uint32_t slot, int64_t begin,
-                    int64_t end)
+/* The indices of a list's rows by CPU; those of one CPU stay in their order. */
+static void sort_by_cpu(struct model *model, const struct list *list, uint32_t *sorted)
+{
+    uint32_t total = 0;
+    for (uint32_t cpu = 0; cpu < model->header.cpus; cpu++)
+        *end_of(model, list, cpu) = 0;
+    for (uint32_t i = list->first, cpu; i < list->last; i++) {
+        if ((cpu = cpu_of_row(model, list, i)) != NONE)
+            (*end_of(model, list, cpu))++;
+    }
+    for (uint32_t cpu = 0; cpu < model->header.cpus; cpu++) {
+        uint32_t count = *end_of(model, list, cpu);
+        *end_of(model, list, cpu) = total;
+        total += count;
+    }
+    for (uint32_t i = list->first, cpu; i < list->last; i++) {
+        if ((cpu = cpu_of_row(model, list, i)) != NONE)
+            sorted[(*end_of(model, list, cpu))++] = i;
+    }
+}
+
+/* One CPU's time, from the window's begin on. */
+struct walk {
+    struct inquiry *inquiry;
+    uint32_t cpu;
+    uint32_t visit; /* the next one, of those up to `visits_end` */
+    uint32_t visits_end;
+    int64_t done; /* up to here all is told */
+    int64_t until;
+};
+
+/* The next visit to the scheduler. False: there is none. */
+static bool next_visit(const struct walk *walk, int64_t *begin, int64_t *end)
+{
+    const struct model *model = walk->inquiry->model;
+    const struct cpu *cpu = cpu_of(model, walk->cpu);
+    if (walk->visit < walk->visits_end) {
+        const struct moment *visit =
+            row_of(model, &model->happened[VISITS], walk->inquiry->visits[walk->visit]);
+        *begin = visit->time;
+        *end = visit->time + (int64_t)visit->duration;
+        return true;
+    }
+    *begin = cpu->entered_at;
+    *end = walk->until;
+    return cpu->entered && walk->visit == walk->visits_end;
+}
+
+/* The CPU was a process's, or idle, up to a time, but while it was in its scheduler. */
+static void go_on(struct walk *walk, uint32_t slot, int64_t end)
+{
+    int64_t enters, leaves;
+    while (walk->done < end && next_visit(walk, &enters, &leaves)) {
+        if (enters >= end)
+            break;
+        enters = later(enters, walk->done);
+        leaves = later(leaves, enters);
+        meet(walk->inquiry, walk->cpu, slot, walk->done, enters);
+        meet(walk->inquiry, walk->cpu, SCHEDULER, enters, earlier(leaves, walk->until));
+        walk->done = leaves;
+        walk->visit++;
+    }
+    meet(walk->inquiry, walk->cpu, slot, walk->done, end);
+    walk->done = later(walk->done, end);
+}
+
+/* The run, or what is unknown, that goes on; else it idles. */
+static void go_to_the_end(struct walk *walk)
+{
+    const struct model *model = walk->inquiry->model;
+    const struct cpu *cpu = cpu_of(model, walk->cpu);
+    bool unseen = cpu->unseen_since >= 0 && !model->tells_visits;
+    if (unseen)
+        go_on(walk, IDLE, earlier(cpu->unseen_since, walk->until));
+    else if (cpu->running != NONE)
+        go_on(walk, IDLE, earlier(process_of(model, cpu->running)->since, walk->until));
+    uint32_t last = cpu->running != NONE ? cpu->running : IDLE;
+    go_on(walk, unseen ? UNKNOWN : last, walk->until);
+    meet(walk->inquiry, walk->cpu, UNKNOWN, later(walk->done, model->begin), model->now);
+}
+
+static void walk_cpu(struct inquiry *inquiry, uint32_t number)
 {
     const struct model *model = inquiry->model;
-    struct cpu *cpu = cpu_of(model, number);
-    int64_t since = later(cpu->busy_now, there_since(model, cpu));
-    add_idle(inquiry, number, since, earlier(begin, there_until(model, cpu)));
-    meet(inquiry, number, slot, begin, end);
-    cpu->busy_now = end;
-}
-
-static void add_runs(struct inquiry *inquiry)
-{
-    struct model *model = inquiry->model;
-    for (uint32_t cpu = 0; cpu < model->header.cpus; cpu++)
-        cpu_of(model, cpu)->busy_now = there_since(model, cpu_of(model, cpu));
-    for (uint32_t i = model->spells.first; i < model->spells.last; i++) {
-        const struct spell *spell = row_of(model, &model->spells, i);
-        if (spell->kind == RUN && spell->end > model->begin)
-            add_run(inquiry, spell->cpu, spell->slot, spell->begin, spell->end);
+    const struct cpu *cpu = cpu_of(model, number), *before = number ? cpu - 1 : NULL;
+    struct walk walk = {.inquiry = inquiry,
+                        .cpu = number,
+                        .visit = before ? before->until : 0,
+                        .visits_end = cpu->until,
+                        .done = later(model->begin, earlier(cpu->started_at, model->now)),
+                        .until = earlier(model->now, cpu->ended_at)};
+    inquiry->next = 0;
+    meet(inquiry, number, UNKNOWN, model->begin, walk.done);
+    for (uint32_t i = before ? before->at : 0; i < cpu->at; i++) {
+        const struct spell *spell = row_of(model, &model->spells, inquiry->doings[i]);
+        go_on(&walk, IDLE, spell->begin);
+        go_on(&walk, spell->kind == RUN ? spell->slot : UNKNOWN, spell->end);
     }
-    for (uint32_t number = 0; number < model->header.cpus; number++) {
-        const struct cpu *cpu = cpu_of(model, number);
-        if (cpu->running != NONE) {
-            int64_t begin = process_of(model, cpu->running)->since;
-            int64_t end = later(earlier(model->now, cpu->ended_at), begin);
-            add_run(inquiry, number, cpu->running, begin, end);
-        }
-        int64_t since = later(cpu->busy_now, there_since(model, cpu));
-        add_idle(inquiry, number, since, there_until(model, cpu));
-    }
+    go_to_the_end(&walk);
 }
 
-/* ---- idle elsewhere ---- */
+/* ---- while a CPU idled ---- */
 
-static void sort_idle(struct inquiry *inquiry)
-{
-    struct sortable *order = (struct sortable *)(inquiry->idle + inquiry->idle_most);
-    uint32_t count = inquiry->idle_count;
-    struct stretch *sorted = (struct stretch *)(order + 2 * count);
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = (struct sortable){.key = inquiry->idle[i].begin, .index = i};
-    sort(order, order + count, count);
-    for (uint32_t i = 0; i < count; i++)
-        sorted[i] = inquiry->idle[order[i].index];
-    __builtin_memcpy(inquiry->idle, sorted, count * sizeof(*sorted));
-}
-
-/* The part of a stretch in which it waited, in the queue of a CPU or in any (NONE). */
-static int64_t waited_in(const struct inquiry *inquiry, uint32_t queue, int64_t begin, int64_t end)
+/* The part of a stretch in which it waited. */
+static int64_t waited_in(const struct inquiry *inquiry, int64_t begin, int64_t end)
 {
     int64_t waited = 0;
-    for (uint32_t i = wait_after(inquiry, begin); i < inquiry->count; i++) {
-        const struct wait *wait = &inquiry->waits[i];
-        if (wait->begin >= end)
+    for (uint32_t i = stay_after(inquiry, begin); i < inquiry->count; i++) {
+        const struct stay *stay = &inquiry->stays[i];
+        if (stay->begin >= end)
             break;
-        if (queue == NONE || wait->cpu == queue)
-            waited += later(earlier(end, wait->end) - later(begin, wait->begin), 0);
+        waited += later(earlier(end, stay->end) - later(begin, stay->begin), 0);
     }
     return waited;
 }
 
-/* Of the waits in one queue, the part in which any other CPU idled. */
-static int64_t idle_beside(const struct inquiry *inquiry, uint32_t queue)
+static int64_t beside_idle(struct inquiry *inquiry)
 {
     int64_t reach = INT64_MIN, waited = 0;
+    struct sortable *order = (struct sortable *)(inquiry->idle + inquiry->idle_most);
+    for (uint32_t i = 0; i < inquiry->idle_count; i++)
+        order[i] = (struct sortable){.key = inquiry->idle[i].begin, .index = i};
+    sort(order, order + inquiry->idle_count, inquiry->idle_count);
     for (uint32_t i = 0; i < inquiry->idle_count; i++) {
-        const struct stretch *idle = &inquiry->idle[i];
-        if (idle->cpu == queue || idle->end <= reach)
+        const struct stretch *idle = &inquiry->idle[order[i].index];
+        if (idle->end <= reach)
             continue;
-        waited += waited_in(inquiry, queue, later(idle->begin, reach), idle->end);
+        waited += waited_in(inquiry, later(idle->begin, reach), idle->end);
         reach = idle->end;
-    }
-    return waited;
-}
-
-static int64_t idle_elsewhere(struct inquiry *inquiry)
-{
-    int64_t waited = 0;
-    sort_idle(inquiry);
-    if (inquiry->shared)
-        return idle_beside(inquiry, NONE);
-    for (uint32_t cpu = 0; cpu < inquiry->model->header.cpus; cpu++)
-        cpu_of(inquiry->model, cpu)->until = 0;
-    for (uint32_t i = 0; i < inquiry->count; i++)
-        cpu_of(inquiry->model, inquiry->waits[i].cpu)->until = 1;
-    for (uint32_t cpu = 0; cpu < inquiry->model->header.cpus; cpu++) {
-        if (cpu_of(inquiry->model, cpu)->until)
-            waited += idle_beside(inquiry, cpu);
     }
     return waited;
 }
@@ -263,7 +330,7 @@ static uint32_t sort_parts(struct inquiry *inquiry)
         for (uint32_t i = 0; i < count; i++) {
             uint32_t index = turn == 0 ? i : order[i].index;
             const struct part *part = &parts[index];
-            int64_t keys[] = {part->key, -part->ran, part->key >> 40};
+            int64_t keys[] = {part->key, -part->duration, part->key >> 40};
             order[i] = (struct sortable){.key = keys[turn], .index = index};
         }
         sort(order, order + count, count);
@@ -276,65 +343,72 @@ static uint32_t sort_parts(struct inquiry *inquiry)
 
 static uint32_t slot_of(const struct part *part)
 {
-    return (uint32_t)(part->key - 1) & IDLE;
+    return (uint32_t)(part->key - 1) & 0xfffff;
 }
 
-/* `names`: of a list's pid, cpu, ran_ns, runs and name. */
+/* `names`: of a list's pid, cpu, duration_ns, times and name. */
 static void write_parts(struct inquiry *inquiry, struct message *message,
                         const char *const names[5], const struct part *parts, uint32_t count)
 {
+    static const char *const others[] = {"(unknown)", "(scheduler)", "(idle)"};
     const struct model *model = inquiry->model;
     int64_t *column[4];
     for (uint32_t i = 0; i < 4; i++)
         column[i] = message_add(message, names[i], MODEL_I64, 0, count, count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = slot_of(&parts[i]);
-        column[0][i] = slot == IDLE ? 0 : process_of(model, slot)->pid;
+        column[0][i] = slot >= UNKNOWN ? 0 : process_of(model, slot)->pid;
         column[1][i] = (parts[i].key - 1) >> 20 & 0xfffff;
-        column[2][i] = parts[i].ran;
-        column[3][i] = parts[i].runs;
+        column[2][i] = parts[i].duration;
+        column[3][i] = parts[i].times;
     }
     message_texts(message, names[4], count);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t slot = slot_of(&parts[i]);
-        if (slot != IDLE)
+        if (slot >= UNKNOWN)
+            write_words(message, others[slot - UNKNOWN]);
+        else
             write_process(message, process_of(model, slot)->named, name_of(model, slot),
                           process_of(model, slot)->pid);
         text_end(message, i);
     }
 }
 
+/* A wait is told at the CPU at which it ended. */
 static void write_waits(struct inquiry *inquiry, struct message *message)
 {
-    static const char *const words[] = {"forked",  "woken", "preempted", "slice over",
-                                        "yielded", "moved", "found"};
+    static const char *const words[] = {"forked",     "woken",   "preempted",
+                                        "slice over", "yielded", "found"};
     static const char *const names[] = {"waits.begin_ns", "waits.end_ns", "waits.cpu"};
-    const struct wait *waits = inquiry->waits + inquiry->told;
-    uint32_t count = inquiry->count - inquiry->told;
+    uint32_t count = inquiry->waits - inquiry->told;
     int64_t *column[3];
     message_several(message, "waits", MODEL_LIST, 0, count);
     for (uint32_t i = 0; i < 3; i++)
         column[i] = message_add(message, names[i], MODEL_I64, 0, count, count);
-    for (uint32_t i = 0; i < count; i++) {
-        column[0][i] = waits[i].begin;
-        column[1][i] = waits[i].end;
-        column[2][i] = waits[i].cpu;
-    }
     message_texts(message, "waits.why", count);
-    for (uint32_t i = 0; i < count; i++) {
-        write_words(message, words[waits[i].why]);
-        text_end(message, i);
+    for (uint32_t i = 0; i < inquiry->count; i++) {
+        const struct stay *stay = &inquiry->stays[i];
+        if (stay->wait < inquiry->told)
+            continue;
+        uint32_t row = stay->wait - inquiry->told;
+        if (i == 0 || stay[-1].wait != stay->wait) {
+            column[0][row] = stay->begin;
+            write_words(message, words[stay->why]);
+            text_end(message, row);
+        }
+        column[1][row] = stay->end;
+        column[2][row] = stay->cpu;
     }
 }
 
 static void write_all_parts(struct inquiry *inquiry, struct message *message)
 {
     static const char *const of_waits[] = {"waits.parts.pid", "waits.parts.cpu",
-                                           "waits.parts.ran_ns", "waits.parts.runs",
+                                           "waits.parts.duration_ns", "waits.parts.times",
                                            "waits.parts.name"};
-    static const char *const of_all[] = {"parts.pid", "parts.cpu", "parts.ran_ns", "parts.runs",
-                                         "parts.name"};
-    uint32_t count = sort_parts(inquiry), waits = inquiry->count - inquiry->told, told = 0;
+    static const char *const of_all[] = {"parts.pid", "parts.cpu", "parts.duration_ns",
+                                         "parts.times", "parts.name"};
+    uint32_t count = sort_parts(inquiry), waits = inquiry->waits - inquiry->told, told = 0;
     while (told < count && (inquiry->parts[told].key - 1) >> 40 < OF_ALL)
         told++;
     message_add(message, "waits.parts", MODEL_LIST, 0, told, waits);
@@ -349,14 +423,21 @@ static void write_all_parts(struct inquiry *inquiry, struct message *message)
     write_parts(inquiry, message, of_all, inquiry->parts + told, count - told);
 }
 
-/* A half for the waits; in the other, idle stretches are sorted before parts are. */
+/* After the indices: a quarter for stays, one for parts, and a half for what idled, which is sorted
+ * before parts are. */
 static void divide_scratch(struct inquiry *inquiry)
 {
     struct model *model = inquiry->model;
     char *scratch = scratch_of(model);
-    size_t quarter = (size_t)(model->scratch_bytes / 4) & ~(size_t)15;
-    inquiry->waits = (struct wait *)scratch;
-    inquiry->most = (uint32_t)(quarter / sizeof(struct wait));
+    inquiry->doings = (uint32_t *)scratch;
+    inquiry->visits = inquiry->doings + list_count(&model->spells);
+    uint64_t used = sizeof(uint32_t) *
+                    ((uint64_t)list_count(&model->spells) + list_count(&model->happened[VISITS]));
+    used = (used + 15) & ~(uint64_t)15;
+    scratch += used;
+    size_t quarter = (size_t)((model->scratch_bytes - used) / 4) & ~(size_t)15;
+    inquiry->stays = (struct stay *)scratch;
+    inquiry->most = (uint32_t)(quarter / sizeof(struct stay));
     inquiry->parts = (struct part *)(scratch + quarter);
     inquiry->parts_mask = 1;
     while (2 * inquiry->parts_mask * sizeof(struct part) < quarter / 2)
@@ -365,7 +446,7 @@ static void divide_scratch(struct inquiry *inquiry)
     __builtin_memset(inquiry->parts, 0, (inquiry->parts_mask + 1) * sizeof(struct part));
     inquiry->idle = (struct stretch *)(scratch + 2 * quarter);
     inquiry->idle_most =
-        (uint32_t)(2 * quarter / (2 * sizeof(struct stretch) + 2 * sizeof(struct sortable)));
+        (uint32_t)(2 * quarter / (sizeof(struct stretch) + 2 * sizeof(struct sortable)));
 }
 
 /* The slot of the process that bears the PID, or that bore it last. */
@@ -388,7 +469,7 @@ static uint32_t find_slot(const struct model *model, uint32_t pid)
 
 const void *model_explain(struct model *model, uint32_t pid)
 {
-    struct inquiry inquiry = {.model = model, .shared = has_shared_queue(model)};
+    struct inquiry inquiry = {.model = model};
     struct message message = message_begin(model);
     int64_t total = 0;
     settle(model);
@@ -397,16 +478,19 @@ const void *model_explain(struct model *model, uint32_t pid)
         return NULL;
     divide_scratch(&inquiry);
     find_waits(&inquiry);
-    add_runs(&inquiry);
+    sort_by_cpu(model, &model->spells, inquiry.doings);
+    sort_by_cpu(model, &model->happened[VISITS], inquiry.visits);
+    for (uint32_t cpu = 0; cpu < model->header.cpus; cpu++)
+        walk_cpu(&inquiry, cpu);
     for (uint32_t i = 0; i < inquiry.count; i++)
-        total += inquiry.waits[i].end - inquiry.waits[i].begin;
+        total += inquiry.stays[i].end - inquiry.stays[i].begin;
     const struct process *process = process_of(model, inquiry.slot);
     message_number(&message, "pid", pid);
     message_texts(&message, "name", 1);
     write_process(&message, process->named, name_of(model, inquiry.slot), pid);
     text_end(&message, 0);
     message_number(&message, "total_ns", total);
-    message_number(&message, "idle_elsewhere_ns", idle_elsewhere(&inquiry));
+    message_number(&message, "beside_idle_ns", beside_idle(&inquiry));
     write_waits(&inquiry, &message);
     write_all_parts(&inquiry, &message);
     return message_end(&message);

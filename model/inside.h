@@ -48,7 +48,7 @@ struct text {
 /* ---- processes ---- */
 
 enum state { RUNNABLE, RUNNING, BLOCKED };
-enum why { FORKED, WOKEN, PREEMPTED, EXPIRED, YIELDED, MOVED, FOUND };
+enum why { FORKED, WOKEN, PREEMPTED, EXPIRED, YIELDED, FOUND };
 enum stop { GOES_ON, STOPPED_BLOCKED, STOPPED_PREEMPTED, STOPPED_YIELDED, STOPPED_ENDED };
 
 /*
@@ -58,6 +58,7 @@ enum stop { GOES_ON, STOPPED_BLOCKED, STOPPED_PREEMPTED, STOPPED_YIELDED, STOPPE
 struct process {
     int64_t since;      /* when its run, or its wait in this queue, began */
     int64_t wait_since; /* when it began to wait, in whatever queue */
+    int64_t stay_since; /* when it began to wait at `waits_at` */
     int64_t woken_at;   /* -1: since then it has run */
     int64_t forked_at;  /* -1: it was found */
     int64_t picked_at;
@@ -84,9 +85,10 @@ struct process {
     uint32_t thread_of;
     uint32_t next; /* in its queue; of one that has ended: the one that ended next */
     uint32_t previous;
-    uint32_t place; /* among the living */
-    int32_t cpu;    /* which runs it, or ran it last; -1: none */
-    uint32_t queue; /* the CPU in whose queue it waits */
+    uint32_t place;    /* among the living */
+    int32_t cpu;       /* which runs it, or ran it last; -1: none */
+    uint32_t queue;    /* the CPU in whose queue it waits */
+    uint32_t waits_at; /* the CPU at which it was placed, ran last, or to which it migrated */
     uint32_t level;
     uint32_t next_level; /* at which it runs from its next turn on */
     uint32_t blocked_for;
@@ -98,9 +100,11 @@ struct process {
     uint8_t stops; /* how it is about to stop; GOES_ON: it has not said so */
     bool used;     /* else the slot is free */
     bool living;
-    bool named; /* the trace has said the name */
-    bool sure;  /* the trace has said in which queue it waits; else that is a guess */
-    bool told;  /* a QUEUED has said so since it ran last; an urgent process is in no such queue */
+    bool named;  /* the trace has said the name */
+    bool sure;   /* the trace has said in which queue it waits; else that is a guess */
+    bool told;   /* a QUEUED has said so since it ran last; an urgent process is in no such queue */
+    bool placed; /* the trace has said at which CPU it waits; else that is a guess */
+    bool moved;  /* it has migrated since it began to wait */
     bool ran;
     bool exited;
     bool kin;            /* it is the trace's first process, or descends from it */
@@ -164,10 +168,11 @@ struct cpu {
     int64_t since;    /* when it began to run its process, or to idle */
     int64_t started_at;
     int64_t ended_at;
-    int64_t idle_since; /* -1: it does not idle, or is not there yet */
-    int64_t busy;       /* runs in the window that are over */
-    int64_t busy_now;   /* computed for each frame, with what goes on */
-    int64_t entered_at; /* its scheduler */
+    int64_t idle_since;   /* -1: it does not idle, or is not there yet */
+    int64_t unseen_since; /* -1: the trace tells what it does */
+    int64_t busy;         /* runs in the window that are over */
+    int64_t busy_now;     /* computed for each frame, with what goes on */
+    int64_t entered_at;   /* its scheduler */
     int64_t entered_cycles;
     bool entered;
     struct drawn shown; /* the run that went on when the last frame was made */
@@ -179,26 +184,37 @@ struct cpu {
 
 /* ---- what lists hold ---- */
 
-enum spell_kind { RUN, WAIT };
+enum spell_kind { RUN, WAIT, UNSEEN };
 
-/* A run of a process on a CPU, or a wait in a queue. */
+#define MOVED 0x80 /* of a WAIT, beside its reason: it goes on at another CPU */
+
+/* A run of a process, its wait at one CPU, or a time in which the trace does not tell what a CPU
+ * did. */
 struct spell {
     int64_t begin;
     int64_t end;
     uint32_t slot;
     uint32_t serial; /* its lowest bits: the slot may be another's by now */
     uint32_t level;
-    uint16_t cpu; /* of a wait: whose queue */
+    uint16_t cpu;
     uint8_t kind;
-    uint8_t detail; /* enum stop of a run, enum why of a wait */
+    uint8_t detail; /* enum stop of a run, enum why and MOVED of a wait */
 };
 
 /* Something that happened at a time, and counts as long as that is in the window. */
 struct moment {
     int64_t time;
     int64_t value;
-    uint32_t slot;
-    uint32_t serial;
+    union {
+        struct {
+            uint32_t slot;
+            uint32_t serial;
+        };
+        struct { /* of VISITS */
+            uint64_t cpu : 16;
+            uint64_t duration : 48;
+        };
+    };
 };
 
 enum moments {
@@ -470,6 +486,11 @@ void queue_remove(struct model *model, uint32_t slot, int64_t time);
 void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time);
 void queues_rearrange(struct model *model, int64_t time);
 void stop_idling(struct model *model, uint32_t cpu, int64_t time);
+void stop_unseen(struct model *model, uint32_t cpu, int64_t time);
+/* From here on it waits at this CPU; `placed`: as the trace says. */
+void stay_begin(struct model *model, uint32_t slot, uint32_t cpu, bool placed, int64_t time);
+/* It has waited at this CPU up to here. */
+void stay_end(struct model *model, uint32_t slot, uint32_t cpu, int64_t time);
 
 /* turns.c, lives.c, settings.c: a function for each kind of record */
 void tell_switch(struct model *model, const struct trace_record *record);
@@ -509,6 +530,8 @@ void tell_mark(struct model *model, const struct trace_record *record);
 void spell_add(struct model *model, uint32_t slot, enum spell_kind kind, uint32_t cpu,
                uint8_t detail, int64_t begin, int64_t end);
 void happen(struct model *model, enum moments what, int64_t time, int64_t value, uint32_t slot);
+/* Of a CPU to its scheduler. */
+void visit_add(struct model *model, uint32_t cpu, int64_t begin, int64_t end, int64_t cycles);
 /* Lets go of what the window has left. */
 void window_expire(struct model *model);
 

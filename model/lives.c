@@ -40,8 +40,11 @@ void process_unseen(struct model *model, uint32_t pid, int64_t time)
     if (slot == NONE || process_of(model, slot)->state == RUNNING)
         return;
     struct process *process = process_of(model, slot);
-    if (process->state == RUNNABLE)
+    if (process->state == RUNNABLE) {
         queue_remove(model, slot, time);
+        stay_end(model, slot, process->waits_at, time);
+        process->waiting_time += later(process->stay_since - process->wait_since, 0);
+    }
     process->state = BLOCKED;
     process->blocked_for = 0;
     process->unseen = true;
@@ -70,11 +73,14 @@ uint32_t appear(struct model *model, uint32_t pid, int64_t time, enum state stat
     struct process *process = process_of(model, slot);
     process->why = FOUND;
     process->state = (uint8_t)state;
-    if (state == RUNNABLE)
+    if (state == RUNNABLE) {
+        stay_begin(model, slot, number, false, time);
         queue_add(model, slot, has_shared_queue(model) ? 0 : number, time);
+    }
     if (state == RUNNING) {
         struct cpu *cpu = cpu_of(model, number);
         stop_idling(model, number, time);
+        stop_unseen(model, number, time);
         process->cpu = (int32_t)number;
         process->ran = true;
         cpu->running = slot;
@@ -103,6 +109,7 @@ void tell_fork(struct model *model, const struct trace_record *record)
     process->outside =
         model->in_the_middle ? is_of_the_kernel(model, slot) : model->first || !process->kin;
     process->why = FORKED;
+    stay_begin(model, slot, record->cpu, false, time);
     queue_add(model, slot, has_shared_queue(model) ? 0 : record->cpu, time);
     model->first = false;
     mark_add(model, time, MARK_OF_START, record->first, slot);

@@ -21,7 +21,7 @@ static void begin_cpus(struct model *model)
         struct cpu *cpu = cpu_of(model, number);
         cpu->running = cpu->queue_first = cpu->queue_last = NONE;
         cpu->started_at = cpu->ended_at = NEVER;
-        cpu->idle_since = -1;
+        cpu->idle_since = cpu->unseen_since = -1;
     }
 }
 

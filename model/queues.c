@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Which process waits in which queue, in the order in which they came; and when CPUs idle. */
+/* Which process waits in which queue, in the order in which they came, and at which CPU; and when
+ * CPUs idle. */
 
 #include "model/inside.h"
 
@@ -79,12 +80,8 @@ void queue_remove(struct model *model, uint32_t slot, int64_t time)
 void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct process *process = process_of(model, slot);
-    if (process->queue != queue && process->sure) {
-        int64_t end = later(time, process->since);
-        spell_add(model, slot, WAIT, process->queue, process->why, process->since, end);
-        process->since = end;
-        process->why = MOVED;
-    }
+    if (process->queue != queue && process->sure)
+        process->since = later(time, process->since);
     queue_remove(model, slot, time);
     queue_add(model, slot, queue, time);
 }
@@ -115,6 +112,36 @@ void queues_rearrange(struct model *model, int64_t time)
     model->shared = shared;
     for (uint32_t queue = 0; queue < model->header.cpus; queue++)
         rearrange(model, queue, time);
+}
+
+/* ---- at CPUs, by the rules of docs/explain.md ---- */
+
+void stay_begin(struct model *model, uint32_t slot, uint32_t cpu, bool placed, int64_t time)
+{
+    struct process *process = process_of(model, slot);
+    process->waits_at = cpu;
+    process->placed = placed;
+    process->moved = false;
+    process->stay_since = time;
+}
+
+void stay_end(struct model *model, uint32_t slot, uint32_t cpu, int64_t time)
+{
+    struct process *process = process_of(model, slot);
+    int64_t end = later(time, process->stay_since);
+    uint8_t why = process->why | (process->moved ? MOVED : 0);
+    spell_add(model, slot, WAIT, cpu, why, process->stay_since, end);
+    process->stay_since = end;
+}
+
+/* ---- CPUs ---- */
+
+void stop_unseen(struct model *model, uint32_t number, int64_t time)
+{
+    struct cpu *cpu = cpu_of(model, number);
+    if (cpu->unseen_since >= 0)
+        spell_add(model, 0, UNSEEN, number, 0, cpu->unseen_since, later(time, cpu->unseen_since));
+    cpu->unseen_since = -1;
 }
 
 void stop_idling(struct model *model, uint32_t number, int64_t time)

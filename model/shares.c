@@ -44,7 +44,7 @@ static void add_what_goes_on(struct model *model)
         struct process *process = process_of(model, living_of(model)[i]);
         int64_t begin = later(process->since, model->begin);
         if (process->state == RUNNABLE)
-            process->wait_now += later(model->now - begin, 0);
+            process->wait_now += later(model->now - later(process->stay_since, model->begin), 0);
         if (process->unseen)
             process->unseen_now += later(model->now - begin, 0);
         if (process->state != RUNNING)

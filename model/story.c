@@ -52,15 +52,20 @@ static void tell_end(struct model *model, const struct trace_record *record)
 
 static void tell_lost(struct model *model, const struct trace_record *record)
 {
+    struct cpu *cpu = cpu_of(model, record->cpu);
+    int64_t time = (int64_t)record->time;
     model->lost += record->second;
     if (record->second)
-        mark_add(model, (int64_t)record->time, MARK_OF_LOSS, 0, NONE)->value = record->second;
-    if (record->first == LOSS_UNSEEN && record->process)
-        process_unseen(model, record->process, (int64_t)record->time);
-    else if (record->first == LOSS_UNSEEN)
-        stop_idling(model, record->cpu, (int64_t)record->time);
-    else if (record->first == LOSS_SEEN)
-        cpu_of(model, record->cpu)->idle_since = later(model->clock, (int64_t)record->time);
+        mark_add(model, time, MARK_OF_LOSS, 0, NONE)->value = record->second;
+    if (record->first == LOSS_UNSEEN && record->process) {
+        process_unseen(model, record->process, time);
+    } else if (record->first == LOSS_UNSEEN) {
+        stop_idling(model, record->cpu, time);
+        cpu->unseen_since = cpu->unseen_since < 0 ? time : cpu->unseen_since;
+    } else if (record->first == LOSS_SEEN) {
+        stop_unseen(model, record->cpu, time);
+        cpu->idle_since = later(model->clock, time);
+    }
 }
 
 static void tell_scheduler_enter(struct model *model, const struct trace_record *record)
@@ -116,6 +121,7 @@ static void tell_wakeup(struct model *model, const struct trace_record *record)
     process->why = WOKEN;
     process->sure = true;
     uint32_t place = (uint32_t)(record->second % model->header.cpus);
+    stay_begin(model, slot, place, true, time);
     queue_add(model, slot, has_shared_queue(model) ? 0 : place, time);
 }
 
@@ -152,14 +158,29 @@ static void migrate(struct model *model, uint32_t slot, uint32_t from, uint32_t 
         queue_move(model, slot, to, time);
 }
 
+static void move_stay(struct model *model, uint32_t slot, uint32_t from, uint32_t to, int64_t time)
+{
+    struct process *process = process_of(model, slot);
+    if (process->state != RUNNABLE)
+        return;
+    bool told = !process->moved && from < model->header.cpus;
+    stay_end(model, slot, told ? from : process->waits_at, time);
+    process->waits_at = to;
+    process->placed = process->moved = true;
+}
+
 static void tell_migrate(struct model *model, const struct trace_record *record)
 {
     uint32_t slot = process_find(model, record->process);
     if (slot == NONE)
         return;
-    happen(model, MIGRATIONS, (int64_t)record->time, 0, slot);
-    if (!has_shared_queue(model) && record->second < model->header.cpus)
-        migrate(model, slot, record->first, (uint32_t)record->second, (int64_t)record->time);
+    int64_t time = (int64_t)record->time;
+    happen(model, MIGRATIONS, time, 0, slot);
+    if (record->second >= model->header.cpus)
+        return;
+    move_stay(model, slot, record->first, (uint32_t)record->second, time);
+    if (!has_shared_queue(model))
+        migrate(model, slot, record->first, (uint32_t)record->second, time);
 }
 
 /* ---- all ---- */

@@ -21,6 +21,7 @@ static void go_back(struct model *model, uint32_t slot, uint32_t cpu, int64_t ti
     process->sure = true;
     if (!process->told)
         process->queue = has_shared_queue(model) ? 0 : cpu;
+    stay_begin(model, slot, cpu, true, time);
     queue_add(model, slot, process->queue, time);
 }
 
@@ -51,15 +52,11 @@ static void leave(struct model *model, uint32_t slot, uint32_t cpu, int64_t time
 static void end_wait(struct model *model, uint32_t slot, uint32_t cpu, int64_t time)
 {
     struct process *process = process_of(model, slot);
-    uint32_t queue = process->queue;
-    int64_t end = later(time, process->since);
     queue_remove(model, slot, time);
-    if (!process->sure)
-        queue = cpu;
-    else if (queue != cpu && process->told && !has_shared_queue(model))
+    if (process->queue != cpu && process->sure && process->told && !has_shared_queue(model))
         model->policy.shared_seen = true;
-    spell_add(model, slot, WAIT, queue, process->why, process->since, end);
-    process->waited = later(end - process->wait_since, 0);
+    stay_end(model, slot, process->placed ? process->waits_at : cpu, time);
+    process->waited = later(process->stay_since - process->wait_since, 0);
     process->waiting_time += process->waited;
 }
 
@@ -158,6 +155,7 @@ void tell_switch(struct model *model, const struct trace_record *record)
     int64_t time = (int64_t)record->time;
     struct cpu *cpu = cpu_of(model, record->cpu);
     uint32_t current = cpu->running;
+    stop_unseen(model, record->cpu, time);
     if ((current == NONE ? 0 : process_of(model, current)->pid) != record->first)
         current = mend(model, record->first, record->cpu, time);
     if (current != NONE)
@@ -187,7 +185,8 @@ static void visit_ends(struct model *model, const struct trace_record *record)
 {
     struct cpu *cpu = cpu_of(model, record->cpu);
     if (cpu->entered)
-        happen(model, VISITS, cpu->entered_at, (int64_t)record->second - cpu->entered_cycles, 0);
+        visit_add(model, record->cpu, cpu->entered_at, (int64_t)record->time,
+                  (int64_t)record->second - cpu->entered_cycles);
     cpu->entered = false;
 }
 

@@ -115,11 +115,20 @@ static void expire_spells(struct model *model)
     list_tidy(model, list);
 }
 
+void visit_add(struct model *model, uint32_t cpu, int64_t begin, int64_t end, int64_t cycles)
+{
+    struct moment *visit = window_add(model, &model->happened[VISITS]);
+    *visit = (struct moment){.time = begin, .value = cycles};
+    visit->cpu = (uint16_t)cpu;
+    visit->duration = (uint64_t)later(end - begin, 0) & UINT64_C(0xffffffffffff);
+}
+
 static void expire_moments(struct model *model, struct list *list)
 {
+    bool visits = list == &model->happened[VISITS];
     while (list_count(list) > 0) {
         const struct moment *moment = row_of(model, list, list->first);
-        if (moment->time >= model->begin)
+        if (moment->time + (visits ? (int64_t)moment->duration : 0) >= model->begin)
             break;
         list->first++;
     }

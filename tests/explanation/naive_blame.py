@@ -28,6 +28,8 @@ class Naive:
                 continue
             if kind == Kind.START:
                 found = "idle"
+            elif kind == Kind.END:
+                found = "unknown"
             elif kind == Kind.FOUND and first == ProcessState.RUNNING:
                 found = process
             elif self.tells and kind == Kind.SCHEDULER_ENTER:
@@ -37,16 +39,12 @@ class Naive:
         return found
 
     def beside_idle(self, wait: dict[str, Any], cpus: int) -> int:
-        """How long a wait lasted while some CPU idled: of each, as far as it has records."""
+        """How long a wait lasted while some CPU idled."""
         edges = self.edges(wait)
-        last = {
-            cpu: max((each[0] for each in self.records if each[1] == cpu), default=0)
-            for cpu in range(cpus)
-        }
         return sum(
             stop - start
             for start, stop in pairwise(edges)
-            if any(start < last[cpu] and self.occupant(cpu, start) == "idle" for cpu in range(cpus))
+            if any(self.occupant(cpu, start) == "idle" for cpu in range(cpus))
         )
 
     def edges(self, wait: dict[str, Any]) -> list[int]:

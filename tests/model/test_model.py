@@ -117,7 +117,7 @@ def test_a_process_that_never_waited_is_explained_with_one_queue_for_all() -> No
     writer.add_text(0, 0, Kind.FOUND, "early", process=3, first=ProcessState.BLOCKED)
     writer.add(9, 0, Kind.FORK, 0, 4)
     found = fed([*writer.in_order()], "rr:table-scan").explain(3)
-    assert (found["waits"], found["total_ns"], found["idle_elsewhere_ns"]) == ([], 0, 0)
+    assert (found["waits"], found["total_ns"], found["beside_idle_ns"]) == ([], 0, 0)
 
 
 def test_numbers_that_no_record_has_are_passed_over() -> None:

@@ -3,11 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
-
 from naive_metrics import Life, Naive
 from schedlab.trace import Kind, ProcessState
 from trace_simulator import Record
@@ -57,125 +52,6 @@ class Sliding(Naive):
             and life.first_run is not None
             and life.first_run >= self.begin
         ]
-
-
-@dataclass
-class Stretch:
-    """A time in a queue."""
-
-    pid: int
-    queue: int
-    told: bool
-    """The trace says which queue; else it is where the fork was, until one knows better."""
-    begin: int
-    end: int
-
-
-class Queues:
-    """Who waited where, and who ran where: by one loop, nothing clever."""
-
-    def __init__(self, records: list[Record], cpus: int) -> None:
-        self.now = records[-1].time
-        self.cpus = cpus
-        self.waits: list[Stretch] = []
-        self.runs: list[Stretch] = []
-        self.open: dict[int, Stretch] = {}
-        self.running: dict[int, Stretch] = {}
-        self.started: dict[int, int] = {}
-        self.ended: dict[int, int] = {}
-        for record in records:
-            self.take(record)
-        for stretch in self.open.values():
-            stretch.end = self.now
-        for cpu, stretch in self.running.items():
-            stretch.end = self.ended.get(cpu, self.now)
-
-    def take(self, record: Record) -> None:  # noqa: C901 - a branch for each kind
-        """One record."""
-        kind, time, cpu, pid = record.kind, record.time, record.cpu, record.process
-        if kind == Kind.START:
-            self.started[cpu] = time
-        elif kind == Kind.END:
-            self.ended[cpu] = time
-        elif kind == Kind.FORK:
-            # Who had the PID before is somebody else.
-            self.waits = [wait for wait in self.waits if wait.pid != record.first]
-            self.wait(record.first, cpu, False, time)
-        elif kind == Kind.FOUND and record.first == ProcessState.RUNNABLE:
-            self.wait(pid, cpu, False, time)
-        elif kind == Kind.FOUND and record.first == ProcessState.RUNNING:
-            self.run(pid, cpu, time)
-        elif kind == Kind.WAKEUP:
-            self.wait(pid, record.second, True, time)
-        elif kind == Kind.MIGRATE and pid in self.open:
-            self.move(pid, record.first, record.second, time)
-        elif kind == Kind.SWITCH:
-            if record.first:
-                self.running.pop(cpu).end = time
-            if record.first and record.second == ProcessState.RUNNABLE:
-                self.wait(record.first, cpu, True, time)
-            if pid:
-                stretch = self.open.pop(pid)
-                stretch.end = time
-                if not stretch.told:
-                    stretch.queue = cpu
-                self.run(pid, cpu, time)
-
-    def wait(self, pid: int, queue: int, told: bool, time: int) -> None:
-        self.open[pid] = Stretch(pid, queue, told, time, time)
-        self.waits.append(self.open[pid])
-
-    def run(self, pid: int, cpu: int, time: int) -> None:
-        self.running[cpu] = Stretch(pid, cpu, True, time, time)
-        self.runs.append(self.running[cpu])
-
-    def move(self, pid: int, come_from: int, to: int, time: int) -> None:
-        stretch = self.open[pid]
-        if not stretch.told:
-            stretch.queue, stretch.told = come_from, True
-        if stretch.queue != to:
-            stretch.end = time
-            self.wait(pid, to, True, time)
-
-    def idles(self, cpu: int, time: int) -> bool:
-        """Does nobody run on the CPU right after this time?"""
-        there = self.started.get(cpu, self.now) <= time < self.ended.get(cpu, self.now)
-        return there and not any(
-            run.queue == cpu and run.begin <= time < run.end for run in self.runs
-        )
-
-    def explain(self, pid: int, begin: int) -> dict[str, Any]:
-        """Nanosecond by nanosecond between any two changes."""
-        waits = [wait for wait in self.waits if wait.pid == pid]
-        edges = sorted(
-            {begin, self.now}
-            | {
-                edge
-                for part in (self.waits, self.runs)
-                for one in part
-                for edge in (one.begin, one.end)
-            }
-            | set(self.started.values())
-            | set(self.ended.values())
-        )
-        parts: Counter[tuple[int, int]] = Counter()
-        total = idle_elsewhere = 0
-        for left, right in pairwise(edges):
-            wait = next((one for one in waits if one.begin <= left < one.end), None)
-            if left < begin or wait is None:
-                continue
-            total += right - left
-            runner = next(
-                (r.pid for r in self.runs if r.queue == wait.queue and r.begin <= left < r.end),
-                None,
-            )
-            if runner is not None:
-                parts[wait.queue, runner] += right - left
-            elif self.idles(wait.queue, left):
-                parts[wait.queue, 0] += right - left
-            others = (cpu for cpu in range(self.cpus) if cpu != wait.queue)
-            idle_elsewhere += (right - left) * any(self.idles(cpu, left) for cpu in others)
-        return {"total_ns": total, "parts": dict(parts), "idle_elsewhere_ns": idle_elsewhere}
 
 
 def idle_while_queued(records: list[Record], cpus: int, begin: int) -> int:  # noqa: C901 - a branch for each kind

@@ -1,31 +1,43 @@
 # SPDX-License-Identifier: MIT
-"""Waits of what is watched, taken apart: as `./schedlab explain` does with the same trace."""
+"""Waits of what is watched, taken apart, and the panel of what all waits went by with: as `./schedlab explain`
+has it of the same trace."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
 from kept_runs import keep_simulated
 from monitor_stand_ins import StandIn, recorded, setup
+from perf_recordings import imported
+from schedlab.analysis.explanation import Blames
 from schedlab.analysis.explanation.waits import KINDS, QUEUED
+from schedlab.analysis.tables import TraceTables
 from schedlab.commands.cli import cli
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.monitor import blamed
 from schedlab.monitor.commands import perform
 from schedlab.monitor.making import read_choices
+from schedlab.monitor.model import Model
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Records, Refused
+from schedlab.trace import Kind, ProcessState, Trace, read
+from schedlab.trace.format import LossKind
 from schedlab.trace.model import Header
 from schedlab.trace.writer import header_bytes
+from trace_simulator import Record, Script, load, simulate
 
 Ask = Callable[..., Awaitable[dict[str, Any]]]
 PARTS = 20
@@ -175,3 +187,135 @@ def test_what_cannot_be_asked_is_refused(message: dict[str, Any], error: str) ->
 
     asked(ask)
     assert set(QUEUED) < set(KINDS)
+
+
+# --- the panel: what all waits of a process went by with
+
+FOREVER_NS = 1 << 60
+Parts = Counter[tuple[int | None, int | str, str]]
+
+
+def of_command(trace: Trace, pid: int, begin_ns: int) -> dict[str, Any]:
+    """What the panel should say from a time on of the process that had this PID last."""
+    tables = TraceTables(trace)
+    blames, pids = Blames(tables), tables.lives.pid
+    (*_, life) = np.flatnonzero(pids == pid).tolist()
+    own = tables.waits.filter(pl.col("life") == life, pl.col("end_ns") > begin_ns)
+    own = own.filter(pl.col("end_ns") > pl.col("begin_ns")).sort("begin_row")
+    begin, end = (own[name].to_numpy() for name in ("begin_ns", "end_ns"))
+    begin = np.maximum(begin, begin_ns)
+    before = blames.cpus.some_idle_before
+    waits = list(zip(begin.tolist(), end.tolist(), strict=True))
+    each = [Parts() for _ in waits]
+    for parts, (since, until) in zip(each, waits, strict=True):
+        for part in blames.of(life, since, until):
+            what = f"({part.cause.value})" if part.life is None else int(pids[part.life])
+            parts[part.cpu, what, "ns"] += part.duration_ns
+            parts[part.cpu, what, "times"] += 1
+    return {
+        "total": int((end - begin).sum()),
+        "beside_idle": int((before(end) - before(begin)).sum()),
+        "parts": sum(each, Parts()),
+        "waits": list(zip(waits, each, strict=True))[-50:],
+    }
+
+
+def of_panel(model: Model, pid: int) -> dict[str, Any]:
+    found = model.explain(pid)
+
+    def counted(parts: Any) -> Parts:
+        counts = Parts()
+        for part in parts:
+            counts[part["cpu"], part["pid"] or part["name"], "ns"] += part["duration_ns"]
+            counts[part["cpu"], part["pid"] or part["name"], "times"] += part["times"]
+        return counts
+
+    lengths = [part["duration_ns"] for part in found["parts"]]
+    assert lengths == sorted(lengths, reverse=True)
+    return {
+        "total": found["total_ns"],
+        "beside_idle": found["beside_idle_ns"],
+        "parts": counted(found["parts"]),
+        "waits": [
+            ((wait["begin_ns"], wait["end_ns"]), counted(wait["parts"])) for wait in found["waits"]
+        ],
+    }
+
+
+def compare_panel(trace: Trace, policy: str, window_ns: int) -> int:
+    """Holds the panel to the command, of each process; returns how many waited."""
+    records = trace.piece(0, len(trace))
+    model = Model(trace.header, policy, "equal", window_ns)
+    for part in np.array_split(records, 3):
+        model.feed(part)
+        model.frame()
+    begin_ns = max(int(records["time"].min()), model.now_ns - window_ns)
+    waited = 0
+    for pid in sorted(set(TraceTables(trace).lives.pid.tolist())):
+        should = of_command(trace, pid, begin_ns)
+        try:
+            found = of_panel(model, pid)
+        except KeyError:  # it had ended before the window
+            assert not should["waits"]
+            continue
+        assert found == should
+        assert sum(n for (*_, what), n in found["parts"].items() if what == "ns") == found["total"]
+        waited += found["total"] > 0
+    return waited
+
+
+def random_trace(source: random.Random) -> Trace:
+    """Up to some record, with queues of which explain knows nothing."""
+    script = Script(
+        cpus=source.randint(1, 4),
+        steps=source.randint(0, 120),
+        pids=source.choice((0, 4)),
+        found=source.choice((0, 0, 3, 7)),
+        queues=source.random() < 0.5,
+    )
+    records = simulate(source, script)
+    return load(records[: source.randint(1, len(records))], script)
+
+
+@pytest.mark.parametrize("seeds", [30, pytest.param(1_000, marks=pytest.mark.long)])
+def test_the_panel_has_the_figures_of_explain(seeds: int) -> None:
+    waited = 0
+    for seed in range(seeds):
+        source = random.Random(seed)
+        policy = source.choice(("rr", "rr:table-scan"))
+        window_ns = source.choice((2_000, 20_000, FOREVER_NS))
+        waited += compare_panel(random_trace(source), policy, window_ns)
+    assert waited > seeds
+
+
+@pytest.mark.parametrize("name", ["perf-7.3.txt", "ftrace.txt"])
+def test_the_panel_has_the_figures_of_explain_of_recordings(name: str, tmp_path: Path) -> None:
+    """Which tell of no scheduler, and begin in the middle of things."""
+    trace = read(imported(name, tmp_path).folder / "trace.bin")
+    assert compare_panel(trace, "", FOREVER_NS) > 5
+
+
+def test_what_a_trace_does_not_tell_of_a_cpu_is_blamed_on_nothing(tmp_path: Path) -> None:
+    """CPU 0 is out of sight from 30 to 40 ns, and ends at 60 ns; process 2 waits there all the time."""
+    records = [
+        (0, 0, Kind.START, 0, 0, 0), (0, 0, Kind.START, 1, 0, 0),
+        (0, 3, Kind.FOUND, 0, ProcessState.RUNNING, 0), (10, 2, Kind.FOUND, 0, ProcessState.RUNNABLE, 0),
+        (30, 0, Kind.SWITCH, 0, 3, ProcessState.BLOCKED), (30, 0, Kind.LOST, 0, LossKind.UNSEEN, 0),
+        (40, 0, Kind.LOST, 0, LossKind.SEEN, 0), (50, 4, Kind.FOUND, 0, ProcessState.BLOCKED, 0),
+        (50, 4, Kind.WAKEUP, 0, 0, 1), (50, 4, Kind.SWITCH, 0, 0, 0), (60, 0, Kind.END, 0, 10, 0),
+        (75, 0, Kind.END, 1, 2, 0),
+    ]  # fmt: skip
+    packed = b"".join(
+        Record(time, row, process, kind, cpu, first, second).pack()
+        for row, (time, process, kind, cpu, first, second) in enumerate(records)
+    )
+    path = tmp_path / "trace.bin"
+    path.write_bytes(header_bytes(2, 1_000_000, 1_000_000_000) + packed)
+    trace = read(path)
+    should = of_command(trace, 2, 0)
+    assert {key[1]: ns for key, ns in should["parts"].items() if key[2] == "ns"} == {
+        3: 20, "(unknown)": 25, "(idle)": 10, 4: 10,
+    }  # fmt: skip
+    assert should["beside_idle"] == 65
+    assert compare_panel(trace, "rr", FOREVER_NS) == 1
+    assert TraceTables(trace).waits.filter(pl.col("pid") == 2)["cpu"].to_list() == [0]

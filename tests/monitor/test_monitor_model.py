@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import random
-from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ROOT
-from naive_model import Queues, Sliding, idle_while_queued
+from naive_model import Sliding, idle_while_queued
 from perf_recordings import imported
 from schedlab.metrics import compute, cpu_intervals, jain_index
 from schedlab.metrics.people import NEVER_RAN
@@ -240,42 +239,6 @@ def assert_sliding(frame: ModelFrame, naive: Sliding) -> None:
 def mean(values: list[int]) -> float | None:
     """None of nothing."""
     return sum(values) / len(values) if values else None
-
-
-@settings(PATIENT, max_examples=30)
-@given(
-    script=SCRIPTS,
-    source=RANDOMS,
-    parts=st.integers(1, 4),
-    window_ns=st.sampled_from([2_000, 20_000, FOREVER_NS]),
-)
-def test_waits_are_explained_to_the_nanosecond(
-    script: Script, source: random.Random, parts: int, window_ns: int
-) -> None:
-    """Who ran meanwhile, on which CPU; all of it adds up."""
-    records = happened(source, script)
-    cut = source.randrange(1, len(records) + 1)
-    trace = load(records, script)
-    model = fed(trace, array_of(records[:cut]), parts, window_ns)
-    naive = Queues(records[:cut], script.cpus)
-    begin = max(records[0].time, model.now_ns - window_ns)
-    living = model.frame()["processes"]["pid"]
-    for pid in living[:3]:
-        found, should = model.explain(pid), naive.explain(pid, begin)
-        assert found["total_ns"] == should["total_ns"]
-        parts_found: Counter[tuple[int, int]] = Counter()
-        for one in found["parts"]:  # A PID that is used again is another process.
-            parts_found[one["cpu"], one["pid"]] += one["ran_ns"]
-        assert parts_found == should["parts"]
-        assert found["idle_elsewhere_ns"] == should["idle_elsewhere_ns"]
-        assert found["parts"] == sorted(found["parts"], key=lambda one: -one["ran_ns"])
-        for wait in found["waits"]:
-            assert wait["end_ns"] >= wait["begin_ns"] >= begin
-        if len(found["waits"]) < 50:
-            assert (
-                sum(one["end_ns"] - one["begin_ns"] for one in found["waits"])
-                == (found["total_ns"])
-            )
 
 
 WORKLOAD = """

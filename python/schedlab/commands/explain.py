@@ -169,7 +169,8 @@ def _kinds(text: str) -> tuple[str, ...]:
     "kinds",
     type=Parsed("KINDS", _kinds),
     help="Which waits: response, from the fork to the first run; wake-up, from a wake-up on; turn, between two turns;"
-    " and blocked, of a process that waits for another one. If not given, all but blocked.",
+    " found, since before the trace; and blocked, of a process that waits for another one. If not given, all but"
+    " blocked.",
 )
 @click.option(
     "--worst",

@@ -213,31 +213,33 @@ class Frame(ModelFrame, State):
 
 
 class WaitPart(TypedDict):
-    """What had the CPU for which a process waited."""
+    """What the CPU at which a process waited did meanwhile."""
 
     pid: int
-    """0: none, the CPU idled."""
+    """The process that ran; 0: none did."""
     name: str
+    """The process's; else "(idle)", "(scheduler)" or "(unknown)"."""
     cpu: int
-    ran_ns: int
-    runs: int
+    duration_ns: int
+    times: int
 
 
 class Wait(TypedDict):
-    """One time of waiting."""
+    """A wait, from the fork, the wake-up or the turn's end to the next run."""
 
     begin_ns: int
+    """The window's, if it began before that."""
     end_ns: int
     """The end so far, if it goes on."""
     cpu: int
-    """The CPU that has it in its queue; -1: not known."""
+    """The CPU at which the process waited last."""
     why: str
-    """forked, woken, preempted, slice over, yielded, moved; found: it waited before the trace."""
+    """forked, woken, preempted, slice over, yielded; found: it waited before the trace."""
     parts: list[WaitPart]
 
 
 class Explanation(TypedDict):
-    """Why a process had to wait, in the window."""
+    """Why a process had to wait for a CPU, in the window, by the rules of docs/explain.md."""
 
     pid: int
     name: str
@@ -245,7 +247,6 @@ class Explanation(TypedDict):
     """The last 50."""
     total_ns: int
     parts: list[WaitPart]
-    """The parts of all waits together, the longest first. Their times add up to total_ns; with one
-    queue for all CPUs, to that times the number of CPUs."""
-    idle_elsewhere_ns: int
-    """The part of total_ns in which another CPU idled."""
+    """The parts of all waits together, the longest first. They add up to total_ns."""
+    beside_idle_ns: int
+    """The part of total_ns in which a CPU idled."""

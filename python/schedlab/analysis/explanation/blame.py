@@ -111,7 +111,7 @@ class Blames:
         after = np.minimum(low[which] + number, len(time) - 1)
         before = np.maximum(low[which] + number - 1, 0)
         first, last = number == 0, number == moves[which]
-        at = np.where(last, reached[before], left[after])
+        at = np.where(first, left[after], reached[before])
         at = np.where(moves[which] == 0, cpu[which], at)
         begins = np.where(first, begin[which], time[before])
         ends = np.where(last, end[which], time[after])

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from schedlab.metrics.intervals import cpu_end_times
 from schedlab.metrics.lives import Lives
 from schedlab.trace import Kind, Trace
 from schedlab.trace.format import is_kind
@@ -21,13 +20,14 @@ IDLE, SCHEDULER, UNKNOWN = -1, -2, -3
 
 @dataclass(frozen=True, eq=False)
 class Occupancy:
-    """Segments of the time of all CPUs, sorted by CPU, then by time: each lasts until the next of its CPU."""
+    """Segments of the time of all CPUs, sorted by CPU, then by time: each lasts until the next of its CPU, the last
+    until the trace ends."""
 
     begin_ns: Integers
     occupant: Integers
-    """A life, IDLE or SCHEDULER."""
-    last_ns: Integers
-    """Of each CPU: its last record."""
+    """A life, IDLE, SCHEDULER or UNKNOWN."""
+    end_ns: int
+    """The trace's."""
     first: Integers
     """Of each CPU of the machine: its first segment; then twice the end of the last CPU's, as of a CPU without any."""
 
@@ -36,8 +36,8 @@ class Occupancy:
     ) -> tuple[Integers, Integers, Integers, Integers]:
         """Of times on CPUs, what each of those did: arrays of which time, from when, until when, and the occupant.
 
-        Together they are exactly as long as the times; UNKNOWN is what lies before a CPU's first record, or is of a CPU
-        that the machine does not have.
+        Together they are exactly as long as the times; UNKNOWN is what lies before a CPU's first record or after its
+        END, or is of a CPU that the machine does not have.
         """
         cpu = np.where((cpu >= 0) & (cpu < len(self.first) - 2), cpu, len(self.first) - 2)
         low = self._place(cpu, begin_ns, "right") - 1
@@ -69,11 +69,10 @@ class Occupancy:
 
     @cached_property
     def _idle(self) -> tuple[Integers, Integers]:
-        """Times without overlap in which some CPU idles, in their order: ends and lengths. What a CPU does after its
-        last record is not known."""
+        """Times without overlap in which some CPU idles, in their order: ends and lengths."""
         segment_ends = np.append(self.begin_ns[1:], 0)
         has = np.flatnonzero(np.diff(self.first[:-1]))
-        segment_ends[self.first[has + 1] - 1] = self.last_ns[has]
+        segment_ends[self.first[has + 1] - 1] = self.end_ns
         at = np.flatnonzero(self.occupant == IDLE)
         times = np.concatenate((self.begin_ns[at], segment_ends[at]))
         change = np.repeat((1, -1), len(at))
@@ -103,11 +102,13 @@ def occupancy(trace: Trace, who: Lives) -> Occupancy:
     columns = stories.columns
     told = trace.has(Kind.SCHEDULER_ENTER)
     at = stories.visits if told else stories.entries
+    ends = np.flatnonzero(is_kind(columns.kind, Kind.END))
+    unknown = np.concatenate((ends, at[stories.unseen] if not told else ends[:0]))
+    at = np.union1d(at, ends)
     process = np.where(is_kind(columns.kind[at], Kind.START), 0, columns.process[at])
     life = who.life_at(process.astype(np.int64), stories.row[at])
     occupant = np.where(process == 0, IDLE, np.where(life < 0, UNKNOWN, life))
     occupant[is_kind(columns.kind[at], Kind.SCHEDULER_ENTER)] = SCHEDULER
-    if not told:
-        occupant[stories.unseen] = UNKNOWN
+    occupant[np.isin(at, unknown)] = UNKNOWN
     first = np.searchsorted(columns.cpu[at], np.arange(trace.header.cpus + 2))
-    return Occupancy(columns.time[at], occupant, cpu_end_times(trace), first)
+    return Occupancy(columns.time[at], occupant, trace.end_ns, first)

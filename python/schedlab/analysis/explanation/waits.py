@@ -10,9 +10,9 @@ import polars as pl
 
 from schedlab.analysis.tables.trace_tables import TraceTables
 
-KINDS = ("response", "wake-up", "turn", "blocked")
-"""Kinds of waits. The first three are of `waits`; the last is for what is not asleep, and waits for a process."""
-QUEUED = KINDS[:3]
+KINDS = ("response", "wake-up", "turn", "found", "blocked")
+"""Kinds of waits. The last is for what is not asleep, and waits for a process; the others are of the table `waits`."""
+QUEUED = KINDS[:-1]
 """Those in which a process is runnable."""
 _ASLEEP = ("sleep", "console")
 

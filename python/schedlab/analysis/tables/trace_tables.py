@@ -334,7 +334,7 @@ class TraceTables:
             return np.full(len(begun), -1)
         moved = self._at("kind", moves[at]) == int(Kind.MIGRATE)
         cpu = np.where(moved, self._at("first", moves[at]), self._at("cpu", moves[at]))
-        return np.where((process[at] == pid) & (moves[at] > row), cpu, -1)
+        return np.where((process[at] == pid) & (moves[at] > row), cpu.astype(np.int64), -1)
 
     def _records(self, rows: Integers) -> pl.DataFrame:
         """Some records: time_ns, cpu, life, pid."""

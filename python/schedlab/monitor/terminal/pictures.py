@@ -295,14 +295,14 @@ def waits(found: Explanation | None, blamed: Mapping[str, Any] | None, width: in
         return text.append("Choose a process in the table, and see here what ran while it waited.")
     total = found["total_ns"]
     text.append(f"{found['name']} {found['pid']} waited {duration(total)} in the window, ", "bold")
-    text.append(f"{duration(found['idle_elsewhere_ns'])} of it while another CPU idled\n\n")
+    text.append(f"{duration(found['beside_idle_ns'])} of it while a CPU idled\n\n")
     size = max(width - 60, 10)
     for part in found["parts"][:12]:
-        share = part["ran_ns"] / total if total else 0.0
-        name = f"{part['name'] or 'idle'} {part['pid'] or ''} on CPU {part['cpu']}"
+        share = part["duration_ns"] / total if total else 0.0
+        name = f"{part['name']} {part['pid'] or ''} on CPU {part['cpu']}"
         text.append(f"{name:<32}", style_of(part["pid"]))
         text.append("█" * round(share * size), style_of(part["pid"]))
-        text.append(f" {duration(part['ran_ns'])} in {part['runs']} turns\n")
+        text.append(f" {duration(part['duration_ns'])}, {part['times']} times\n")
     if blamed and blamed["pid"] == found["pid"]:
         for wait in blamed["longest"][:_TAKEN_APART]:
             text.append_text(_part_by_part(wait, size))

@@ -10,7 +10,7 @@ import { marked, swatch } from "../swatch.js";
 
 const PARTS_SEEN = 10;
 const KINDS = [
-    ["response,wake-up,turn", "for a CPU"],
+    ["response,wake-up,turn,found", "for a CPU"],
     ["blocked", "for another process"],
 ];
 const AFTER = {
@@ -126,7 +126,7 @@ function piece({ pid, cause, duration_ns: part }, whole) {
 }
 
 /** A CPU that idled is marked as elsewhere; what is neither that nor a process has no colour. */
-function mark(pid, cause) {
+export function mark(pid, cause) {
     return pid || cause === "idle" ? marked(pid) : swatch();
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Why a process had to wait: what ran meanwhile, on which CPU and for how long; its last waits; and how
-// long other CPUs idled.
+// Why a process had to wait for a CPU: what that CPU did meanwhile and for how long; its last waits; and
+// how long a CPU idled. By the rules of `./schedlab explain`, cut to the window.
 
 import { ask } from "../connection.js";
 import { button, count, duration, element, moment, percent, setLabel, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
-import { dress, marked, swatch } from "../swatch.js";
-import { Blame } from "./blame.js";
+import { dress, swatch } from "../swatch.js";
+import { Blame, mark } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
 
 const NOTEWORTHY = 0.001; // a scheduler takes its time until it runs what waits
@@ -16,6 +16,8 @@ const PARTS_SEEN = 8;
 const WAITS_SEEN = 50;
 const LONGEST_SEEN = 8;
 const SOME_WAIT = "Choose a process, here or anywhere. Waiting longest now:";
+const RULES = "As ./schedlab explain takes waits apart. Here a wait counts as far as it lies in the window; there one counts whole if it begins in the time that is asked for.";
+const OTHERS = { "(idle)": "no process: the CPU idled", "(scheduler)": "no process: the CPU was in the scheduler", "(unknown)": "the trace does not tell" };
 const NONE_WAITS = "No process waits now. Choose a process to see why it waited.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
@@ -35,7 +37,7 @@ class Waits {
         this.panel = panel;
         this.state = stateOf(system);
         this.total = element("p", { className: "waits-total" });
-        this.head = element("p", { className: "waits-head" });
+        this.head = element("p", { className: "waits-head", title: RULES });
         this.content = element("div", { className: "waits-content" });
         this.blame = new Blame(panel, this.state);
         panel.body.append(this.total, this.blame.element, this.head, this.content);
@@ -132,16 +134,17 @@ class Waits {
         return made;
     }
 
-    #drawExplanation({ pid, name, waits, total_ns: total, parts, idle_elsewhere_ns: elsewhere }, window) {
+    #drawExplanation({ pid, name, waits, total_ns: total, parts, beside_idle_ns: beside }, window) {
         delete this.content.dataset.key;
         const title = name ? `${name} (${pid})` : named(this.state, pid);
         const waited = total ? `waited ${duration(total)}${ofWindow(total, window)}. Meanwhile:` : "never waited.";
         setText(this.head, `In the last ${duration(window)}, ${title} ${waited}`);
         const scrolled = this.content.querySelector(".waits-list")?.scrollTop ?? 0;
-        const isBad = elsewhere > total * NOTEWORTHY;
+        const here = parts.reduce((sum, part) => sum + (part.name === "(idle)" ? part.duration_ns : 0), 0);
+        const isBad = beside - here > total * NOTEWORTHY; // while another CPU idled, and its own did not
         const idle = element("p", { className: isBad ? "waits-idle bad" : "waits-idle" });
-        const warning = `${isBad ? "⚠ " : ""}Another CPU idled for ${duration(elsewhere)} of that time.`;
-        idle.textContent = elsewhere ? warning : "No other CPU idled meanwhile.";
+        const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(beside)} of that time.`;
+        idle.textContent = beside ? warning : "No CPU idled meanwhile.";
         this.content.replaceChildren(
             ...(total ? [bar(parts, total, "waits-bar"), this.#partList(parts, total), idle] : []),
             ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
@@ -154,22 +157,22 @@ class Waits {
         const seen = parts.slice(0, PARTS_SEEN);
         const rest = parts.slice(PARTS_SEEN);
         const rows = seen.map((part) => this.#partRow(part, total));
-        const left = duration(rest.reduce((sum, { ran_ns: time }) => sum + time, 0));
+        const left = duration(rest.reduce((sum, { duration_ns: time }) => sum + time, 0));
         const more = `and ${rest.length} more, ${left} together`;
         if (rest.length) rows.push(element("li", { className: "waits-rest", textContent: more }));
         return element("ul", { className: "waits-parts" }, ...rows);
     }
 
-    #partRow({ pid, name, cpu, runs, ran_ns: time }, total) {
+    #partRow({ pid, name, cpu, times, duration_ns: time }, total) {
         const cells = {
-            name: pid ? name || named(this.state, pid) : "no process: the CPU idled",
+            name: pid ? name || named(this.state, pid) : OTHERS[name],
             pid: pid || "",
-            cpu: cpu < 0 ? "" : `CPU ${cpu}`,
-            runs: pid ? `${count(runs)} ${runs === 1 ? "run" : "runs"}` : "",
+            cpu: `CPU ${cpu}`,
+            runs: times > 1 ? `${count(times)} times` : "",
             time: duration(time),
             part: percent(time / total, 0),
         };
-        return element("li", {}, marked(pid), ...Object.entries(cells).map(([key, text]) => cell(key, text)));
+        return element("li", {}, mark(pid, name.slice(1, -1)), ...Object.entries(cells).map(([key, text]) => cell(key, text)));
     }
 
     #waitList(waits) {
@@ -179,7 +182,7 @@ class Waits {
             const drawn = bar(wait.parts, length, "waits-bar small");
             drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
             return element("li", {},
-                this.#moment(wait), cell("why", wait.why), cell("cpu", wait.cpu < 0 ? "" : `CPU ${wait.cpu}`),
+                this.#moment(wait), cell("why", wait.why), cell("cpu", `CPU ${wait.cpu}`),
                 element("span", { className: "waits-lane" }, drawn), cell("time", duration(length)));
         });
         const list = element("ul", { className: "waits-list", tabIndex: 0 }, ...rows);
@@ -209,8 +212,8 @@ function ofWindow(total, window) {
 /** What ran, side by side, by time. Says nothing that the list does not say. */
 function bar(parts, total, name) {
     const made = element("div", { className: name, "aria-hidden": "true" });
-    for (const { pid, ran_ns: time } of parts) {
-        const part = marked(pid);
+    for (const { pid, name, duration_ns: time } of parts) {
+        const part = mark(pid, name.slice(1, -1));
         part.style.width = `${(100 * time) / Math.max(total, 1)}%`;
         made.append(part);
     }
