@@ -15,7 +15,7 @@ from schedlab.paths import ROOT
 from schedlab.report import trials
 from schedlab.report.html import write_pages
 from schedlab.report.markdown import write_document
-from schedlab.report.markup import without_trials
+from schedlab.report.markup import OPEN, without_trials
 from schedlab.report.model import Page, Report, Section, Text, Trial
 from schedlab.report.playing import address_of
 from schedlab.runs.collection import read
@@ -49,6 +49,8 @@ def test_a_document_has_no_link_that_leads_nowhere(tmp_path: Path) -> None:
     page = Page("index", "First", "", (Section("One", (Text(text),)),), trials={"slow": trial})
     report = Report("r", (page,))
     assert without_trials(text) == "It is slow."
+    caption = f"Tick 1 ms. [{OPEN}](try:slow). Levels: highest first."
+    assert without_trials(caption) == "Tick 1 ms. Levels: highest first."
     assert "try:" not in write_document(report, tmp_path).read_text()
     write_pages(report, tmp_path)
     assert (

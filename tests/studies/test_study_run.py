@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from refused import refusal
 from schedlab.base.files.placing import write_list
 from schedlab.base.toolchain.build import PARTS
 from schedlab.base.toolchain.policies import read_catalogue
@@ -296,3 +297,17 @@ def test_experiments_are_run_on_their_machine_and_no_other(tmp_path: Path) -> No
     on_linux = plan(tmp_path, "quick", (5,), tick_ns=2_000_000, machine="linux").runs
     assert {run.tick_ns for run in on_linux} == {4_000_000}
     assert not plan(tmp_path, "full", (1, 2, 3, 4), machine="linux").runs
+
+
+# --- some experiments alone
+
+
+def test_an_experiment_is_reproduced_alone(tmp_path: Path) -> None:
+    """Under its label, which may be of one of the proposals' tests."""
+    labels = ("s4-scan-6", "proposal-late")
+    _, wanted = study_run.planned(Request((), "quick", experiments=labels), tmp_path)
+    assert {run.label for run in wanted.runs} == set(labels)
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    assert "did you mean 's3-cpu'?" in refusal("reproduce", "s3-cpy", "--dry-run")

@@ -10,6 +10,7 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import tell
+from schedlab.base.toolchain.policies import unknown
 from schedlab.commands.carrying_out import print_plan
 from schedlab.commands.options import (
     dry_run_option,
@@ -31,8 +32,23 @@ if TYPE_CHECKING:
 STUDIES = {f"study-{each.number}": each.number for each in studies()}
 
 
+class StudyOrExperiment(click.ParamType[str]):
+    """A study such as `study-3`, or one of its experiments such as `s3-cpu`."""
+
+    name = "study"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from schedlab.studies.planning import experiment_labels
+
+        if value not in STUDIES and value not in experiment_labels():
+            self.fail(
+                unknown("study or experiment", value, (*STUDIES, *experiment_labels())), param, ctx
+            )
+        return value
+
+
 @click.command()
-@click.argument("names", nargs=-1, metavar="[STUDY]...", type=click.Choice(list(STUDIES)))
+@click.argument("names", nargs=-1, metavar="[STUDY|EXPERIMENT]...", type=StudyOrExperiment())
 @click.option("--quick", is_flag=True, help="A part that takes some minutes.  [default]")
 @click.option(
     "--full",
@@ -67,9 +83,10 @@ def reproduce(
 ) -> None:
     """Reproduce the studies, in one report.
 
-    STUDY is `study-1` to `study-6`; without any, all six. Their experiments run under their policies
-    and all built-in ones. All work grows with the tick; the studies had one of 10ms. With its folder as --out, an
-    interrupted start continues.
+    STUDY is `study-1` to `study-6`; without any, all six. EXPERIMENT is a label that a report's
+    captions name, such as `s3-cpu`. Their experiments run under their policies and all built-in ones.
+    All work grows with the tick; the studies had one of 10ms. With its folder as --out, an interrupted
+    start continues.
     """
     from schedlab.commands.carrying_out import tell_findings, tell_what_next
     from schedlab.report import reproduction
@@ -85,9 +102,14 @@ def reproduce(
     ).filled()
     assert filled.tick is not None
     assert filled.memory is not None
-    numbers = tuple(sorted({STUDIES[name] for name in names}))
+    numbers = tuple(sorted({STUDIES[name] for name in names if name in STUDIES}))
+    experiments = tuple(dict.fromkeys(name for name in names if name not in STUDIES))
+    if numbers and experiments:
+        raise WrongUsage("name either studies or experiments", what=" ".join(names))
     depth: Depth = "full" if full else "quick"
-    wanted = reproduction.Request(numbers, depth, seed, filled.tick, filled.memory, machine, decide)
+    wanted = reproduction.Request(
+        numbers, depth, seed, filled.tick, filled.memory, machine, experiments, decide
+    )
     if dry_run:
         print_plan(reproduction.planned(wanted, out)[1].runs, as_json)
         return

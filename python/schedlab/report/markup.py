@@ -18,7 +18,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 TRIAL = "try:"
 """Begins the target of a link to a trial."""
-_TRIALS = re.compile(rf" *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)[^\n]*")
+OPEN = "Open it in the page"
+"""The text of a caption's link to a trial; more may follow it."""
+_TRIALS = re.compile(rf" *\[{OPEN}\]\({TRIAL}[^()\s]*\)\.| *\[[^\[\]]*\]\({TRIAL}[^()\s]*\)[^\n]*")
 
 Resolve = Callable[[str], str]
 """Returns the text of a link, given its target."""

@@ -58,6 +58,8 @@ class Request:
     memory_mib: int = MEMORY_MIB
     machine: str | None = None
     """None: our kernel on Spike; and Linux, for what is measured there (`with_linux`)."""
+    experiments: tuple[str, ...] = ()
+    """Labels of runs, such as s3-cpu; empty: all of the studies."""
     decide: Budget | None = None
     """Adds seeds until policies are told apart, or this is used up. None: no seed is added."""
 
@@ -84,14 +86,15 @@ class Request:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The studies, as the command line names them; none for all."""
-        return tuple(f"study-{number}" for number in self.studies)
+        """Returns the studies or experiments, as the command line names them; none for all."""
+        return self.experiments or tuple(f"study-{number}" for number in self.studies)
 
     @property
     def folder_name(self) -> str:
         """The name of a new folder."""
         machine = () if self.machine in (None, SPIKE) else (self.machine,)
-        return "-".join((*(self.names or ("study",)), *machine, self.depth))
+        names = ("experiments",) if self.experiments else self.names
+        return "-".join((*(names or ("study",)), *machine, self.depth))
 
     def command(self, folder: Path) -> str:
         """The command that goes on with it."""
@@ -148,6 +151,12 @@ def planned(request: Request, out: Path | None) -> tuple[dict[str, Plan], Plan]:
     """Returns what each machine runs, and all of it."""
     folder = (out or new_runs_folder(request.folder_name)).absolute()
     plans = plans_of(at_hand(request), request, folder)
+    if request.experiments:
+        labels = set(request.experiments)
+        plans = {
+            name: Plan(folder, tuple(run for run in each.runs if run.label in labels))
+            for name, each in plans.items()
+        }
     wanted = Plan(folder, tuple(run for each in plans.values() for run in each.runs))
     if not wanted.runs:
         raise WrongUsage(

@@ -16,6 +16,7 @@ from schedlab.studies.costs import costs_of
 from schedlab.studies.experiment import TICK_NS, WORK_NS, Depth, Experiment
 from schedlab.studies.experiments import EXPERIMENTS
 from schedlab.studies.files import FILES
+from schedlab.studies.proposals import proposals
 
 _LIMIT_ON_LINUX_NS = 120_000_000_000
 """The limit on Linux, whose tick cannot be chosen."""
@@ -62,6 +63,12 @@ def plan(
             what=parameter("first_seed", seed),
         )
     return Plan(folder, runs)
+
+
+def experiment_labels() -> tuple[str, ...]:
+    """Returns the labels of all experiments, and of the tests of what the studies proposed."""
+    tests = (test.label for proposal in proposals() for test in proposal.tests)
+    return tuple(dict.fromkeys((*EXPERIMENTS, *tests)))
 
 
 def sample_first(runs: Sequence[RunSpec]) -> tuple[tuple[RunSpec, ...], tuple[RunSpec, ...]]:

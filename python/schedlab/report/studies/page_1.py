@@ -50,7 +50,7 @@ def make(q: Queries) -> Page:
     _proposals(page, q)
     page.section("What else does not fit together")
     page.other_doubts()
-    return page.page()
+    return page.page(q.trials)
 
 
 def _by_cpus(q: Queries, cell: Callable[..., Measured | MeasuredCell | float]) -> list[Quantity]:

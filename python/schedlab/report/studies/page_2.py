@@ -36,7 +36,7 @@ def make(q: Queries) -> Page:
     _before_and_after(page, q)
     page.section("What does not fit together")
     page.other_doubts()
-    return page.page()
+    return page.page(q.trials)
 
 
 def _in_short(page: Writer, q: Queries) -> None:

@@ -58,7 +58,7 @@ def make(q: Queries) -> Page:
             for name in ("turnaround", "response")
         ],
     )
-    return page.page()
+    return page.page(q.trials)
 
 
 def _each(q: Queries, measure: Callable[[str], Measured], decimals: int = 1, unit: str = "") -> str:

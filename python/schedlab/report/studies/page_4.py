@@ -44,7 +44,7 @@ def make(q: Queries) -> Page:
     if any(map(q.ran, q.scans)):
         _scan(page, q)
     _claims(page, q)
-    return page.page()
+    return page.page(q.trials)
 
 
 def _in_short(page: Writer, q: Queries) -> None:

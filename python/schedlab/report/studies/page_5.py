@@ -39,7 +39,7 @@ def make(q: Queries) -> Page:
     _wakeups(page, q)
     _benchmarks(page, q)
     _claims(page, q)
-    return page.page()
+    return page.page(q.trials)
 
 
 def _values(found: dict[str, Measured]) -> dict[str, float]:

@@ -27,7 +27,7 @@ def make(q: Queries) -> Page:
     page = Writer(q.study, "Study 6: the first lottery, and stride")
     for write in (_lead, _in_short, _rates, _clients, _video, _insulation, _lock, _stride):
         write(page, q)
-    return page.page()
+    return page.page(q.trials)
 
 
 def _rate(q: Queries, policy: str, tickets: int) -> Measured:

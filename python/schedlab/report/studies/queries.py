@@ -17,10 +17,14 @@ from typing import ClassVar
 import polars as pl
 
 from schedlab.analysis.comparison.statistics import ANYWHERE, Within, difference
+from schedlab.base.display.markdown import code
 from schedlab.base.display.numbers import NOTHING, counted
 from schedlab.machines import SIMULATOR
 from schedlab.machines.folder import TRACE_FILE
+from schedlab.report.markup import OPEN, TRIAL
+from schedlab.report.model import Trial
 from schedlab.report.study_tables import Measured, Numbers, measure
+from schedlab.report.trials import of_setups
 from schedlab.report.wording import provenance
 from schedlab.runs.collection import Collection, Kept, Repeated
 from schedlab.studies.costs import StudyCosts, costs_of
@@ -28,6 +32,7 @@ from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import OTHERS
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.pack import Study
+from schedlab.studies.planning import experiment_labels
 from schedlab.trace import Trace, TraceError
 
 
@@ -105,6 +110,8 @@ def in_ticks(time: pl.Expr) -> pl.Expr:
     return time / first("tick_ns")
 
 
+_NAMED = 6
+"""The most experiments that a command names one by one."""
 _WHOLE = 1_000_000_000
 """A tick of which parts are told."""
 
@@ -213,7 +220,27 @@ class Queries:
             for setup, each in self.collection.repeated.items()
             if setup.experiment in wanted and (not whose or setup.policy in whose)
         ]
-        return provenance(setups, brackets=False) if setups else ""
+        return f"{provenance(setups, brackets=False)} {self._repeat(setups)}" if setups else ""
+
+    @cached_property
+    def trials(self) -> dict[str, Trial]:
+        """Returns the trials that captions lead to, by the experiment's name."""
+        return {}
+
+    def _repeat(self, setups: Sequence[Repeated]) -> str:
+        """Returns the command that runs these setups anew, and a link that opens one of them in the page."""
+        names = list(dict.fromkeys(each.setup.experiment for each in setups))
+        if not set(names) <= set(experiment_labels()):
+            return ""
+        most = f"study-{self.study.number}"
+        command = code(f"./schedlab reproduce {' '.join(names) if len(names) <= _NAMED else most}")
+        first = names[0]
+        if first not in self.trials:
+            own = [each for each in setups if each.setup.experiment == first]
+            if trial := of_setups(own):
+                self.trials[first] = trial
+        link = f" [{OPEN}]({TRIAL}{first})." if first in self.trials else ""
+        return f"Repeat: {command}.{link}"
 
     def tick_lengths(self, experiments: Iterable[str]) -> list[str]:
         """The lengths of a tick in all their runs: `1 ms`."""

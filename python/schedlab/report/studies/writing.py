@@ -16,7 +16,7 @@ from schedlab.base.display.markdown import literal
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report import trials
 from schedlab.report.charts import dots, drawn, lines
-from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text
+from schedlab.report.model import Block, Cell, Chart, Column, Page, Section, Table, Text, Trial
 from schedlab.report.studies import counting
 from schedlab.report.studies.counting import count_agreement, headline
 from schedlab.report.study_tables import (
@@ -371,7 +371,7 @@ class Writer:
         if trace is not None:
             self.show(drawn(make, name, trace, title=title, caption=line(caption), **options))
 
-    def page(self) -> Page:
+    def page(self, trials_of_captions: Mapping[str, Trial]) -> Page:
         """Returns the page. Its picture is the first chart."""
         sections: list[Section] = []
         for level, title, blocks in self._sections:
@@ -393,7 +393,7 @@ class Writer:
             self._lead,
             tuple(sections),
             picture=next(charts, ""),
-            trials={trials.NAME: trial} if trial else {},
+            trials={**trials_of_captions, **({trials.NAME: trial} if trial else {})},
         )
 
     @property
