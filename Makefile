@@ -10,23 +10,34 @@
 # make model       build/model/libschedlab-model.so: what the monitor computes; and model.wasm
 # make linux-host  build/linux/schedlab-linux, build/linux/bpf/*: policies on a Linux kernel; linux/linux.mk
 #
-# CLANG names the one compiler that everything is built with.
+# ./schedlab names the compiler that python/requirements.lock pins (python/schedlab/base/toolchain/tools.py). By hand:
+# make ZIG=FOLDER/ziglang/zig. CLANG is a plain clang, for the kernel, its programs and WebAssembly; HOST_CC compiles
+# and links programs of this host, and WASI_CC those of WASI, with a C library of their own.
 
-CLANG     ?= clang-19
-VERSION   := $(patsubst clang%,%,$(notdir $(CLANG)))
-LINKER    := $(if $(findstring /,$(CLANG)),$(dir $(CLANG)),)ld.lld$(VERSION)
-NM        := $(if $(findstring /,$(CLANG)),$(dir $(CLANG)),)llvm-nm$(VERSION)
-B         := build
+ZIG         ?= zig
+CLANG       ?= $(ZIG) clang -resource-dir=$(dir $(ZIG))lib
+LINKER      ?= $(ZIG) ld.lld
+WASM_LINKER ?= $(ZIG) wasm-ld
+ARCHIVER    ?= $(ZIG) ar
+HOST_CC     ?= $(ZIG) cc -target $(shell uname -m)-linux-gnu.2.34 -UNDEBUG -fno-sanitize=undefined -fomit-frame-pointer
+WASI_CC     ?= $(ZIG) cc -target wasm32-wasi -UNDEBUG -fno-sanitize=undefined
+# Has sanitizers and libraries of Linux, which the pinned compiler lacks. No run's result depends on it.
+SYSTEM_CLANG  ?= clang-19
+SYSTEM_LINKER ?= ld.lld-19
+SYSTEM_STRIP  ?= llvm-strip-19
+B             := build
 
 WARNINGS  := -Wall -Wextra -Wdate-time -Werror
+# What is made has the same bytes in every checkout.
+NAMES     := -fdebug-compilation-dir=.
 TARGET    := --target=riscv64-unknown-elf -march=rv64imac_zicsr_zicntr_zifencei -mabi=lp64 -mno-relax
-COMMON    := $(TARGET) -std=c17 -O2 -g $(WARNINGS) -ffreestanding -fno-builtin-printf -MMD -MP -I.
+COMMON    := $(TARGET) -std=c17 -O2 -g $(NAMES) $(WARNINGS) -ffreestanding -fno-builtin-printf -MMD -MP -I.
 KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
-HOST_C    := -std=c17 -O2 -g $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
+HOST_C    := -std=c17 -O2 -g $(NAMES) $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 
 # Objects of two compilers are never linked together: what another one has made goes.
-COMPILER  := $(strip $(shell $(CLANG) --version 2>/dev/null | head -n 1))
+COMPILER := $(strip $(shell $(CLANG) --version 2>/dev/null | head -n 1))
 ifneq ($(COMPILER),)
 ifneq ($(COMPILER),$(strip $(file < $B/.compiler)))
 $(shell mkdir -p $B && find $B -mindepth 1 -maxdepth 1 ! -name .lock ! -name linux-sdk -exec rm -rf {} + && \
@@ -79,10 +90,10 @@ $B/policy_table.c.o: $B/policy_table.c
 
 $B/no_symbols.S: tools/make_symbols.sh
 	@mkdir -p $(@D)
-	sh $< $(NM) > $@
+	sh $< > $@
 
 $B/symbols.S: tools/make_symbols.sh $B/kernel-without-symbols.elf
-	sh $< $(NM) $B/kernel-without-symbols.elf > $@
+	sh $< $B/kernel-without-symbols.map > $@
 
 $B/%ymbols.o: $B/%ymbols.S
 	@echo "  $@"
@@ -93,7 +104,7 @@ LINK_KERNEL = $(LINKER) -T kernel/boot/kernel.ld --no-relax -z max-page-size=409
 # The linker compiles what C files gave once, and keeps that as $B/kernel.o for the second link.
 $B/kernel-without-symbols.elf: $(KERNEL_OBJECTS) $B/no_symbols.o kernel/boot/kernel.ld
 	@echo "  $@"
-	@$(LINK_KERNEL) --lto-obj-path=$B/kernel.o $(KERNEL_OBJECTS) $B/no_symbols.o -o $@
+	@$(LINK_KERNEL) --lto-obj-path=$B/kernel.o -Map=$(@:.elf=.map) $(KERNEL_OBJECTS) $B/no_symbols.o -o $@
 
 $B/kernel.elf: $B/kernel-without-symbols.elf $B/symbols.o
 	@echo "  $@"
@@ -133,7 +144,7 @@ $B/bench/%.o: bench/% Makefile
 
 $B/library.a: $(LIBRARY_OBJECTS)
 	rm -f $@
-	$(NM:%nm$(VERSION)=%ar$(VERSION)) rcs $@ $^
+	$(ARCHIVER) rcs $@ $^
 
 define PROGRAM_RULE
 $B/programs/$(basename $(notdir $(1))): $B/$(1).o $B/library.a user/program.ld
@@ -152,7 +163,7 @@ PROGRAMS += $(RAW_PROGRAMS)
 $B/raw/%: $B/tests/guest/raw/%.c.o
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(LINKER) -N -Ttext 0 -e begin --no-relax $< -o $@
+	@$(LINKER) -N --image-base=0 -Ttext 0 -e begin --no-relax --strip-all $< -o $@
 
 IMAGE_BLOCKS ?= 8192
 
@@ -182,16 +193,16 @@ POLICY_LIST_OBJECTS := $(addprefix $B/list/,$(POLICIES:%.c=%.o) policies/support
 $B/list/policy_table.o: $B/policy_table.c
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(POLICY_LIST_C) -c $< -o $@
+	@$(HOST_CC) $(POLICY_LIST_C) -c $< -o $@
 
 $B/list/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(POLICY_LIST_C) -c $< -o $@
+	@$(HOST_CC) $(POLICY_LIST_C) -c $< -o $@
 
 $B/policy_list: $(POLICY_LIST_OBJECTS)
 	@echo "  $@"
-	@$(CLANG) $(filter %.o,$^) -o $@
+	@$(HOST_CC) $(filter %.o,$^) -o $@
 
 SYS_SHAPE := tools/sys_shape.c linux/loader/sys_shape.c linux/loader/text.c
 
@@ -199,12 +210,12 @@ $B/sys_shape: $(SYS_SHAPE) linux/loader/sys_shape.h linux/loader/text.h \
               $(wildcard policies/policy.h policies/support/*.h) abi/cpu_list.h Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) $(SYS_SHAPE) -o $@
+	@$(HOST_CC) $(filter-out -MMD -MP,$(HOST_C)) $(SYS_SHAPE) -o $@
 
 $B/%: tools/%.c
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) $< -o $@
+	@$(HOST_CC) $(HOST_C) $< -o $@
 
 LINUX_API       := $(WORKLOAD_API) $(sort $(wildcard workloads/api/linux_*.c))
 LINUX_WORKLOADS := $(patsubst %.c,$B/linux/%,$(notdir $(wildcard workloads/*.c workloads/linux/*.c)))
@@ -214,13 +225,13 @@ linux-workloads: $(LINUX_WORKLOADS)
 $B/linux/parts/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) -c $< -o $@
+	@$(SYSTEM_CLANG) $(HOST_C) -c $< -o $@
 
 # Static and small: they run in a guest that has no libraries, into which they are copied each time.
 define LINUX_WORKLOAD_RULE
 $B/linux/$(basename $(notdir $(1))): $(patsubst %.c,$B/linux/parts/%.o,$(1) $(LINUX_API))
 	@echo "  $$@"
-	@$$(CLANG) -static -s $$^ -o $$@
+	@$$(SYSTEM_CLANG) -static -s $$^ -o $$@
 endef
 $(foreach source,$(wildcard workloads/*.c workloads/linux/*.c),\
     $(eval $(call LINUX_WORKLOAD_RULE,$(source))))
@@ -236,14 +247,14 @@ HOST_TESTS_THAT_RUN_LONG := device_tree_test executable_test file_system_crash_t
 $B/host-tests/%: tests/host/%.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 $(if $(filter $*,$(HOST_TESTS_THAT_RUN_LONG)),-O1,-O0) \
+	@$(SYSTEM_CLANG) $(HOST_C) -DHOST_TEST -fstrict-flex-arrays=3 $(if $(filter $*,$(HOST_TESTS_THAT_RUN_LONG)),-O1,-O0) \
 	    -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $< -o $@
 
 # Acts the scenarios of tests/scenario out on the model, under any policy; run by pytest.
 $B/scenario_model: tests/scenario/model.c $B/policy_table.c $(wildcard policies/*.[ch] \
                      policies/studies/*.[ch] policies/support/*.[ch] tests/scenario/*.h tests/host/*.h abi/*.h) Makefile
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O0 -fno-omit-frame-pointer \
+	@$(SYSTEM_CLANG) $(filter-out -O2 -MMD -MP,$(HOST_C)) -fstrict-flex-arrays=3 -O0 -fno-omit-frame-pointer \
 	    -fsanitize=address,undefined -fno-sanitize-recover=all $(filter %.c,$^) -o $@
 
 # A kernel of one purpose, with the real one's first instructions; and what QEMU is tried under.
@@ -260,7 +271,7 @@ $B/tests/bare/%.kernel.o: tests/bare/%.c Makefile
 $B/slow_lock.so: tests/bare/slow_lock.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -shared -fPIC $< -ldl -o $@
+	@$(HOST_CC) $(filter-out -MMD -MP,$(HOST_C)) -shared -fPIC $< -ldl -o $@
 
 include bench/policy_cost.mk
 include sim/sim.mk

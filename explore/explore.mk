@@ -21,17 +21,17 @@ explorer: $(EXPLORED_IN)/schedlab-explore
 $B/explore/%.o: explore/%.c Makefile explore/explore.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(EXPLORE_C) -c $< -o $@
+	@$(SYSTEM_CLANG) $(EXPLORE_C) -c $< -o $@
 
 $B/explore/watch.o: sim/checked/watch.c Makefile explore/explore.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(EXPLORE_C) -c $< -o $@
+	@$(SYSTEM_CLANG) $(EXPLORE_C) -c $< -o $@
 
 $(EXPLORED_IN)/engine.o: $(EXPLORED) $(LAW) explore/engine.c Makefile explore/explore.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(EXPLORE_C) $(EXPLORE_SAFE) -Ipolicies -DCHECKED -DPOLICY=policy_$(call engine_of,$(EXPLORED_NAME)) \
+	@$(SYSTEM_CLANG) $(EXPLORE_C) $(EXPLORE_SAFE) -Ipolicies -DCHECKED -DPOLICY=policy_$(call engine_of,$(EXPLORED_NAME)) \
 	    $(if $(LAW),-DLAW='"$(LAW)"') -include explore/draws.h -include $< -c explore/engine.c -o $@
 
 $(EXPLORED_IN)/policy_table.c: tools/make_policy_table.sh
@@ -41,5 +41,5 @@ $(EXPLORED_IN)/policy_table.c: tools/make_policy_table.sh
 $(EXPLORED_IN)/schedlab-explore: $(EXPLORED_IN)/engine.o $(EXPLORED_IN)/policy_table.c $(EXPLORE_PARTS) \
                                  $B/sim-safe/registry.o
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(EXPLORE_C)) $(EXPLORE_SAFE) -rdynamic $^ -o $@
+	@$(SYSTEM_CLANG) $(filter-out -MMD -MP,$(EXPLORE_C)) $(EXPLORE_SAFE) -rdynamic $^ -o $@
 

@@ -56,12 +56,12 @@ $B/linux/objects/linux/loader/main.o: $(LINUX_VERSION_IN)
 $B/linux/objects/%.o: %.c $(LINUX_ALL_NEED)
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(LOADER_C) -c $< -o $@
+	@$(SYSTEM_CLANG) $(LOADER_C) -c $< -o $@
 
 $B/linux/bpf/%.bpf.o: linux/bpf/%.bpf.c $(LINUX_ALL_NEED)
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(BPF_C) -c $< -o $@
+	@$(SYSTEM_CLANG) $(BPF_C) -c $< -o $@
 
 $B/linux-tests/bpf/%.bpf.o: $B/linux/bpf/%.bpf.o
 	@mkdir -p $(@D)
@@ -76,12 +76,12 @@ $B/$(1)/policy_table.c: tools/make_policy_table.sh $(2) $B/policies.list linux/l
 $B/$(1)/objects/policy_table.o: $B/$(1)/policy_table.c $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $$(LOADER_C) -c $$< -o $$@
+	@$$(SYSTEM_CLANG) $$(LOADER_C) -c $$< -o $$@
 
 $B/$(1)/schedlab-linux: $(patsubst %.c,$B/linux/objects/%.o,$(LINUX_LOADER) $(2) policies/support/registry.c) \
                           $B/$(1)/objects/policy_table.o $$(LINUX_LINK)
 	@echo "  $$@"
-	@$$(CLANG) --ld-path=$$$$(command -v $(LINKER)) -static -pthread $$^ -o $$@
+	@$$(SYSTEM_CLANG) --ld-path=$$$$(command -v $(SYSTEM_LINKER)) -static -pthread $$^ -o $$@
 endef
 
 # $(1): folder of build/. $(2): a policy. $(3): its name. $(4): flags.
@@ -89,7 +89,7 @@ define LINUX_POLICY_RULE
 $B/$(1)/bpf/$(3).bpf.o: $$(LINUX_ADAPTER) $(2) $$(LINUX_ALL_NEED)
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $$(BPF_C) $(4) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
+	@$$(SYSTEM_CLANG) $$(BPF_C) $(4) -DPOLICY_SOURCE='"$(2)"' -DPOLICY=policy_$(subst -,_,$(3)) \
 	    -DPOLICY_NAME='"$(subst -,_,$(3))"' -c $$< -o $$@
 endef
 
@@ -109,26 +109,25 @@ $(foreach policy,$(LINUX_MISUSED),\
         -DWATCHDOG_MS=$(LINUX_PATIENCE_MS))))
 
 # Of BPF objects libbpf needs the types (BTF), which stay.
-STRIP := $(NM:%nm$(VERSION)=%strip$(VERSION))
 linux-stripped: $(patsubst $B/linux/%,$B/linux/stripped/%,$(call linux_products,linux,$(POLICIES)))
 
 $B/linux/stripped/schedlab-linux: $B/linux/schedlab-linux
 	@mkdir -p $(@D)
-	@$(STRIP) --strip-all -o $@ $<
+	@$(SYSTEM_STRIP) --strip-all -o $@ $<
 
 $B/linux/stripped/bpf/%.bpf.o: $B/linux/bpf/%.bpf.o
 	@mkdir -p $(@D)
-	@$(STRIP) --strip-debug -o $@ $<
+	@$(SYSTEM_STRIP) --strip-debug -o $@ $<
 
 $B/linux/steer: linux/guest/steer.c abi/trace_format.h Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) -static -s -pthread $< -o $@
+	@$(SYSTEM_CLANG) $(filter-out -MMD -MP,$(HOST_C)) -static -s -pthread $< -o $@
 
 $B/linux/taking_turns.so: linux/qemu/taking_turns.c Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) --ld-path=$$(command -v $(LINKER)) -shared -fPIC $< -o $@
+	@$(SYSTEM_CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) --ld-path=$$(command -v $(SYSTEM_LINKER)) -shared -fPIC $< -o $@
 
 # Programs that a test has run in a guest.
 LINUX_OBSERVED := $(patsubst %,$B/linux-tests/%,observed inversion long_exit)
@@ -137,4 +136,4 @@ linux-observed: $(LINUX_OBSERVED)
 $(LINUX_OBSERVED): $B/linux-tests/%: tests/linux/%.c $(wildcard abi/*.h) Makefile
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) -static -pthread $< -o $@
+	@$(SYSTEM_CLANG) $(filter-out -MMD -MP -D_GNU_SOURCE,$(HOST_C)) -static -pthread $< -o $@

@@ -22,39 +22,39 @@ MODEL_TESTS   := $(patsubst tests/model/%.c,$B/model-tests/%,$(wildcard tests/mo
 model: $B/model/libschedlab-model.so $B/model/model.wasm
 model-tests: $(MODEL_TESTS)
 
-# $(1): folder of build/. $(2): flags.
+# $(1): folder of build/. $(2): which compiler. $(3): flags.
 define MODEL_RULES
 $B/$(1)/policy_table.o: $B/policy_table.c
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) -c $$< -o $$@
+	@$$($(2)) $(3) -c $$< -o $$@
 
 $B/$(1)/%.o: %.c Makefile model/model.mk
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) -c $$< -o $$@
+	@$$($(2)) $(3) -c $$< -o $$@
 endef
-$(eval $(call MODEL_RULES,model,$(MODEL_C)))
-$(eval $(call MODEL_RULES,model-wasm,$(MODEL_WASM)))
-$(eval $(call MODEL_RULES,model-safe,$(MODEL_TRIED)))
+$(eval $(call MODEL_RULES,model,HOST_CC,$(MODEL_C)))
+$(eval $(call MODEL_RULES,model-wasm,CLANG,$(MODEL_WASM)))
+$(eval $(call MODEL_RULES,model-safe,SYSTEM_CLANG,$(MODEL_TRIED)))
 
 MODEL_CALLS := begin copy feed reach set_window own record_cost status now events frame history explain
 
 $B/model/libschedlab-model.so: $(MODEL_OBJECTS:%=$B/model/%) model/library.map
 	@echo "  $@"
-	@$(CLANG) -shared -nostdlib -Wl,--version-script=model/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -lc -o $@
+	@$(HOST_CC) -shared -nostdlib -Wl,--version-script=model/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -lc -o $@
 
 # Its memory is the page's, which lays models from __heap_base on.
 $B/model/model.wasm: $(MODEL_OBJECTS:%=$B/model-wasm/%)
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(LINKER:%ld.lld$(VERSION)=%wasm-ld$(VERSION)) --no-entry --strip-all -z stack-size=262144 --export=__heap_base \
+	@$(WASM_LINKER) --no-entry --strip-all -z stack-size=262144 --export=__heap_base \
 	    $(MODEL_CALLS:%=--export=model_%) $^ -o $@
 
 $B/model-fuzz/fuzz_model: tests/model/fuzz_model.c $(MODEL_OBJECTS:%=$B/model-safe/%) Makefile model/model.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(MODEL_SAFE) -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@
+	@$(SYSTEM_CLANG) $(MODEL_SAFE) -fsanitize=fuzzer $(filter %.c %.o,$^) -o $@
 
 model-fuzz: $B/model-fuzz/fuzz_model
 	@mkdir -p $B/fuzz/fuzz_model
@@ -63,4 +63,4 @@ model-fuzz: $B/model-fuzz/fuzz_model
 $B/model-tests/%: tests/model/%.c $(MODEL_OBJECTS:%=$B/model-safe/%) Makefile model/model.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(MODEL_SAFE) $(filter %.c %.o,$^) -o $@
+	@$(SYSTEM_CLANG) $(MODEL_SAFE) $(filter %.c %.o,$^) -o $@

@@ -6,33 +6,33 @@
 # Included by the Makefile, after sim/sim.mk, whose rules it uses. A page has no files and no
 # processes: traces go to memory, and there are no checkpoints.
 
-WASM_C := --target=wasm32-wasi $(filter-out -g,$(HOST_C)) -D_WASI_EMULATED_MMAN \
+WASM_C := $(filter-out -g,$(HOST_C)) -D_WASI_EMULATED_MMAN \
           -D_WASI_EMULATED_GETPID
 
 .PHONY: page
 page: $B/page/machine.wasm
 
-$(eval $(call SIMULATOR_RULES,wasm,$(WASM_C)))
+$(eval $(call SIMULATOR_RULES,wasm,WASI_CC,$(WASM_C)))
 
 $B/wasm/page/%.o: page/%.c Makefile page/page.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(WASM_C) -c $< -o $@
+	@$(WASI_CC) $(WASM_C) -c $< -o $@
 
 $B/wasm/model/%.o: model/%.c Makefile page/page.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(WASM_C) $(MODEL_FLAGS) -c $< -o $@
+	@$(WASI_CC) $(WASM_C) $(MODEL_FLAGS) -c $< -o $@
 
 $B/wasm/page/policy_list.o: tools/policy_list.c Makefile page/page.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(WASM_C) -Dmain=policy_list -c $< -o $@
+	@$(WASI_CC) $(WASM_C) -Dmain=policy_list -c $< -o $@
 
 # Of the page's own objects the trace's end is found first, and sim/trace_file.c is left out.
 $B/page/machine.wasm: $(addprefix $B/wasm/page/,machine.o memory_trace.o policy_list.o watch.o) \
                       $(patsubst model/%.c,$B/wasm/model/%.o,$(wildcard model/*.c)) $B/wasm/simulator.a
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) --target=wasm32-wasi -mexec-model=reactor -O2 -Wl,--strip-all -Wl,--gc-sections \
+	@$(WASI_CC) -mexec-model=reactor -O2 -Wl,--strip-all -Wl,--gc-sections \
 	    $^ -lwasi-emulated-mman -o $@

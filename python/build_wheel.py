@@ -6,6 +6,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from typing import Any
@@ -43,16 +44,12 @@ class CheckoutHook(BuildHookInterface[BuilderConfig]):
 
 def make(root: Path) -> None:
     """Brings what is compiled up to date."""
-    command = [
-        "make",
-        f"-j{os.cpu_count() or 1}",
-        "--no-print-directory",
-        "-C",
-        str(root),
-        *COMPILED,
-    ]
-    if os.environ.get("SCHEDLAB_CLANG"):
-        command.append(f"CLANG={os.environ['SCHEDLAB_CLANG']}")
+    sys.path.insert(0, str(root / "python"))
+    from schedlab.base.toolchain.tools import compiler
+
+    command = ["make", f"-j{os.cpu_count() or 1}", "--no-print-directory", "-C", str(root)]
+    command += [f"{name}={words}" for name, words in compiler().variables().items()]
+    command += COMPILED
     (root / "build").mkdir(exist_ok=True)
     try:
         with (root / "build" / ".lock").open(
@@ -61,11 +58,8 @@ def make(root: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
             subprocess.run(command, check=True)
     except FileNotFoundError:
-        raise SystemExit(
-            "schedlab: make is needed: install make, clang-19, lld-19 and llvm-19"
-        ) from None
+        raise SystemExit("schedlab: make is needed: install it") from None
     except subprocess.CalledProcessError:
         raise SystemExit(
-            "schedlab: the simulator could not be built; the messages above say why. SCHEDLAB_CLANG names another clang"
-            " than clang-19"
+            "schedlab: the simulator could not be built; the messages above say why"
         ) from None

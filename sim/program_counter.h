@@ -2,6 +2,7 @@
 #ifndef SIM_PROGRAM_COUNTER_H
 #define SIM_PROGRAM_COUNTER_H
 
+#include <link.h>
 #include <stdint.h>
 #include <ucontext.h>
 
@@ -23,7 +24,8 @@ static inline uint64_t program_counter(const ucontext_t *context)
 /* Returns an address as the program's file has it. */
 static inline uint64_t address_in_program(uint64_t address)
 {
-    return address - (uint64_t)__executable_start;
+    const ElfW(Ehdr) *header = (const void *)__executable_start;
+    return header->e_type == ET_EXEC ? address : address - (uint64_t)header;
 }
 
 #endif

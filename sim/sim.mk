@@ -30,58 +30,58 @@ simulator-tests: $(SIMULATOR_TESTS) $B/scenario_simulator $B/sim-safe/schedlab-s
 # An engine's name in C: a - of the policy's is a _.
 engine_of = $(subst -,_,$(notdir $(1)))
 
-# $(1): folder of build/. $(2): flags. $(3): of engines, besides.
+# $(1): folder of build/. $(2): which compiler. $(3): flags. $(4): of engines, besides.
 define SIMULATOR_RULES
 $B/$(1)/engines/%.o: policies/%.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) $(3) -DENGINE=engine_$$(call engine_of,$$*) -DPOLICY=policy_$$(call engine_of,$$*) \
+	@$$($(2)) $(3) $(4) -DENGINE=engine_$$(call engine_of,$$*) -DPOLICY=policy_$$(call engine_of,$$*) \
 	    -include $$< -c sim/engine.c -o $$@
 
 $B/$(1)/%.o: sim/%.c Makefile sim/sim.mk
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) -c $$< -o $$@
+	@$$($(2)) $(3) -c $$< -o $$@
 
 $B/$(1)/registry.o: policies/support/registry.c Makefile sim/sim.mk
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) -c $$< -o $$@
+	@$$($(2)) $(3) -c $$< -o $$@
 
 $B/$(1)/%_table.o: $B/%_table.c
 	@mkdir -p $$(@D)
 	@echo "  $$@"
-	@$$(CLANG) $(2) -c $$< -o $$@
+	@$$($(2)) $(3) -c $$< -o $$@
 
 # Which build it is, by a hash of all that it is made of: it continues its own checkpoints alone.
 $B/$(1)/build_name.o: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@hash=$$$$(cat $$^ | sha256sum | cut -c1-64) && \
-	    echo "const char build_name[] = \"$$$$hash\";" | $$(CLANG) $(filter-out -MMD -MP,$(2)) -x c -c - -o $$@
+	    echo "const char build_name[] = \"$$$$hash\";" | $$($(2)) $(filter-out -MMD -MP,$(3)) -x c -c - -o $$@
 
 $B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
 	@echo "  $$@"
 	@rm -f $$@
-	@$$(NM:%nm$$(VERSION)=%ar$$(VERSION)) rcs $$@ $$^
+	@$$(ARCHIVER) rcs $$@ $$^
 
 $B/$(1)/schedlab-sim: $B/$(1)/main.o $B/$(1)/last_words.o $B/$(1)/simulator.a
 	@echo "  $$@"
-	@$$(CLANG) $(2) $$^ -o $$@
+	@$$($(2)) $(3) $$^ -o $$@
 endef
-$(eval $(call SIMULATOR_RULES,sim,$(SIMULATOR_C)))
+$(eval $(call SIMULATOR_RULES,sim,HOST_CC,$(SIMULATOR_C)))
 # To optimise engines takes longer than what the tests gain by it.
-$(eval $(call SIMULATOR_RULES,sim-safe,$(SIMULATOR_TRIED),-O0))
+$(eval $(call SIMULATOR_RULES,sim-safe,SYSTEM_CLANG,$(SIMULATOR_TRIED),-O0))
 
 # The library for other languages. It carries its own headers, so that what reads its declarations
 # there can never read those of another build.
 $B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) -c $< -o $@
+	@$(HOST_CC) -c $< -o $@
 
 $B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
 	@echo "  $@"
-	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
+	@$(HOST_CC) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)
@@ -94,7 +94,7 @@ $B/costs_table.c: sim/make_costs_table.sh sim/costs/kernel.json
 $B/sim-tests/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter tests/%.c %.a,$^) -o $@
+	@$(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter tests/%.c %.a,$^) -o $@
 
 # libFuzzer. `make fuzz` goes on for so many seconds with each program, and keeps what it learns, and
 # what it finds, in build/fuzz.
@@ -104,7 +104,7 @@ $(SIMULATOR_FUZZ:%=%.run): %.run: %
 	@mkdir -p $B/fuzz/$(<F)
 	$< -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -artifact_prefix=$B/fuzz/$(<F)- $B/fuzz/$(<F)
 
-LINK_FUZZ = $(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer $(filter tests/%.c %.o %.a,$^) -o $@
+LINK_FUZZ = $(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) -fsanitize=fuzzer $(filter tests/%.c %.o %.a,$^) -o $@
 
 $(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@mkdir -p $(@D)
@@ -115,7 +115,7 @@ $(SIMULATOR_FUZZ): $B/sim-fuzz/%: tests/sim/%.c $B/sim-safe/simulator.a Makefile
 $B/sim-fuzz/broken_engine.o: tests/sim/broken_policy.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(SIMULATOR_TRIED) -Ipolicies -DENGINE=engine_rr -DPOLICY=policy_rr -include $< \
+	@$(SYSTEM_CLANG) $(SIMULATOR_TRIED) -Ipolicies -DENGINE=engine_rr -DPOLICY=policy_rr -include $< \
 	    -c sim/engine.c -o $@
 
 $B/sim-fuzz/broken: tests/sim/fuzz_machine.c $B/sim-fuzz/broken_engine.o $B/sim-safe/simulator.a \
@@ -126,9 +126,9 @@ $B/sim-fuzz/broken: tests/sim/fuzz_machine.c $B/sim-fuzz/broken_engine.o $B/sim-
 # Acts the scenarios of tests/scenario out on the simulator; run by pytest.
 $B/scenario_simulator: tests/scenario/simulator.c $B/sim-safe/simulator.a Makefile sim/sim.mk
 	@echo "  $@"
-	@$(CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
+	@$(SYSTEM_CLANG) $(filter-out -O2,$(HOST_C)) $(SIMULATOR_SAFE) $(filter %.c %.a,$^) -o $@
 
 # What a decision costs here, beside a bare loop over the policy.
 $B/simulator_speed: bench/simulator_speed.c $B/sim/simulator.a Makefile sim/sim.mk
 	@echo "  $@"
-	@$(CLANG) $(HOST_C) $(filter %.c %.a,$^) -o $@
+	@$(HOST_CC) $(HOST_C) $(filter %.c %.a,$^) -o $@

@@ -14,29 +14,29 @@ apart: $B/apart/libschedlab-apart.so
 $B/apart/engine.o: sim/engine.c sim/apart/policy.h Makefile sim/sim.mk sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(SIMULATOR_C) -DENGINE=engine_apart -DPOLICY=policy_apart -include sim/apart/policy.h \
+	@$(HOST_CC) $(SIMULATOR_C) -DENGINE=engine_apart -DPOLICY=policy_apart -include sim/apart/policy.h \
 	    -c sim/engine.c -o $@
 
 $B/apart/policy.o: sim/apart/policy.c Makefile sim/sim.mk sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(SIMULATOR_C) -c $< -o $@
+	@$(HOST_CC) $(SIMULATOR_C) -c $< -o $@
 
 # Costs under policies that are not here are left out.
 $B/apart/costs_table.o: sim/make_costs_table.sh sim/costs/kernel.json sim/apart/apart.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
 	@sh sim/make_costs_table.sh sim/costs/kernel.json | sed 's/,[a-z_]*\.[^,"]*//g' | \
-	    $(CLANG) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
+	    $(HOST_CC) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
 
 # Its checkpoints would need the policy, too: it continues none but its own.
 $B/apart/build_name.o: sim/apart/apart.mk
 	@mkdir -p $(@D)
-	@echo 'const char build_name[64] = "apart";' | $(CLANG) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
+	@echo 'const char build_name[64] = "apart";' | $(HOST_CC) $(filter-out -MMD -MP,$(SIMULATOR_C)) -x c -c - -o $@
 
 $B/apart/libschedlab-apart.so: $(APART_OBJECTS) sim/library.map
 	@echo "  $@"
-	@$(CLANG) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
+	@$(HOST_CC) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
 
 # The kernel without policies, in one object that is linked with one: not optimised as a whole, for
 # that would take longer than all else that a grading does.

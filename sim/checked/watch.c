@@ -3,7 +3,9 @@
 #include "sim/checked/watch.h"
 
 #include <inttypes.h>
+#ifndef UNSANITIZED
 #include <sanitizer/common_interface_defs.h>
+#endif
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -170,13 +172,50 @@ void watch_broken(const char *format, ...)
     _exit(MACHINE_BROKEN);
 }
 
-/* A sanitizer has said what it found. */
+/* What is wrong has been said. */
 static void on_death(void)
 {
     fflush(stdout);
     say_circumstances();
     _exit(MACHINE_BROKEN);
 }
+
+#ifdef UNSANITIZED
+static void say_stack(void)
+{
+}
+
+static void on_fault(int number, siginfo_t *information, void *context)
+{
+    (void)information;
+    fprintf(stderr, "schedlab-sim: policy %s: fault %d in its hook %s() at 0x%" PRIx64 "\n",
+            in_force.policy ? in_force.policy->name : "", number,
+            in_force.name ? in_force.name : "", address_in_program(program_counter(context)));
+    on_death();
+}
+
+/* A hook that calls itself without end has no stack left for the handler. */
+static void watch_for_faults(void)
+{
+    static char stack[1 << 16];
+    const stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+    const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    const int faults[] = {SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGFPE};
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+        sigaction(faults[i], &action, NULL);
+}
+#else
+static void say_stack(void)
+{
+    __sanitizer_print_stack_trace();
+}
+
+static void watch_for_faults(void)
+{
+    __sanitizer_set_death_callback(on_death);
+}
+#endif
 
 /* The hook that the timer meets again and again does not end. */
 static void on_timer(int number, siginfo_t *information, void *context)
@@ -194,7 +233,7 @@ static void on_timer(int number, siginfo_t *information, void *context)
         return;
     fprintf(stderr, "schedlab-sim: policy %s: endless loop in its hook %s() at 0x%" PRIx64 "\n",
             in_force.policy->name, in_force.name, address_in_program(program_counter(context)));
-    __sanitizer_print_stack_trace();
+    say_stack();
     say_circumstances();
     _exit(MACHINE_BROKEN);
 }
@@ -207,7 +246,7 @@ void watch_for_loops(void)
     const struct sigaction action = {.sa_sigaction = on_timer, .sa_flags = SA_RESTART | SA_SIGINFO};
     sigaction(SIGVTALRM, &action, NULL);
     setitimer(ITIMER_VIRTUAL, &every, NULL);
-    __sanitizer_set_death_callback(on_death);
+    watch_for_faults();
 }
 
 void watch_setup(const struct simulator_setup *next)

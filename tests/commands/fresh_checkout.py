@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
 
 from conftest import ROOT
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import compiler, system_compiler
 from schedlab.paths import BUILD
 
 # Does not compile again what this checkout has compiled already, from the same sources.
@@ -21,7 +22,7 @@ done
 case ${made:-} in
 build/*) if [ -e "@BUILT@/${made#build/}" ]; then exec cp "@BUILT@/${made#build/}" "$made"; fi ;;
 esac
-exec "@REAL@" "$@"
+@REAL@
 """
 
 
@@ -48,17 +49,34 @@ def fresh_checkout(copied: Path, place: Path) -> Path:
 
 
 def quick_compiler(folder: Path) -> None:
-    """Puts programs of the compiler's names into a folder of the PATH."""
-    chosen = compiler()
-    for name in (chosen.clang, chosen.linker):
-        real = shutil.which(name)
-        assert real
-        program = folder / Path(name).name
-        program.write_text(_COMPILER.replace("@BUILT@", str(BUILD)).replace("@REAL@", real))
+    """Puts programs of the compilers' names into a folder of the PATH."""
+    chosen, system = compiler(), system_compiler()
+    plain, host = shlex.join(chosen.clang), shlex.join(chosen.host)
+    real = {
+        "clang": f'case "$*" in *--target=*|*--version*|*--print*) exec {plain} "$@" ;; esac\nexec {host} "$@"',
+        "ld.lld": f'exec {shlex.join(chosen.linker)} "$@"',
+        "wasm-ld": f'exec {shlex.join(chosen.wasm_linker)} "$@"',
+        "llvm-ar": f'exec {shlex.join(chosen.archiver)} "$@"',
+        **{name: f'exec {shutil.which(name)} "$@"' for name in (system.clang, system.linker)},
+    }
+    for name, words in real.items():
+        program = folder / name
+        program.write_text(_COMPILER.replace("@BUILT@", str(BUILD)).replace("@REAL@", words))
         program.chmod(0o755)
 
 
 def environment_of(folder: Path, **settings: str) -> dict[str, str]:
-    """The environment in which programs of that folder come first."""
+    """The environment in which programs of that folder come first, the compiler among them."""
     inherited = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
-    return {**inherited, "PATH": f"{folder}:{os.environ['PATH']}", **settings}
+    return {
+        **inherited,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        **compiler_of(folder),
+        **settings,
+    }
+
+
+def compiler_of(folder: Path) -> dict[str, str]:
+    """What chooses the compiler of that folder, if quick_compiler() has put one there."""
+    clang = folder / "clang"
+    return {"SCHEDLAB_CLANG": str(clang)} if clang.exists() else {}

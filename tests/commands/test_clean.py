@@ -15,11 +15,13 @@ from schedlab.base.toolchain.cache import PARTS
 
 KEY, SHORT = "0123456789abcdef" * 4, "0123456789abcdef"
 OURS = {
-    "python": (f"python/{KEY}-3.11/bin/python",),
+    "python": (f"python/{KEY}-3.11/bin/python", f"python/{SHORT}-3.12/bin/python"),
     "spike": (
         "spike/0.0.5.dev20-0123456789ab/lib/libriscv.so",
-        "spike/spike-driver-0123456789ab-19",
+        "spike/spike-driver-0123456789ab-22.1.8",
+        "gnu/libstdc++-12/usr/include/c++/12/string",
     ),
+    "zig": ("zig/o/libc.so",),
     "linux": (
         f"linux/trees/{SHORT}/kernel/usr",
         f"linux/trees/{SHORT}.removed-123/kernel/usr",

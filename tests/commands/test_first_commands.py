@@ -22,7 +22,7 @@ from conftest import ROOT
 from fresh_checkout import committed, environment_of, fresh_checkout, quick_compiler
 from schedlab.base.host.interpreter import module_command
 from schedlab.base.toolchain.build import build
-from schedlab.base.toolchain.tools import compiler, makes_web_assembly
+from schedlab.base.toolchain.tools import compiler
 from schedlab.machines.linux.parts import programs
 from schedlab.machines.spike import SPIKE_VARIABLE
 from schedlab.machines.spike_install import PROGRAM, installed_spike
@@ -60,7 +60,7 @@ COMMANDS = {
     "check": First("rr", "no rule broken", long=True),
     "demo": First("--no-browser", "Ctrl-C ends it", interrupted=True),
     "dev docs": First("--list", "the moving picture"),
-    "doctor": First("", "clang", DEPENDS),
+    "doctor": First("", "compiler", DEPENDS),
     "linux build": First("", "build/linux/schedlab-linux"),
     "linux package": First("--out it", r"it/schedlab-linux_.*_amd64\.deb"),
     "linux serve": First("--dry-run", "CPUs", DEPENDS),
@@ -85,7 +85,7 @@ COMMANDS = {
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of programs that come first on the PATH."""
-    build("all", "simulator", "host-tests", "policy-cost", *(["page"] * makes_web_assembly()))
+    build("all", "simulator", "host-tests", "policy-cost", "page")
     programs()
     folder = tmp_path_factory.mktemp("quick")
     quick_compiler(folder)
@@ -121,7 +121,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make(place: Path, prepared: Path, target: str) -> None:
     """Calls make as a user would that knows nothing of `./schedlab`."""
-    command = ["make", "--silent", f"CLANG={Path(compiler().clang).name}", target]
+    command = ["make", "--silent", f"ZIG={compiler().clang[0]}", target]
     subprocess.run(command, cwd=place, env=environment(prepared), check=True, timeout=300)
 
 

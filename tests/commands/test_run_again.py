@@ -82,13 +82,17 @@ def test_a_trace_that_is_another_is_told_and_why(
     for run in (one, other):
         trace = run / "trace.bin"
         trace.write_bytes(trace.read_bytes() + b"x")
-    change(other, simulator_sha256="0" * 64)
+    change(other, simulator_sha256="0" * 64, compiler="clang 19.1.7, named by the user")
     done = schedlab("verify", str(copy), "--out", str(tmp_path / "again"))
     assert done.returncode == 1
     assert "2 of 4 runs came out the same" in done.stdout
     told = {line.split()[1]: line for line in done.stderr.splitlines() if "otherwise" in line}
     assert "although it is made of the same parts" in told[one.name]
-    assert "made of other parts: simulator 000000000000, now " in told[other.name]
+    assert (
+        "made of other parts: compiler clang 19.1.7, named by the user, now clang "
+        in told[other.name]
+    )
+    assert "; simulator 000000000000, now " in told[other.name]
 
 
 def test_what_no_machine_here_carries_out_is_left_out(

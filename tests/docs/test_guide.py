@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, Command
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import system_compiler
 from schedlab.commands.new_policy import rendered
 
 GUIDE = ROOT / "docs" / "writing-a-policy.md"
@@ -173,7 +173,7 @@ def lay_out(folder: Path, policy: str) -> Path:
 def run_own_tests(folder: Path, tests: list[str]) -> subprocess.CompletedProcess[str]:
     source = f"tests/host/policy_{NAME}_test.c"
     (folder / source).write_text(own_test_text(tests))
-    built = run(folder, compiler().clang, *SANITIZED, source, "-o", "own-test")
+    built = run(folder, system_compiler().clang, *SANITIZED, source, "-o", "own-test")
     assert built.returncode == 0, built.stderr
     return run(folder, str(folder / "own-test"))
 
@@ -183,7 +183,7 @@ def run_laws(folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "table.c").write_text(table.stdout)
     sources = ["tests/policies/laws.c", "policies/support/registry.c", "table.c"]
     sources.append(f"policies/{NAME}.c")
-    built = run(folder, compiler().clang, *SANITIZED, *sources, "-o", "laws")
+    built = run(folder, system_compiler().clang, *SANITIZED, *sources, "-o", "laws")
     assert built.returncode == 0, built.stderr
     return run(folder, str(folder / "laws"), "1")
 

@@ -58,7 +58,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
     monkeypatch.setattr(needs, "_allowed", {"apt"})
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    caches = (tools.compiler_there, tools.package_here, needs.package_manager)
+    caches = (tools.system_compiler_there, tools.package_here, needs.package_manager)
     for cached in caches:
         cached.cache_clear()
     yield Host(tmp_path)
@@ -74,14 +74,10 @@ def test_what_is_there_asks_nobody(host: Host) -> None:
 
 
 def test_what_is_missing_is_installed_where_that_asks_nobody(host: Host) -> None:
-    host.add_apt(
-        "clang-18 lld-18 llvm-18 device-tree-compiler", "clang-18 ld.lld-18 llvm-nm-18 dtc"
-    )
-    need("compiler", "dtc")
+    host.add_apt("zstd device-tree-compiler", "zstd dtc")
+    need("zstd", "dtc")
     (call,) = host.called().splitlines()
-    assert call.endswith(
-        "clang-18 lld-18 llvm-18 device-tree-compiler"
-    )  # of the version that the release has
+    assert call.endswith("zstd device-tree-compiler")
 
 
 def test_lists_of_packages_are_fetched_if_they_know_nothing(host: Host) -> None:
@@ -152,7 +148,6 @@ def test_what_a_release_has_is_known_once_its_lists_are_fetched(host: Host) -> N
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_program_has_a_command_for_debian(host: Host, name: str) -> None:
     host.add("apt-get")
-    assert "@" not in cure([name])
     assert "|" not in cure([name])
     assert "sudo apt-get install" in cure([name])
 
@@ -211,7 +206,5 @@ def test_all_that_a_run_needs_is_told_at_once(host: Host, monkeypatch: pytest.Mo
     monkeypatch.setattr(perform, "read_catalogue", dict)
     monkeypatch.setattr(perform, "check_policies", lambda *_: None)
     run = RunSpec("mixed", PolicyChoice("rr"), (), 1, Qemu(), 1, 10**6, 10**9, 64)
-    with pytest.raises(
-        WrongUsage, match=r"sudo dnf install clang lld llvm make qemu-system-riscv-core$"
-    ):
+    with pytest.raises(WrongUsage, match=r"sudo dnf install make qemu-system-riscv-core$"):
         perform.perform(Plan(Path("x"), (run,)))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -81,12 +80,7 @@ def shared_library(path: Path, *needs: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     source = path.with_name(f"{path.name}.c")
     source.write_text("int one;\n")
-    command = [
-        compiler().clang,
-        "-nostdlib",
-        "-shared",
-        f"--ld-path={shutil.which(compiler().linker)}",
-    ]
+    command = [*compiler().host, "-nostdlib", "-shared"]
     command += ["-Wl,--no-as-needed", f"-Wl,-soname,{path.name}", "-o", str(path), str(source)]
     subprocess.run([*command, *map(str, needs)], check=True)
     return path

@@ -51,7 +51,7 @@ def late_threads(folder: Path) -> Path:
     library = folder / "late_threads.so"
     source = Path(__file__).with_name("late_threads.c")
     flags = ("-std=c17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
-    subprocess.run([compiler().clang, *flags, str(source), "-o", str(library)], check=True)
+    subprocess.run([*compiler().host, *flags, str(source), "-o", str(library)], check=True)
     return library
 
 

@@ -19,10 +19,10 @@ $B/mistaken/policy_table.c.o: tools/make_policy_table.sh
 
 $B/mistaken/first.elf: $(MISTAKEN_OBJECTS) $B/no_symbols.o kernel/boot/kernel.ld
 	@echo "  $@"
-	@$(LINK_KERNEL) --lto-obj-path=$B/mistaken/kernel.o $(MISTAKEN_OBJECTS) $B/no_symbols.o -o $@
+	@$(LINK_KERNEL) --lto-obj-path=$B/mistaken/kernel.o -Map=$(@:.elf=.map) $(MISTAKEN_OBJECTS) $B/no_symbols.o -o $@
 
 $B/mistaken/symbols.S: tools/make_symbols.sh $B/mistaken/first.elf
-	sh $< $(NM) $B/mistaken/first.elf > $@
+	sh $< $B/mistaken/first.map > $@
 
 $B/mistaken/kernel.elf: $B/mistaken/first.elf $B/mistaken/symbols.o
 	@echo "  $@"
@@ -36,7 +36,7 @@ MISTAKEN_SIMULATOR := $(addprefix $B/sim/,$(filter-out policy_table.o engine_tab
 $B/mistaken/engine.o: tests/mistakes/mistaken.c sim/engine.c Makefile sim/sim.mk
 	@mkdir -p $(@D)
 	@echo "  $@"
-	@$(CLANG) $(SIMULATOR_C) -DENGINE=engine_mistaken -DPOLICY=policy_mistaken -include $< -c sim/engine.c -o $@
+	@$(HOST_CC) $(SIMULATOR_C) -DENGINE=engine_mistaken -DPOLICY=policy_mistaken -include $< -c sim/engine.c -o $@
 
 $B/mistaken/policy_table.c: tools/make_policy_table.sh $B/policies.list
 	@mkdir -p $(@D)
@@ -48,4 +48,4 @@ $B/mistaken/engine_table.c: sim/make_engine_table.sh $B/mistaken/policy_table.c
 $B/mistaken/schedlab-sim: $B/mistaken/engine.o $B/mistaken/policy_table.c $B/mistaken/engine_table.c \
                           $(MISTAKEN_SIMULATOR)
 	@echo "  $@"
-	@$(CLANG) $(filter-out -MMD -MP,$(HOST_C)) $^ -o $@
+	@$(HOST_CC) $(filter-out -MMD -MP,$(HOST_C)) $^ -o $@

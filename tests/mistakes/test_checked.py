@@ -10,7 +10,7 @@ import pytest
 
 from mistaken_policy import CHECKED, SOURCE, built, mistakes
 from schedlab.base.toolchain import places
-from schedlab.base.toolchain.tools import compiler, output
+from schedlab.base.toolchain.tools import compiler, output, system_compiler
 from schedlab.errors import RuleBroken
 from schedlab.machines import checked
 from schedlab.paths import ROOT
@@ -97,8 +97,8 @@ def test_an_instruction_without_a_line_has_that_of_its_neighbour(tmp_path: Path)
         f"int count;\nvoid loop(void)\n{{\n    count++;\n    {jump}\n    count--;\n}}\n"
     )
     flags = ("-O1", "-gline-tables-only", "-gdwarf-5", "-shared", "-fPIC")
-    subprocess.run([compiler().clang, *flags, str(source), "-o", str(program)], check=True)
-    symbols = output(compiler().symbol_lister, str(program)).splitlines()
+    subprocess.run([*compiler().host, *flags, str(source), "-o", str(program)], check=True)
+    symbols = output(system_compiler().tool("llvm-nm"), str(program)).splitlines()
     address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" jump"))
     (place,) = places._symbolized(program, [address])[address]
     assert place.line == 0

@@ -12,8 +12,7 @@ from mistake_table import NAME, AuthorsMistake, read_mistakes
 from mistaken_policy import CHECKED, SOURCE, built, mistakes
 from schedlab.base.toolchain.build import raise_failure
 from schedlab.base.toolchain.diagnosis import check_source
-from schedlab.base.toolchain.tools import compiler
-from schedlab.base.toolchain.verifier import OLDEST_COMPILER, examine
+from schedlab.base.toolchain.verifier import examine
 from schedlab.courses.submissions import sandbox
 from schedlab.courses.submissions.compiling import NotCompiled, compile_policy
 from schedlab.courses.submissions.trial import Form
@@ -113,7 +112,6 @@ def test_the_checked_simulator_finds_it(entry: AuthorsMistake) -> None:
     assert (decisions.strip(), len(ten)) == ("its last decisions:", 10)
 
 
-@pytest.mark.skipif(compiler().version < OLDEST_COMPILER, reason="BPF needs a newer clang")
 @pytest.mark.parametrize("entry", read_mistakes("verifier"), ids=by_name)
 def test_it_is_found_as_linux_would(entry: AuthorsMistake, tmp_path: Path) -> None:
     source = entry.write(tmp_path)

@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from mistaken_policy import SOURCE, line_of
-from schedlab.base.toolchain.tools import compiler
-from schedlab.base.toolchain.verifier import OLDEST_COMPILER, examine
+from schedlab.base.toolchain.verifier import examine
 from schedlab.errors import RuleBroken
-
-pytestmark = pytest.mark.skipif(
-    compiler().version < OLDEST_COMPILER, reason=f"BPF needs clang {OLDEST_COMPILER}"
-)
 
 
 def test_an_unguarded_loop_is_named_with_its_line() -> None:

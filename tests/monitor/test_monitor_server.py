@@ -22,7 +22,6 @@ from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from monitor_stand_ins import StandIn, choices, recorded, setup, until
 from schedlab.base.toolchain.build import build_lock, machine_module
-from schedlab.base.toolchain.tools import makes_web_assembly
 from schedlab.errors import WrongUsage
 from schedlab.monitor.server import Server
 from schedlab.monitor.session import Session
@@ -208,8 +207,6 @@ def test_a_published_file_is_found_by_its_address_alone(tmp_path: Path) -> None:
 
 def test_a_page_waits_for_no_build_of_another_command() -> None:
     """The module was made when the monitor began."""
-    if not makes_web_assembly():
-        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
     made = machine_module()
 
     async def look() -> None:

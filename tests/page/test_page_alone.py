@@ -18,7 +18,6 @@ from kept_runs import keep_simulated
 from page_waits import PATIENCE_S
 from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.build import MODULE, SIMULATOR, build
-from schedlab.base.toolchain.tools import makes_web_assembly
 from schedlab.monitor.standalone.build import make_policy, page_of
 from schedlab.report.charts import theme
 
@@ -29,8 +28,6 @@ MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page, made of this checkout as it is."""
-    if not makes_web_assembly():
-        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
     build(str(MODULE.relative_to(ROOT)))
     file = tmp_path_factory.mktemp("page") / "schedlab.html"
     file.write_text(page_of(MODULE.read_bytes()))

@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, Page
 from conftest import ROOT
 from schedlab.base.toolchain.build import SIMULATOR, build
 from schedlab.base.toolchain.policies import kinds_of_policies
-from schedlab.base.toolchain.tools import makes_web_assembly
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.paths import BUILD
 from schedlab.workload import workload_files
@@ -44,8 +43,6 @@ RUN = """async ({ policy, cpus, text, seed, tick, limit }) => {
 @pytest.fixture(scope="module")
 def page(browser: Browser) -> Iterator[Page]:
     """One that has the module of this checkout."""
-    if not makes_web_assembly():
-        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
     build(MODULE, str(SIMULATOR.relative_to(ROOT)))
     page = browser.new_page()
     script = bundled(SESSION / "instance.js", {}).replace(

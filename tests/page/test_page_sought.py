@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from playwright.sync_api import Browser
 
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, machine_module
-from schedlab.base.toolchain.tools import makes_web_assembly
 from schedlab.monitor.model import Model
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.trace import read_records
@@ -48,8 +46,6 @@ def in_blocks(trace: Path) -> bytes:
 
 
 def test_each_moment_is_what_the_native_model_says(browser: Browser, tmp_path: Path) -> None:
-    if not makes_web_assembly():
-        pytest.skip("wasi-libc and libclang-rt-dev-wasm32 are not here")
     build(SIMULATOR_LIBRARY)
     trace = tmp_path / "trace.bin"
     simulate(SCENE, trace)

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import compiler, system_compiler
 from schedlab.paths import ROOT
 
 POLICIES = [
@@ -16,6 +15,7 @@ POLICIES = [
 ]
 
 CLANG = compiler().clang
+HOST = compiler().host
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 
@@ -27,9 +27,8 @@ def run(*command: str) -> subprocess.CompletedProcess[str]:
 
 
 def llvm(tool: str) -> str:
-    """The tool that came with the compiler."""
-    numbered = f"llvm-{tool}-{compiler().version}"
-    return numbered if shutil.which(numbered) else f"llvm-{tool}"
+    """One of LLVM's tools."""
+    return system_compiler().tool(f"llvm-{tool}")
 
 
 def output_of(*command: str) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policy_build import CLANG, WARNINGS, run
+from policy_build import HOST, WARNINGS, run
 from schedlab.paths import ROOT
 
 pytestmark = pytest.mark.xdist_group("policy-shares")
@@ -51,7 +51,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *policies,
     ]
     result = run(
-        *(CLANG, "-std=c17", "-O2", *WARNINGS, "-I."),
+        *(*HOST, "-std=c17", "-O2", *WARNINGS, "-I."),
         *(*map(str, sources), "-lm", "-o", str(output)),
     )
     assert result.returncode == 0, result.stderr

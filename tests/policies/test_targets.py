@@ -11,15 +11,12 @@ import pytest
 
 from policy_build import CLANG, POLICIES, WARNINGS, llvm, output_of, run
 from schedlab.base.toolchain.bpf_object import read_object
-from schedlab.base.toolchain.tools import compiler
-from schedlab.base.toolchain.verifier import OLDEST_COMPILER, compiled, examine
+from schedlab.base.toolchain.verifier import compiled, examine
 
 KERNEL = [
     *("--target=riscv64-unknown-elf", "-march=rv64imac_zicsr_zicntr_zifencei", "-mabi=lp64"),
     *("-mcmodel=medany", "-mno-relax", "-std=c17", "-O2", "-ffreestanding", "-Ikernel"),
 ]
-# Older compilers do not know the instruction may_goto.
-needs_bpf = pytest.mark.skipif(compiler().version < OLDEST_COMPILER, reason="BPF needs clang 19")
 
 
 def symbol(policy: Path) -> str:
@@ -27,7 +24,7 @@ def symbol(policy: Path) -> str:
 
 
 def compile_file(flags: list[str], source: Path, output: Path) -> subprocess.CompletedProcess[str]:
-    command = [CLANG, *flags, *WARNINGS, "-I.", "-c", str(source), "-o", str(output)]
+    command = [*CLANG, *flags, *WARNINGS, "-I.", "-c", str(source), "-o", str(output)]
     return run(*command)
 
 
@@ -65,7 +62,6 @@ def test_source(policy: Path) -> None:
     assert not re.search(forbidden, text)
 
 
-@needs_bpf
 def test_bpf(policy: Path, tmp_path: Path) -> None:
     """What Linux's verifier would refuse, and what no policy has: data that is written, and addresses in data."""
     assert len(examine(policy)) == 13

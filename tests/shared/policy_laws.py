@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import system_compiler
 from schedlab.paths import ROOT
 
 FLAGS = (
@@ -25,7 +25,7 @@ def keep_the_laws(policies: Sequence[Path], folder: Path, seeds: int) -> str:
         ROOT / "tests" / "policies" / "laws.c",
         ROOT / "policies" / "support" / "registry.c",
     )
-    _output_of(compiler().clang, *FLAGS, "-I.", *sources, table, *policies, "-o", program)
+    _output_of(system_compiler().clang, *FLAGS, "-I.", *sources, table, *policies, "-o", program)
     return _output_of(program, str(seeds))
 
 

@@ -368,7 +368,7 @@ def library_of(folder: Path, headers: str) -> Path:
         '.section .note.GNU-stack, "", @progbits\n'
     )
     path = folder / f"{abs(hash(headers))}.so"  # one that is open is not opened anew
-    subprocess.run([compiler().clang, "-shared", source, "-o", path], check=True)
+    subprocess.run([*compiler().host, "-shared", source, "-o", path], check=True)
     return path
 
 

@@ -79,8 +79,8 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     wrong = next(each for each in places if mistake.right in each.read_text())
     (folder / wrong.name).write_text(wrong.read_text().replace(mistake.right, mistake.wrong))
     names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
-    clang(*FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
-    clang(
+    compile_host(*FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
+    compile_host(
         "-shared",
         "-Wl,--version-script=sim/library.map",
         "-Wl,--allow-multiple-definition",
@@ -93,8 +93,8 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     return path
 
 
-def clang(*arguments: str | Path) -> None:
-    subprocess.run([compiler().clang, *arguments], cwd=ROOT, check=True)
+def compile_host(*arguments: str | Path) -> None:
+    subprocess.run([*compiler().host, *arguments], cwd=ROOT, check=True)
 
 
 @contextmanager

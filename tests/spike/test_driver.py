@@ -16,7 +16,7 @@ from built_once import build_once
 from conftest import ROOT, Programs
 from schedlab import trace
 from schedlab.base.toolchain.build import IMAGE, KERNEL
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import system_compiler
 from schedlab.errors import MachineUnfit
 from schedlab.machines import Boot, spike
 from schedlab.machines.folder import TRACE_FILE
@@ -196,7 +196,15 @@ def test_its_parts(tmp_path: Path) -> None:
     program = tmp_path / "parts_test"
     parts = [f"spike/{name}.cc" for name in ("boot_arguments", "host_calls", "typed")]
     sources = ["tests/spike/parts_test.cc", *parts]
-    words = [compiler().clang, "--driver-mode=g++", "-std=c++20", "-O0", "-g1", "-Wall", "-Wextra"]
+    words = [
+        system_compiler().clang,
+        "--driver-mode=g++",
+        "-std=c++20",
+        "-O0",
+        "-g1",
+        "-Wall",
+        "-Wextra",
+    ]
     words += ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I."]
     subprocess.run([*words, *sources, "-o", str(program)], cwd=ROOT, check=True)
     done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -28,7 +28,7 @@ from schedlab.base.toolchain.needs import (
     need_extra,
     need_if_there,
 )
-from schedlab.base.toolchain.tools import compiler_there, output, version_in
+from schedlab.base.toolchain.tools import BUILD_EXTRA, compiler_there, output, version_in
 from schedlab.commands.options import echo_json, json_option
 from schedlab.commands.wording import worded
 from schedlab.environment import BASE, SIZES, libraries_of, own_environment
@@ -116,6 +116,8 @@ def libraries() -> Iterator[Finding]:
     )
     here = own_environment()
     for extra, (library, purpose) in EXTRAS.items():
+        if extra == BUILD_EXTRA:
+            continue  # compilers() has it
         there = here.has(extra) if here else bool(version_of_library(library))
         advice = (
             "" if there else f"nothing: what needs them fetches them ({SIZES[extra].fetched} MB)"
@@ -143,22 +145,22 @@ def version_of_library(name: str) -> str:
 
 
 def compilers() -> Iterator[Finding]:
-    needed = PROGRAMS["compiler"]
+    """The compiler of results, and this host's own."""
+    name, (_, purpose) = "compiler", EXTRAS[BUILD_EXTRA]
     try:
         chosen = compiler_there()
     except SchedlabError as error:
-        yield Finding("clang", needed.purpose, "missing", advice=str(error))
+        yield Finding(name, purpose, "missing", advice=str(error))
         return
     if not chosen:
-        yield Finding("clang", needed.purpose, "missing", advice=cure(["compiler"]))
-        return
-    origin = "SCHEDLAB_CLANG" if os.environ.get("SCHEDLAB_CLANG") else ""
-    for name, purpose in (
-        (chosen.clang, needed.purpose),
-        (chosen.linker, "links them"),
-        (chosen.symbol_lister, "reads and packs objects"),
-    ):
-        yield found_program(name, purpose, cure(["compiler"]), origin)
+        megabytes = SIZES[BUILD_EXTRA].fetched
+        advice = f"nothing: the first build fetches it ({megabytes} MB, pinned by hash)"
+        yield Finding(name, purpose, "absent", advice=advice)
+    else:
+        origin = "python/requirements.lock" if chosen.is_pinned else "SCHEDLAB_CLANG"
+        path = shutil.which(chosen.clang[0]) or chosen.clang[0]
+        yield Finding(name, purpose, "ok", f"clang {chosen.release}", path, origin)
+    yield for_tests("system-compiler")
 
 
 def for_tests(name: str) -> Finding:
@@ -355,7 +357,7 @@ def doctor(installs: bool, as_json: bool) -> None:
     """
     if installs:
         need_extra(*(extra for extra in EXTRAS if extra != "test"))
-        need_if_there(*BUILDS, "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
+        need_if_there(*BUILDS, "system-compiler", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
     findings = examine()
     if as_json:
         echo_json(as_dict(findings))

@@ -18,5 +18,5 @@ def lint(arguments: tuple[str, ...]) -> None:
     whether files that are made of others are of those that are there.
     """
     need_extra(*EXTRAS)
-    need_if_there("compiler", "formatter")
+    need_if_there("system-compiler", "formatter")
     start(["-n", "0", "-rs", HOUSE, *arguments])

@@ -45,7 +45,7 @@ def test(arguments: tuple[str, ...]) -> None:
 
     need_checkout("tests")
     need_extra(*EXTRAS)
-    need("compiler", "make", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
+    need("system-compiler", "make", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
     need_if_there(*TESTS)
     if "--fast" in arguments:
         # A second process would read all tests once more, which costs as much as it saves.

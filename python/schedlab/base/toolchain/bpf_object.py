@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from schedlab.base.toolchain.places import from_root
-from schedlab.base.toolchain.tools import compiler, output
+from schedlab.base.toolchain.tools import output, system_compiler
 from schedlab.errors import BuildFailed
 
 STACK_BYTES = 512  # of a program and all that it calls
@@ -129,13 +128,10 @@ def _loops(inside: set[int], successors: dict[int, list[int]]) -> list[set[int]]
 
 def _lines_of(tool: str, *arguments: str) -> list[str]:
     """What one of LLVM's tools says of an object. Raises BuildFailed."""
-    numbered = f"llvm-{tool}-{compiler().version}"
-    program = numbered if shutil.which(numbered) else f"llvm-{tool}"
+    program = system_compiler().tool(f"llvm-{tool}")
     said = output(program, *arguments)
     if not said:
-        raise BuildFailed(
-            f"{program} says nothing of {arguments[-1]}: install llvm-{compiler().version}"
-        )
+        raise BuildFailed(f"{program} says nothing of {arguments[-1]}: install llvm-19")
     return said.splitlines()
 
 

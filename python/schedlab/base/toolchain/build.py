@@ -18,7 +18,7 @@ from schedlab.base.display.working import Update, working
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
 from schedlab.base.toolchain.kept import kept_module
 from schedlab.base.toolchain.needs import BUILDS, need
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import compiler, system_compiler_there
 from schedlab.errors import BuildFailed, WrongUsage
 from schedlab.paths import BUILD, INSTALLED, ROOT
 
@@ -80,8 +80,7 @@ def machine_module() -> bytes:
 
 
 def built_module() -> bytes:
-    """Returns MODULE, brought up to date. Raises WrongUsage if this host cannot compile it."""
-    need("compiler", "web-assembly")
+    """Returns MODULE, brought up to date."""
     build(str(MODULE.relative_to(ROOT)))
     return MODULE.read_bytes()
 
@@ -97,7 +96,21 @@ def build_lock() -> Iterator[None]:
 
 def make_command(targets: tuple[str, ...]) -> list[str]:
     """The make command without the jobs: a dry run needs none."""
-    return ["make", "--no-print-directory", "--trace", f"CLANG={compiler().clang}", *targets]
+    words = {**compiler().variables(), **_of_system()}
+    settings = [f"{name}={value}" for name, value in words.items()]
+    return ["make", "--no-print-directory", "--trace", *settings, *targets]
+
+
+def _of_system() -> dict[str, str]:
+    """The variables of the Makefile that name this host's own compiler."""
+    found = system_compiler_there()
+    if not found:
+        return {}
+    return {
+        "SYSTEM_CLANG": found.clang,
+        "SYSTEM_LINKER": found.linker,
+        "SYSTEM_STRIP": found.tool("llvm-strip"),
+    }
 
 
 def run_make(targets: tuple[str, ...], update: Update) -> None:

@@ -33,12 +33,21 @@ PARTS = {
     "python": Part(
         "Python environments, except the one in use",
         "the next command fetches its own",
-        (rf"python/{_KEY}(-3\.\d+)?",),
+        (rf"python/({_KEY}|{_SHORT})(-3\.\d+)?",),
     ),
     "spike": Part(
         "Spike, and what drives it",
         "the next run on it fetches it",
-        (r"spike/[0-9a-z.]+-[0-9a-f]{12}", r"spike/spike-driver-[0-9a-f]{12}-\d+"),
+        (
+            r"spike/[0-9a-z.]+-[0-9a-f]{12}",
+            r"spike/spike-driver-[0-9a-f]{12}-[\d.]+",
+            r"gnu/libstdc\+\+-12",
+        ),
+    ),
+    "zig": Part(
+        "what the compiler has made for itself",
+        "the next build makes it",
+        ("zig",),
     ),
     "linux": Part(
         "the Linux guest: packages and images",

@@ -46,7 +46,7 @@ _PASSES = (
     f"{{clang}} {_C} -w -O2 -gline-tables-only -c {{source}} -o {{out}}"
     " && {linker} -e 0 {out} -o {out}.elf",
     # Not optimised: a variable that is only written is still there.
-    f"{{clang}} {_C} -w -O0 -c {{source}} -o {{out}} && {{lister}} {{out}}",
+    f"{{clang}} {_C} -w -O0 -c {{source}} -o {{out}} && {{linker}} -r -Map=- {{out}} -o {{out}}.map",
 )
 
 _PLACE = r"^(?P<file>\S[^:\n]*):(?P<line>\d+):\d+: "
@@ -60,7 +60,10 @@ _ENUMERATION = re.compile(
 _UNDEFINED = re.compile(
     r"undefined symbol: (\S+)\n>>> referenced by (?:[^\n(]+ \()?([^\n]+?:\d+)\b"
 )
-_SYMBOL = re.compile(r"^[0-9a-f]+ ([A-Za-z]) ([\w.]+)", re.MULTILINE)
+_IN_MAP = re.compile(r"^(?: *[0-9a-f]+){3} +\d+ (?:(\.\S+)| {16}([A-Za-z_][\w.]*))$", re.MULTILINE)
+"""In a map of ld.lld, an output section or a symbol in it."""
+_CONSTANT = re.compile(r"\.(text|s?rodata|data\.rel\.ro|debug_)")
+"""How sections begin that are not written to."""
 _FLOATING = re.compile(
     r"__(?:add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|unord|fix|float|extend|trunc|pow)\w*[sdt]f\w*"
 )
@@ -139,7 +142,7 @@ def check_source(source: Path) -> None:
         subject = Subject(
             *(name, symbol_of(source), text, str(source), folder),
             ("policies", "."),
-            shlex.quote(compiler().clang),
+            shlex.join(compiler().clang),
             _run,
         )
         mistake = find_mistake(subject)
@@ -188,8 +191,7 @@ def find_mistake(subject: Subject) -> Mistake | None:
         "source": f"{flags} {shlex.quote(subject.place)}",
         "out": shlex.quote(f"{subject.folder}/diagnosed.o"),
         "clang": subject.clang,
-        "linker": shlex.quote(tools.linker),
-        "lister": shlex.quote(tools.symbol_lister),
+        "linker": shlex.join(tools.linker),
     }
     script = "\n".join(
         f"({command.format_map(words)}) 2>&1; [ $? -lt {_SIGNALLED} ] || exit; echo {end}"
@@ -279,19 +281,27 @@ def _undefined(output: str) -> Iterator[str]:
 
 
 def _symbols(output: str, subject: Subject) -> Iterator[str]:
-    symbols = _SYMBOL.findall(output)
-    if (symbols or "no symbols" in output) and subject.symbol not in (name for _, name in symbols):
+    if "Symbol" in output and not re.search(rf" {subject.symbol}$", output, re.MULTILINE):
         yield (
             f"it defines no {subject.symbol}; its last lines are to begin with POLICY_DEFINITION {subject.symbol} = {{"
         )
-    names = [name.partition(".")[2] or name for letter, name in symbols if letter in "BbCDdGgSs"]
-    if names:
+    if names := variables_in(output):
         lines = subject.text.splitlines()
         places = (f"{name} at {subject.name}:{_line_of(lines, name)}" for name in names)
         yield (
             f"it keeps variables of its own: {', '.join(places)}; what it remembers belongs into the state of a task,"
             " a queue or the scheduler (STATE_OF)"
         )
+
+
+def variables_in(linker_map: str) -> list[str]:
+    """Returns the variables in a map that ld.lld wrote, without the functions that they are local to."""
+    names, section = [], ""
+    for output_section, symbol in _IN_MAP.findall(linker_map):
+        section = output_section or section
+        if symbol and not _CONSTANT.match(section):
+            names.append(symbol.partition(".")[2] or symbol)
+    return names
 
 
 def _line_of(lines: list[str], name: str) -> int:

@@ -18,13 +18,11 @@ from pathlib import Path
 from schedlab.base.display.terminal import say
 from schedlab.base.display.working import working
 from schedlab.base.toolchain.tools import (
-    COMPILER_VERSIONS,
-    compiler_there,
     complaint,
     find_browser,
-    makes_web_assembly,
     output,
     package_here,
+    system_compiler_there,
 )
 from schedlab.environment import own_environment
 from schedlab.errors import WrongUsage
@@ -35,8 +33,8 @@ _INSTALL = ("install", "--no-install-recommends")
 
 @dataclass(frozen=True)
 class Program:
-    """A program or a file of the system. Packages are words: `@` stands for the compiler's version, and `|` separates
-    the names that a package has in different releases."""
+    """A program or a file of the system. Packages are words: `|` separates the names that a package has in different
+    releases."""
 
     what: str
     purpose: str
@@ -57,13 +55,18 @@ def _on_path(*names: str) -> Callable[[], bool]:
 
 
 def _formatter() -> bool:
-    found = compiler_there()
-    return bool(found and shutil.which(found.formatter))
+    found = system_compiler_there()
+    return bool(found and shutil.which(found.tool("clang-format")))
 
 
 def _sanitizers() -> bool:
-    found = compiler_there()
+    found = system_compiler_there()
     return bool(found and found.sanitizer_library)
+
+
+def _system_compiler() -> bool:
+    found = system_compiler_there()
+    return bool(found and shutil.which(found.tool("llvm-readelf")))
 
 
 def _debian() -> bool:
@@ -73,11 +76,11 @@ def _debian() -> bool:
 
 
 PROGRAMS = {
-    "compiler": Program(
-        "clang with lld and llvm-nm, of one version from 16 to 21",
-        "compiles kernel, programs and policies",
-        lambda: compiler_there() is not None,
-        "clang-@ lld-@ llvm-@",
+    "system-compiler": Program(
+        "clang 19 or newer with lld and llvm's tools",
+        "compiles what runs policies on Linux, and what sanitizers watch",
+        _system_compiler,
+        "clang-19 lld-19 llvm-19",
         *("clang lld llvm", "clang lld llvm", "llvm lld"),
     ),
     "make": Program("make", "builds everything", _on_path("make"), *["make"] * 4),
@@ -123,21 +126,14 @@ PROGRAMS = {
         "clang-format",
         "checks the layout of C files",
         _formatter,
-        "clang-format-@",
+        "clang-format-19",
         "clang-tools-extra",
     ),
     "sanitizers": Program(
         "clang's sanitizers",
         "watch policies in the checked simulator, and tests",
         _sanitizers,
-        *("libclang-rt-@-dev", "compiler-rt", "compiler-rt", "llvm"),
-    ),
-    "web-assembly": Program(
-        "a C library for WebAssembly, with clang's functions",
-        "compiles the simulator for a browser",
-        makes_web_assembly,
-        "wasi-libc libclang-rt-@-dev-wasm32",
-        *("wasi-libc-static", "wasi-libc wasi-compiler-rt", ""),
+        *("libclang-rt-19-dev", "compiler-rt", "compiler-rt", "llvm"),
     ),
     "browser": Program(
         "a headless Chromium",
@@ -158,6 +154,7 @@ PROGRAMS = {
 """By name, in the order of `doctor`."""
 
 EXTRAS = {
+    "build": ("ziglang", "the compiler of simulator, kernel, programs and policies"),
     "monitor": ("tornado", "the live monitor, in a browser and in a terminal"),
     "sweep": ("optuna", "sweeps that sample or search, and sweeps on a cluster"),
     "sql": ("duckdb", "SQL over the tables of runs"),
@@ -166,9 +163,9 @@ EXTRAS = {
 }
 """A library of each, and what it is for."""
 
-BUILDS = ("compiler", "make")
-LINUX_GUEST = ("linux-qemu", "zstd", "debian-keys", "debian-mirror")
-TESTS = ("formatter", "sanitizers", "web-assembly", "browser", "perf", "trace-cmd", "sandbox")
+BUILDS = ("make",)
+LINUX_GUEST = ("system-compiler", "linux-qemu", "zstd", "debian-keys", "debian-mirror")
+TESTS = ("formatter", "sanitizers", "browser", "perf", "trace-cmd", "sandbox")
 """Not every release has these: then the tests that need them are skipped."""
 
 _IN_EVERY_RELEASE = "make"
@@ -253,9 +250,7 @@ def _known(name: str) -> bool:
 
 def _named(word: str) -> str:
     """The name that this release has for a package."""
-    found = compiler_there()
-    versions = (found.version,) if found else COMPILER_VERSIONS
-    names = [name.replace("@", str(version)) for version in versions for name in word.split("|")]
+    names = word.split("|")
     return package_here(*names) or names[0]
 
 
@@ -272,7 +267,7 @@ def _install(names: Iterable[str]) -> None:
         failed = complaint(
             [*root, "env", "DEBIAN_FRONTEND=noninteractive", *_APT, *_INSTALL, *packages]
         )
-    compiler_there.cache_clear()
+    system_compiler_there.cache_clear()
     if failed:
         say(failed)
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import compiler
-from schedlab.errors import BuildFailed
+from schedlab.base.toolchain.tools import system_compiler_there
 from schedlab.paths import ROOT
 
 _HOSTS = ("kernel/", "sim/", "explore/", "policies/support/")
@@ -81,13 +81,10 @@ def _symbolized(program: Path, addresses: Iterable[int]) -> dict[int, list[Place
 
 def from_root(file: str) -> str:
     """Returns a file's path as seen from the root, or the same if it is not below that."""
-    return file.removeprefix(f"{ROOT}/").removeprefix("./")
+    return os.path.normpath(file).removeprefix(f"{ROOT}/")
 
 
 def symbolizer() -> str | None:
     """Returns the program of LLVM that knows lines, or None if there is none."""
-    try:
-        numbered = f"llvm-symbolizer-{compiler().version}"
-    except BuildFailed:
-        numbered = ""
-    return shutil.which(numbered) or shutil.which("llvm-symbolizer")
+    found = system_compiler_there()
+    return shutil.which(found.tool("llvm-symbolizer") if found else "llvm-symbolizer")

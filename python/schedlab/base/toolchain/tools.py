@@ -3,61 +3,103 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
+import platform
 import re
+import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from schedlab.environment import own_environment
 from schedlab.errors import BuildFailed
-
-COMPILER_VERSIONS = (19, 21, 20, 18, 17, 16)
-"""What schedlab is tested with, then the others that serve, newest first."""
+from schedlab.paths import cache_folder
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 """Any of them loads the pages that the tests make."""
 
+BUILD_EXTRA = "build"
+"""The part of python/requirements.lock that pins the compiler: PyPI's package ziglang, which holds clang and lld."""
+_HOST_TARGET = f"{platform.machine()}-linux-gnu.2.34"
+"""Programs of this host run with this version of the C library, and newer ones."""
+
 
 @dataclass(frozen=True)
 class Compiler:
-    """clang and what belongs to it, all of one version."""
+    """clang and its linkers, each as the first words of a command.
+
+    `clang` is plain, for the kernel, its programs, policies and WebAssembly. `host` and `host_cxx` compile and link
+    programs of this host, `wasi` those of WASI. The pinned compiler has C libraries of its own for them.
+    """
+
+    release: str
+    is_pinned: bool
+    clang: tuple[str, ...]
+    linker: tuple[str, ...]
+    wasm_linker: tuple[str, ...]
+    archiver: tuple[str, ...]
+    host: tuple[str, ...]
+    host_cxx: tuple[str, ...]
+    wasi: tuple[str, ...]
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The files that compile and link policies."""
+        return tuple(
+            dict.fromkeys(words[0] for words in (self.clang, self.linker, self.wasm_linker))
+        )
+
+    @property
+    def headers(self) -> Path:
+        """The folder whose `include` has the compiler's own headers."""
+        return Path(first_line(*self.clang, "--print-resource-dir"))
+
+    def variables(self) -> dict[str, str]:
+        """Returns the variables of the Makefile that name this compiler."""
+        words = {
+            "CLANG": self.clang,
+            "LINKER": self.linker,
+            "WASM_LINKER": self.wasm_linker,
+            "ARCHIVER": self.archiver,
+            "HOST_CC": self.host,
+            "WASI_CC": self.wasi,
+        }
+        return {name: shlex.join(each).replace("$", "$$") for name, each in words.items()}
+
+    def description(self) -> str:
+        """Returns what a manifest says of it."""
+        return f"clang {self.release}, {'pinned' if self.is_pinned else 'named by the user'}"
+
+
+@dataclass(frozen=True)
+class SystemCompiler:
+    """clang of this host, with what the pinned compiler lacks: sanitizers, and LLVM's tools for objects. No run's
+    result depends on it."""
 
     clang: str
-    version: int
     linker: str
-    wasm_linker: str
-    symbol_lister: str
-    formatter: str
+    suffix: str
+    """Of its tools' names."""
 
     @property
     def sanitizer_library(self) -> Path | None:
-        """Returns AddressSanitizer's library, which tests on the host are linked with, or None if there is
-        none."""
+        """Returns AddressSanitizer's library, or None if there is none."""
         folder = first_line(self.clang, "--print-resource-dir")
         found = sorted(Path(folder).glob("lib/*/libclang_rt.asan*")) if folder else []
         return found[0] if found else None
 
-    @property
-    def makes_web_assembly(self) -> bool:
-        """Returns whether a C library and its own functions for WebAssembly are here."""
-        folder = first_line(self.clang, "--print-resource-dir")
-        return (
-            Path("/usr/include/wasm32-wasi/stdio.h").exists()
-            and (Path(folder) / "lib" / "wasi" / "libclang_rt.builtins-wasm32.a").exists()
-        )
+    def tool(self, name: str) -> str:
+        """Returns how one of LLVM's tools is called."""
+        return f"{name}{self.suffix}"
 
 
 def find_browser() -> str | None:
     """Returns the path of one of BROWSERS, or None if there is none."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
-
-
-def makes_web_assembly() -> bool:
-    """Returns whether the simulator can be compiled for a browser here."""
-    found = compiler_there()
-    return bool(found and found.makes_web_assembly)
 
 
 @cache
@@ -122,42 +164,91 @@ def version_of(program: str) -> tuple[int, ...]:
 
 
 def compiler() -> Compiler:
-    """Returns the one compiler of everything. SCHEDLAB_CLANG names another. Raises BuildFailed if there is none."""
+    """Returns the compiler of everything whose instructions are part of a result, fetched if it is not there yet.
+
+    SCHEDLAB_CLANG names another than the pinned one. Raises BuildFailed if there is none.
+    """
     found = compiler_there()
+    if not found and (environment := own_environment()):
+        environment.add(BUILD_EXTRA)
+        importlib.invalidate_caches()
+        compiler_there.cache_clear()
+        found = compiler_there()
     if not found:
         raise BuildFailed(
-            "no clang of version 16 to 21 with its lld and llvm tools is on the PATH: install clang-19,"
-            " lld-19 and llvm-19, or name a clang in SCHEDLAB_CLANG"
+            "the compiler is not installed: pip install 'schedlab[build]', or name a clang in SCHEDLAB_CLANG"
         )
     return found
 
 
 @cache
 def compiler_there() -> Compiler | None:
-    """Returns the compiler, or None if there is none. Raises BuildFailed if SCHEDLAB_CLANG names none that serves."""
-    named = os.environ.get("SCHEDLAB_CLANG")
-    if named:
+    """Returns the compiler, or None if it was not fetched yet. Raises BuildFailed if SCHEDLAB_CLANG names none."""
+    if named := os.environ.get("SCHEDLAB_CLANG"):
         return _named_compiler(named)
-    for version in COMPILER_VERSIONS:
-        if all(shutil.which(f"{name}-{version}") for name in ("clang", "ld.lld", "llvm-nm")):
-            return _numbered_compiler(f"clang-{version}", version)
-    return None
+    package = importlib.util.find_spec("ziglang")
+    if not package or not package.origin:
+        return None
+    return _pinned_compiler(Path(package.origin).with_name("zig"))
+
+
+def _pinned_compiler(zig: Path) -> Compiler:
+    cached = (
+        "env",
+        f"ZIG_GLOBAL_CACHE_DIR={cache_folder() / 'zig'}",
+    )
+    # Of itself it finds its headers only as `zig cc`.
+    plain = (str(zig), "clang", f"-resource-dir={zig.with_name('lib')}")
+    as_plain = ("-UNDEBUG", "-fno-sanitize=undefined", "-fomit-frame-pointer")
+    return Compiler(
+        release=".".join(map(str, version_in(first_line(*plain, "--version")))),
+        is_pinned=True,
+        clang=plain,
+        linker=(str(zig), "ld.lld"),
+        wasm_linker=(str(zig), "wasm-ld"),
+        archiver=(str(zig), "ar"),
+        host=(*cached, str(zig), "cc", "-target", _HOST_TARGET, *as_plain),
+        host_cxx=(*cached, str(zig), "c++", "-target", _HOST_TARGET, *as_plain),
+        wasi=(*cached, str(zig), "cc", "-target", "wasm32-wasi", *as_plain),
+    )
 
 
 def _named_compiler(clang: str) -> Compiler:
     version = version_of(clang)
-    if not version or version[0] not in COMPILER_VERSIONS:
-        found = ".".join(map(str, version)) or "none that it tells"
+    if not version:
+        raise BuildFailed(f"SCHEDLAB_CLANG: {clang} tells no version; name a clang")
+
+    def companion(name: str) -> tuple[str, ...]:
+        numbered = f"{name}-{version[0]}"
+        return (numbered if shutil.which(numbered) else name,)
+
+    return Compiler(
+        release=".".join(map(str, version)),
+        is_pinned=False,
+        clang=(clang,),
+        linker=companion("ld.lld"),
+        wasm_linker=companion("wasm-ld"),
+        archiver=companion("llvm-ar"),
+        host=(clang,),
+        host_cxx=(clang, "--driver-mode=g++"),
+        wasi=(clang, "--target=wasm32-wasi"),
+    )
+
+
+def system_compiler() -> SystemCompiler:
+    """Returns clang 19 or newer of this host. Raises BuildFailed if there is none."""
+    if not (found := system_compiler_there()):
         raise BuildFailed(
-            f"SCHEDLAB_CLANG: {clang} has version {found}; schedlab needs clang 16 to 21"
+            "clang 19 or newer with lld and llvm's tools is not on the PATH: install clang-19, lld-19 and llvm-19"
         )
-    return _numbered_compiler(clang, version[0])
+    return found
 
 
-def _numbered_compiler(clang: str, version: int) -> Compiler:
-    def companion(name: str) -> str:
-        numbered = f"{name}-{version}"
-        return numbered if shutil.which(numbered) else name
-
-    tools = ("ld.lld", "wasm-ld", "llvm-nm", "clang-format")
-    return Compiler(clang, version, *(companion(name) for name in tools))
+@cache
+def system_compiler_there() -> SystemCompiler | None:
+    """Returns clang 19 or newer of this host, or None if there is none."""
+    for suffix in ("-19", ""):
+        clang, linker = f"clang{suffix}", f"ld.lld{suffix}"
+        if shutil.which(clang) and shutil.which(linker) and version_of(clang) >= (19,):
+            return SystemCompiler(clang, linker, suffix)
+    return None

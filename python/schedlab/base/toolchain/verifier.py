@@ -21,8 +21,6 @@ from schedlab.base.toolchain.tools import compiler
 from schedlab.errors import BuildFailed, RuleBroken
 from schedlab.paths import ROOT
 
-OLDEST_COMPILER = 19
-"""Older ones do not know the instruction of LOOP_GUARD."""
 _TURNS = 3
 """Of a loop, in the estimate."""
 _FLAGS = [
@@ -58,7 +56,7 @@ def compiled(source: Path, output: Path) -> None:
         f"-DPOLICY={symbol_of(source)}",
     ]
     done = subprocess.run(
-        [compiler().clang, *flags, "-c", "linux/policy_compile.bpf.c", "-o", str(output)],
+        [*compiler().clang, *flags, "-c", "linux/policy_compile.bpf.c", "-o", str(output)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import __version__
-from schedlab.paths import ROOT
+from schedlab.base.toolchain.tools import compiler_there
+from schedlab.paths import INSTALLED, ROOT
 
 SOURCES = (
     *("Makefile", "schedlab", "abi", "kernel", "linux", "model", "policies", "python", "sim"),
@@ -69,13 +70,15 @@ def commit_seconds() -> int | None:
 
 
 def sitting() -> dict[str, Any]:
-    """What is run now, and by what: the command line, the commit, this Python."""
+    """What is run now, and by what: the command line, the commit, this Python, the compiler."""
+    found = None if INSTALLED else compiler_there()
     return {
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command_line": ["schedlab", *sys.argv[1:]],
         "schedlab": __version__,
         **commit(),
         "python": platform.python_version(),
+        **({"compiler": found.description()} if found else {}),
         "host": f"{platform.node()}, {platform.platform()}",
     }
 

@@ -134,11 +134,11 @@ def policy(wanted: Wanted) -> None:
     States that are equal count once, and the search goes on until there is no other state, or until a limit. Of what
     breaks a rule, the shortest sequence is told (exit status 1). docs/explore.md says what is tried, and what is not.
     """
-    from schedlab.machines.checked import can_check
+    from schedlab.machines.checked import has_sanitizers
 
-    if not can_check():
+    if not has_sanitizers():
         raise MachineUnfit(
-            "the library of AddressSanitizer is missing: install libclang-rt of clang's version"
+            "the library of AddressSanitizer is missing: install clang-19, lld-19, llvm-19 and libclang-rt-19-dev"
         )
     broken = [error for choice in wanted.choices if (error := _explore(choice, wanted))]
     for error in broken:

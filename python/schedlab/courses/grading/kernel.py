@@ -110,11 +110,12 @@ def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[
         "kernel.ld": ROOT / "kernel" / "boot" / "kernel.ld",
         "disk.img": disk,
     }
-    clang, linker = compiler().clang, compiler().linker
-    sandbox = Sandbox(out, files, trusted, (clang, linker, Spike().release().path))
+    tools = compiler()
+    programs = (*tools.programs, Spike().release().path)
+    sandbox = Sandbox(out, files, trusted, programs, tools.headers)
     linked = sandbox.run(
         f"{clang_command()} {KERNEL_FLAGS} -std=c17 -O2 -ffreestanding -I{WORK} -c {WORK}/table.c -o {OUT}/table.o"
-        f" && {shlex.quote(linker)} -T {WORK}/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings"
+        f" && {shlex.join(tools.linker)} -T {WORK}/kernel.ld --no-relax -z max-page-size=4096 --fatal-warnings"
         f" {WORK}/kernel.o {WORK}/policy.o {OUT}/table.o -o {OUT}/kernel.elf"
     )
     if linked.status:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.toolchain.diagnosis import KERNEL_FLAGS, Subject, find_mistake
+from schedlab.base.toolchain.diagnosis import KERNEL_FLAGS, Subject, find_mistake, variables_in
 from schedlab.base.toolchain.tools import compiler
-from schedlab.courses.submissions.sandbox import OUT, TOOLS, WORK, Sandbox, resource_folder
+from schedlab.courses.submissions.sandbox import OUT, TOOLS, WORK, Sandbox
 from schedlab.courses.submissions.trial import Form
 from schedlab.paths import ROOT
 
@@ -24,8 +24,6 @@ MEMORY = 16 << 20
 SUBMISSION = "submission.c"
 _ALWAYS = ("policy.h", "placement.h")
 _LINES = 12
-_KERNEL_VARIABLE = re.compile(r"^[0-9a-f]+ [BbDdCS] (\w+)", re.MULTILINE)
-"""A variable in the symbols of the kernel's object."""
 _MODULE_VARIABLE = re.compile(r"policy\.o:\(\.(?:data|bss|tdata|tbss)\.([\w.]+)\)")
 """A variable in the map of the WebAssembly module. (Symbols of WebAssembly do not tell constants from variables.)"""
 _WORD = re.compile(r"(?:\\ |\S)+")
@@ -72,8 +70,7 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
         out = Path(folder)
         files = {**sources_of(form), SUBMISSION: source}
         tools = compiler()
-        programs = (tools.clang, tools.symbol_lister, tools.linker, tools.wasm_linker)
-        sandbox = Sandbox(out, files, trusted, programs)
+        sandbox = Sandbox(out, files, trusted, tools.programs, tools.headers)
         if trusted:
             _check_includes(sandbox, files)
         if mistake := find_mistake(_subject(form, source, sandbox)):
@@ -83,8 +80,8 @@ def compile_policy(form: Form, source: Path, trusted: bool) -> Compiled:
             raise NotCompiled(
                 _words(done.said, form, source) or f"the compiler ended with {done.status}"
             )
-        names = _KERNEL_VARIABLE.findall(done.said)
-        names += _MODULE_VARIABLE.findall((out / "module.map").read_text())
+        names = variables_in((out / "kernel.map").read_text(errors="replace"))
+        names += _MODULE_VARIABLE.findall((out / "module.map").read_text(errors="replace"))
         if names:
             raise NotCompiled(
                 f"it keeps variables of its own: {', '.join(dict.fromkeys(names))}. What it remembers belongs into the"
@@ -117,7 +114,7 @@ def _check_includes(sandbox: Sandbox, files: Mapping[str, Path]) -> None:
     if done.status:
         raise NotCompiled("the preprocessor refuses it")
     known = {file.resolve() for file in files.values()}
-    seen = (*map(Path, TOOLS), *resource_folder(compiler().clang))
+    seen = (*map(Path, TOOLS), compiler().headers)
     for name in _included(done.said):
         file = (sandbox.out / name).resolve()
         if file not in known and not any(file.is_relative_to(folder) for folder in seen):
@@ -140,17 +137,15 @@ def _made(file: Path) -> bytes:
 
 def clang_command() -> str:
     """The compiler as scripts of the sandbox call it."""
-    clang = compiler().clang
-    return shlex.join([clang, *(f"-resource-dir={folder}" for folder in resource_folder(clang))])
+    found = compiler()
+    # In the sandbox there is no /proc, by which it would find them.
+    return shlex.join([*found.clang, f"-resource-dir={found.headers}"])
 
 
 def _script(form: Form) -> str:
     tools = compiler()
-    clang, linker, lister = (
-        clang_command(),
-        shlex.quote(tools.wasm_linker),
-        shlex.quote(tools.symbol_lister),
-    )
+    clang = clang_command()
+    linker, wasm_linker = (shlex.join(words) for words in (tools.linker, tools.wasm_linker))
     flags = _FLAGS.format(work=WORK)
     link = (
         f"--no-entry --stack-first -z stack-size=65536 --max-memory={MEMORY} -Map={OUT}/module.map"
@@ -159,9 +154,9 @@ def _script(form: Form) -> str:
         (
             f"{clang} {_MODULE} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/policy.o",
             f"{clang} {_MODULE} {flags} -DPOLICY={form.symbol} -c {WORK}/sim/apart/module.c -o {OUT}/module.o",
-            f"{linker} -m wasm32 {link} {OUT}/policy.o {OUT}/module.o -o {OUT}/policy.wasm",
+            f"{wasm_linker} -m wasm32 {link} {OUT}/policy.o {OUT}/module.o -o {OUT}/policy.wasm",
             f"{clang} {KERNEL_FLAGS} {flags} -c {WORK}/{SUBMISSION} -o {OUT}/kernel.o",
-            f"{lister} {OUT}/kernel.o",
+            f"{linker} -r -Map={OUT}/kernel.map {OUT}/kernel.o -o {OUT}/kernel.r",
         )
     )
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.base.toolchain.needs import need_if_there
-from schedlab.base.toolchain.tools import first_line, output
+from schedlab.base.toolchain.tools import output
 from schedlab.errors import MachineUnfit
 
 TOOLS = ("/usr/bin", "/usr/lib", "/usr/lib64", "/usr/libexec")
@@ -87,13 +87,20 @@ class Sandbox:
     """
 
     def __init__(
-        self, out: Path, files: Mapping[str, Path], trusted: bool, programs: Sequence[str] = ()
+        self,
+        out: Path,
+        files: Mapping[str, Path],
+        trusted: bool,
+        programs: Sequence[str] = (),
+        headers: Path | None = None,
     ) -> None:
         """`out` becomes OUT. `files`: what scripts see, by its place in WORK. `programs`: what scripts start, by name
-        or path; each may lie anywhere on the host. Raises MachineUnfit if a program is missing."""
+        or path; each may lie anywhere on the host. `headers`: the folder of a compiler's own headers. Raises
+        MachineUnfit if a program is missing."""
         self.out = out
         self._files = files
         self._programs = tuple(programs)
+        self._headers = headers
         self._trusted = trusted
         for program in programs:
             program_path(program)
@@ -113,7 +120,9 @@ class Sandbox:
         status_read, status_write = os.pipe()
         with open(status_read, "rb") as report:
             try:
-                command = _wrapped(self._files, self.out, self._programs, status_write)
+                command = _wrapped(
+                    self._files, self.out, self._programs, self._headers, status_write
+                )
                 done = _limited([*command, "/bin/sh", "-c", script], self.out, status_write)
             finally:
                 os.close(status_write)
@@ -147,36 +156,28 @@ def _links(path: Path) -> Iterator[Path]:
 
 @cache
 def _needed_files(program: str) -> tuple[Path, ...]:
-    """Files outside of TOOLS that a program needs: those of its path, its shared libraries, and of a compiler its own
-    headers."""
+    """Files outside of TOOLS that a program needs: those of its path, and its shared libraries."""
     path = program_path(program)
     if _is_seen(path) and all(map(_is_seen, _links(path))):
         return ()
     listed = output("ldd", str(path.resolve()))
     libraries = [Path(name) for name in _LIBRARY.findall(listed)]
-    headers = resource_folder(program)
     files = [link for file in (path, *libraries) for link in _links(file)]
-    return tuple(file for file in (*files, *headers) if not _is_seen(file))
-
-
-def resource_folder(program: str) -> tuple[Path, ...]:
-    """The directory of a compiler's own headers, if the program is a compiler that lies outside of TOOLS. In the
-    sandbox a compiler cannot find it: there is no /proc."""
-    path = program_path(program)
-    if path.name.startswith("clang") and not all(map(_is_seen, _links(path))):
-        return (Path(first_line(str(path), "--print-resource-dir")),)
-    return ()
+    return tuple(file for file in files if not _is_seen(file))
 
 
 def _wrapped(
     files: Mapping[str, Path],
     out: Path | None,
     programs: Sequence[str] = (),
+    headers: Path | None = None,
     status_file: int | None = None,
 ) -> list[str]:
     """bwrap and its options: no network, no processes or files of the host, one directory to write to. `status_file`:
     a file descriptor to which bwrap writes whether the command ran."""
     needed = [file for program in programs for file in _needed_files(program)]
+    if headers and not _is_seen(headers):
+        needed.append(headers)
     folders = dict.fromkeys(str(program_path(program).parent) for program in programs)
     libraries = dict.fromkeys(str(file.parent) for file in needed if ".so" in file.name)
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]

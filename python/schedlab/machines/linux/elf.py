@@ -9,7 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from schedlab.base.toolchain.tools import compiler
+from schedlab.base.toolchain.tools import system_compiler_there
 from schedlab.errors import MachineUnfit
 
 LOADER = "ld-linux-x86-64.so.2"
@@ -32,9 +32,9 @@ def needed_libraries(path: Path) -> tuple[str, ...]:
 
 @cache
 def reader() -> str:
-    """llvm-readelf of the compiler's version, or the one without a number."""
-    for name in (f"llvm-readelf-{compiler().version}", "llvm-readelf"):
-        path = shutil.which(name)
-        if path:
-            return path
-    raise MachineUnfit(f"llvm-readelf is not on the PATH: install llvm-{compiler().version}")
+    """The program of LLVM that reads ELF files. Raises MachineUnfit if there is none."""
+    found = system_compiler_there()
+    path = shutil.which(found.tool("llvm-readelf") if found else "llvm-readelf")
+    if not path:
+        raise MachineUnfit("llvm-readelf is not on the PATH: install llvm-19")
+    return path

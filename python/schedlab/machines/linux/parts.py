@@ -10,6 +10,7 @@ from pathlib import Path
 
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.toolchain.build import build, build_lock
+from schedlab.base.toolchain.needs import need
 from schedlab.paths import BUILD, ROOT
 
 LINUX = BUILD / "linux"
@@ -49,6 +50,7 @@ def build_linux(*targets: str) -> None:
     from schedlab.machines.linux.packages import packages
 
     need_linux_guests()
+    need("system-compiler")
     with build_lock():
         fresh = SDK.with_name(f"{SDK.name}.new")
         fresh.unlink(missing_ok=True)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""GNU's C++ library, which Spike's library was compiled with; the pinned compiler brings another one."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from schedlab.base.files.whole import alone
+from schedlab.base.toolchain.tools import output
+from schedlab.errors import MachineUnfit
+from schedlab.machines.linux import apt, mirror
+from schedlab.machines.linux.apt import PrivateApt
+from schedlab.paths import cache_folder, in_caches
+
+PACKAGE, SUITE = "libstdc++-12-dev", "bookworm"
+"""Its headers are of the oldest release that schedlab runs on: programs find all that they name in newer libraries."""
+_PLACE = "gnu/libstdc++-12"
+_LIBRARY = re.compile(r"(/\S+/lib(?:stdc\+\+|gcc_s)\.so\S*) \(0x")
+"""A file in a line of ldd."""
+
+
+def with_gnu_library(user: Path) -> Iterator[str]:
+    """Returns the options that compile and link C++ with the library that a shared library of this host is linked with.
+
+    Raises MachineUnfit if its headers are neither here nor can be fetched.
+    """
+    # Their own C library may be newer than the one that programs are linked for.
+    yield from ("-nostdinc++", "-nostdlib++", "-Wl,--allow-shlib-undefined")
+    for folder in _headers(Path("/usr/include")) or _fetched_headers():
+        yield from ("-I", str(folder))
+    yield from _LIBRARY.findall(output("ldd", str(user)))
+
+
+def _headers(include: Path) -> tuple[Path, ...]:
+    """The folders of the oldest headers below this one, or () if there are none."""
+    for version in sorted(include.glob("c++/[0-9]*"), key=lambda path: int(path.name)):
+        machine = [*include.glob(f"x86_64-*/c++/{version.name}"), *version.glob("x86_64-*")]
+        if machine:
+            return version, machine[0]
+    return ()
+
+
+def _fetched_headers() -> tuple[Path, ...]:
+    """The same of Debian's package, fetched once and checked by its archive's signature."""
+    place = in_caches(_PLACE)
+    if place.exists():
+        return _headers(place / "usr" / "include")
+    if not apt.KEYRING.exists() or shutil.which("apt-get") is None:
+        raise MachineUnfit(
+            "the driver of Spike needs the headers of GNU's C++ library: install g++ or libstdc++-dev"
+        )
+    place = cache_folder() / _PLACE
+    with alone(place.parent):
+        if not place.exists():
+            with tempfile.TemporaryDirectory(dir=place.parent, prefix="fetch-") as scratch:
+                _fetch(Path(scratch))
+                (Path(scratch) / "tree").rename(place)
+    return _headers(place / "usr" / "include")
+
+
+def _fetch(scratch: Path) -> None:
+    source = PrivateApt(scratch / "apt", mirror.mirrors()[0], [SUITE])
+    source.update()
+    source.download(source.describe([PACKAGE]), scratch)
+    (package,) = scratch.glob("*.deb")
+    source.run("dpkg-deb", "--extract", str(package), str(scratch / "tree"))

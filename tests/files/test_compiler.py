@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Which compiler makes what: the pinned one, or one that the user names; and what is told of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from schedlab.base.toolchain import tools, versions
+from schedlab.base.toolchain.tools import compiler, compiler_there, system_compiler_there
+from schedlab.environment import libraries_of
+from schedlab.errors import BuildFailed, RuleBroken
+from schedlab.machines import checked
+from schedlab.paths import ROOT
+
+Programs = Callable[[str, str], Path]
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    caches = (compiler_there, system_compiler_there, checked.has_sanitizers)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+def test_the_lock_file_pins_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
+    found = compiler()
+    assert found.is_pinned
+    (pinned,) = re.findall(r"^ziglang==(\S+)", libraries_of(tools.BUILD_EXTRA), re.MULTILINE)
+    version = subprocess.run(
+        [found.clang[0], "version"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert version == pinned
+    # Whoever builds the wheel has the same.
+    assert f'"ziglang=={pinned}"' in (ROOT / "pyproject.toml").read_text()
+    assert versions.sitting()["compiler"] == f"clang {found.release}, pinned"
+
+
+def test_a_user_names_another(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    clang = program("clang-18", "echo clang version 18.1.3")
+    program("ld.lld-18", "")
+    monkeypatch.setenv("SCHEDLAB_CLANG", str(clang))
+    monkeypatch.setenv("PATH", f"{clang.parent}:/usr/bin:/bin")
+    found = compiler()
+    assert (found.is_pinned, found.release) == (False, "18.1.3")
+    assert (found.host, found.linker) == ((str(clang),), ("ld.lld-18",))
+    assert versions.sitting()["compiler"] == "clang 18.1.3, named by the user"
+
+
+def test_what_is_no_compiler_is_refused(program: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEDLAB_CLANG", str(program("clang", "exit 1")))
+    with pytest.raises(BuildFailed, match=r"SCHEDLAB_CLANG: .* tells no version"):
+        compiler()
+
+
+def test_a_folder_of_any_name_is_one_word_of_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SCHEDLAB_CLANG", raising=False)
+    found = tools._pinned_compiler(Path("/a $home/it's/zig"))
+    assert found.variables()["ARCHIVER"] == "'/a $$home/it'\"'\"'s/zig' ar"
+
+
+def test_what_it_makes_needs_no_headers_of_the_system(tmp_path: Path) -> None:
+    source, made = tmp_path / "hello.c", tmp_path / "hello"
+    source.write_text('#include <stdio.h>\nint main(void) { return puts("hello") < 0; }\n')
+    done = subprocess.run(
+        [*compiler().host, "-H", source, "-o", made], capture_output=True, text=True, check=True
+    )
+    headers = re.findall(r"^\.+ (/\S+)", done.stderr, re.MULTILINE)
+    assert headers
+    assert not [name for name in headers if name.startswith("/usr/include")]
+    assert subprocess.run([made], capture_output=True, text=True, check=True).stdout == "hello\n"
+
+
+BREAKS = {
+    "*(volatile int *)0 = 1;": "reads or writes memory that is not there",
+    "{ volatile int none = 0, all = 5; all /= none; }": "does what C leaves undefined",
+    "for (volatile int i = 0;; i = i) { }": "does not end",
+}
+
+
+@pytest.mark.parametrize("breaks", BREAKS, ids=BREAKS.get)
+def test_without_sanitizers_policies_are_checked_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: str
+) -> None:
+    """And it is told what that leaves out: `run` checked nothing, and said nothing."""
+    monkeypatch.setattr(checked, "has_sanitizers", lambda: False)
+    assert "are not checked" in checked.unchecked()
+    text = (ROOT / "policies" / "rr.c").read_text()
+    hook = re.search(r"POLICY_FUNCTION void rr_enqueue\([^{]*\{\n", text)
+    assert hook
+    source = tmp_path / "rr.c"
+    source.write_text(f"{text[: hook.end()]}    {breaks}\n{text[hook.end() :]}")
+    with pytest.raises(RuleBroken, match=re.escape(f"enqueue() {BREAKS[breaks]}")):
+        checked.check(source)
