@@ -26,7 +26,7 @@ def test_a_dry_run_runs_nothing(schedlab: Command, kept: Path, tmp_path: Path) -
     assert schedlab("compare", str(kept), "--keep", str(baseline), "-q").returncode == 0
     for command, count in (
         (("run", *SMALL, "--policy", "rr,mlfq"), 2),
-        (("reproduce", "study-4", "--machine", "sim"), 62),
+        (("reproduce", "study-4", "--machine", "sim"), 110),
         (("replay", str(kept), "--cpus", "1-3"), 3),
         (("verify", str(kept)), 1),
         (("analyse", "deadlines", "--policy", "edf,rr"), 2),
@@ -39,6 +39,13 @@ def test_a_dry_run_runs_nothing(schedlab: Command, kept: Path, tmp_path: Path) -
         assert told["runs"] == count
         assert len(told["some"]) == min(count, 10)
         assert not out.exists()
+
+
+def test_a_dry_score_runs_nothing(schedlab: Command, tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(tmp_path.name.encode().ljust(16, b"-"))
+    done = schedlab("score", "mlfq", "--key", str(tmp_path / "key"), "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["runs"] > 100
 
 
 def test_quiet_keeps_errors(schedlab: Command, kept: Path) -> None:

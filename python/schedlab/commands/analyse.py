@@ -14,7 +14,7 @@ import click
 from schedlab.base.display.numbers import duration, percent
 from schedlab.base.display.terminal import new_table, print_whole, results
 from schedlab.commands.carrying_out import check_finished, out_option, perform, print_plan
-from schedlab.commands.options import dry_run_option, echo_json, execution_options, json_option
+from schedlab.commands.options import echo_json, execution_options
 from schedlab.commands.request_options import request_options
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 @request_options(machine=SIMULATOR, cpus="1", costs=TEXTBOOK)
 @out_option
 @execution_options
-@dry_run_option
-@json_option
 def analyse(file: str, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Hold tasks with deadlines against theory: which deadlines must be met, and which were.
 

@@ -13,16 +13,14 @@ from schedlab import __version__
 from schedlab.base.display.terminal import results, say, tell
 from schedlab.commands.carrying_out import ended_by_signal, print_planned
 from schedlab.commands.options import (
-    FOLDER,
     PLACE_THERE,
     SETTING,
     Parsed,
-    dry_run_option,
     echo_json,
     execution_options,
-    json_option,
     policy_option,
 )
+from schedlab.commands.request_options import out_option
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
 from schedlab.runs.branches import (
@@ -78,10 +76,8 @@ ATTRIBUTE = Parsed("WHO:ATTRIBUTE=VALUE", parse_attribute)
     type=SEEDS,
     help="Of the policy's random numbers, a branch for each: 7, 7,8, 1-5 or 1-3,7.",
 )
-@click.option("--out", type=FOLDER, help="Folder for the branches.  [default: a new one in runs/]")
+@out_option
 @execution_options
-@dry_run_option
-@json_option
 def branch(
     run: Path,
     at: str,

@@ -17,10 +17,8 @@ from schedlab.commands.options import (
     CPUS,
     FILE,
     TICK,
-    dry_run_option,
     echo_json,
     execution_options,
-    json_option,
     policy_option,
 )
 from schedlab.errors import SchedlabError, WrongUsage
@@ -49,8 +47,6 @@ if TYPE_CHECKING:
 @click.option("--tick", default="1ms", show_default=True, type=TICK, help="Length of a tick.")
 @click.option("-o", "--out", type=FILE, help="The profile to write.  [default: it is only shown]")
 @execution_options
-@dry_run_option
-@json_option
 def calibrate(
     machine: str,
     policies: tuple[PolicyChoice, ...] | None,

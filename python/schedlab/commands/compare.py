@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,9 @@ from schedlab.commands.options import (
     PLACE,
     PLACE_THERE,
     Parsed,
-    dry_run_option,
+    as_object,
     echo_json,
     execution_options,
-    json_option,
 )
 from schedlab.commands.trust import Consent, trust_options
 from schedlab.commands.wording import worded, worded_parts
@@ -34,6 +34,26 @@ if TYPE_CHECKING:
     from schedlab.analysis.gate.baseline import Baseline, Instructions
     from schedlab.analysis.gate.verdict import Gate
     from schedlab.machines.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command's parameters."""
+
+    before: Path
+    after: Path | None
+    metrics: tuple[str, ...]
+    matters: float
+    everything: bool
+    keep: Path | None
+    instructions: bool
+    gate: bool
+    markdown: Path | None
+    out: Path | None
+    trust: bool
+    yes: bool
+    dry_run: bool
+    as_json: bool
 
 
 @contextmanager
@@ -73,24 +93,15 @@ def keep_baseline(runs: Path, place: Path, with_instructions: bool) -> None:
     )
 
 
-def gated(
-    before: Path,
-    after: Path | None,
-    metrics: tuple[str, ...],
-    matters: float,
-    markdown: Path | None,
-    out: Path | None,
-    dry_run: bool,
-    as_json: bool,
-    consent: Consent,
-) -> None:
+def gated(options: Options, consent: Consent) -> None:
     """Compares, says what is worse, and exits with status 1 if anything is."""
     from schedlab.analysis.comparison.compare import check_metrics, compare
     from schedlab.analysis.gate.verdict import judge
     from schedlab.analysis.gate.verdict import markdown as as_markdown
     from schedlab.commands.verify import carry_out
 
-    check_metrics(metrics)
+    before, after, out = options.before, options.after, options.out
+    check_metrics(options.metrics)
     if after and out:
         raise WrongUsage("--out: nothing is run where AFTER is named; leave one of them out")
     if not after and not before.is_file():
@@ -102,8 +113,8 @@ def gated(
         first = stack.enter_context(side(before))
         if after is None:
             planned = _planned(first, before, consent)
-            if dry_run:
-                print_plan(list(planned.values()), as_json)
+            if options.dry_run:
+                print_plan(list(planned.values()), options.as_json)
                 return
             after = out or Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="schedlab-"))
@@ -111,12 +122,12 @@ def gated(
             carry_out(planned, after.absolute())
         second = stack.enter_context(side(after))
         now = second.instructions or _instructions(set(first.instructions))
-        found = compare(first.runs, second.runs, metrics, matters)
+        found = compare(first.runs, second.runs, options.metrics, options.matters)
         gate = judge(found, first.instructions, now)
-        if markdown:
-            with markdown.open("a", encoding="utf-8") as file:
+        if options.markdown:
+            with options.markdown.open("a", encoding="utf-8") as file:
                 file.write(worded(as_markdown(gate)))
-        if as_json:
+        if options.as_json:
             echo_json(gate.to_dict())
         else:
             print_gate(found, gate)
@@ -214,24 +225,8 @@ def _part(text: str) -> float:
 @out_option
 @trust_options
 @execution_options
-@dry_run_option
-@json_option
-def compare(
-    before: Path,
-    after: Path | None,
-    metrics: tuple[str, ...],
-    matters: float,
-    everything: bool,
-    keep: Path | None,
-    instructions: bool,
-    gate: bool,
-    markdown: Path | None,
-    out: Path | None,
-    trust: bool,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+@as_object(Options)
+def compare(options: Options) -> None:
     """Say what changed between two folders of runs, and what is chance.
 
     Each folder holds one run, or many: several policies, CPUs, workloads and seeds; or a sweep. Setups are
@@ -239,31 +234,31 @@ def compare(
     another, across it. Runs with the same seed are compared pair by pair. docs/comparing.md says
     what may be concluded.
     """
-    consent = Consent(trust, yes)
-    if instructions and not keep:
+    consent = Consent(options.trust, options.yes)
+    if options.instructions and not options.keep:
         raise WrongUsage("--instructions: they are kept in a baseline; add --keep FILE.baseline")
-    if keep:
-        if after or gate:
+    if options.keep:
+        if options.after or options.gate:
             raise WrongUsage("--keep: it keeps one side; leave out AFTER and --gate")
-        keep_baseline(before, keep, instructions)
+        keep_baseline(options.before, options.keep, options.instructions)
         return
-    if dry_run and (after or not gate):
+    if options.dry_run and (options.after or not options.gate):
         raise WrongUsage("--dry-run: only --gate without AFTER carries out runs; leave it out")
-    if gate:
-        gated(before, after, metrics, matters, markdown, out, dry_run, as_json, consent)
+    if options.gate:
+        gated(options, consent)
         return
-    if markdown or out or consent.option:
-        option = "--markdown" if markdown else "--out" if out else consent.option
+    if options.markdown or options.out or consent.option:
+        option = (options.markdown and "--markdown") or (options.out and "--out") or consent.option
         raise WrongUsage(f"{option}: it belongs to --gate")
-    if after is None:
+    if options.after is None:
         raise WrongUsage("AFTER is missing: name a second folder of runs; or add --gate or --keep")
     from schedlab.analysis.comparison import compare as comparison
     from schedlab.analysis.comparison.listing import listing
 
-    with side(before) as first, side(after) as second:
-        found = comparison.compare(first.runs, second.runs, metrics, matters)
-    if as_json:
+    with side(options.before) as first, side(options.after) as second:
+        found = comparison.compare(first.runs, second.runs, options.metrics, options.matters)
+    if options.as_json:
         echo_json(found.to_dict())
         return
-    for part in worded_parts(listing(found, everything)):
+    for part in worded_parts(listing(found, options.everything)):
         results().print(part, soft_wrap=isinstance(part, str))

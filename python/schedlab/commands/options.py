@@ -164,23 +164,6 @@ def no_kvm_option(command: Callable[..., T]) -> Callable[..., T]:
     )(command)
 
 
-def execution_options(command: Callable[..., T]) -> Callable[..., T]:
-    """Adds the options of all commands that execute runs."""
-
-    def obey(_context: click.Context, _option: click.Parameter, mib: int | None) -> None:
-        if mib is not None:
-            os.environ[TRACE_LIMIT] = str(mib)
-
-    return click.option(
-        "--trace-limit",
-        type=click.IntRange(1),
-        metavar="MIB",
-        expose_value=False,
-        callback=obey,
-        help=f"End a run that has written more than this.  [default: {TRACE_LIMIT_MIB}; also: {TRACE_LIMIT}]",
-    )(quiet_option(command))
-
-
 def quiet_option(command: Callable[..., T]) -> Callable[..., T]:
     def obey(_context: click.Context, _option: click.Parameter, is_quiet: bool) -> None:
         if is_quiet:
@@ -196,9 +179,24 @@ def quiet_option(command: Callable[..., T]) -> Callable[..., T]:
     )(command)
 
 
-dry_run_option = click.option(
-    "--dry-run", is_flag=True, help="Only say how many runs there are, and show some."
-)
+def execution_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Adds the options of all commands that execute runs, `dry_run` and `as_json` among them."""
+
+    def obey(_context: click.Context, _option: click.Parameter, mib: int | None) -> None:
+        if mib is not None:
+            os.environ[TRACE_LIMIT] = str(mib)
+
+    dry_run_option = click.option(
+        "--dry-run", is_flag=True, help="Only say how many runs there are, and show some."
+    )
+    return click.option(
+        "--trace-limit",
+        type=click.IntRange(1),
+        metavar="MIB",
+        expose_value=False,
+        callback=obey,
+        help=f"End a run that has written more than this.  [default: {TRACE_LIMIT_MIB}; also: {TRACE_LIMIT}]",
+    )(quiet_option(dry_run_option(json_option(command))))
 
 
 def memory_option(command: Callable[..., T]) -> Callable[..., T]:

@@ -16,11 +16,9 @@ from schedlab.base.files.placing import check_file
 from schedlab.base.toolchain.policies import FAIR, PolicyChoice, check_choices, read_catalogue
 from schedlab.commands.options import (
     PLACE_THERE,
-    dry_run_option,
     echo_json,
     execution_options,
     given,
-    json_option,
 )
 from schedlab.commands.request_options import decide_option, out_option, request_options
 from schedlab.commands.workload_run import run_workload
@@ -58,8 +56,6 @@ AS_RECORDED = "as recorded"
 )
 @out_option
 @execution_options
-@dry_run_option
-@json_option
 @click.pass_context
 def replay(
     context: click.Context,

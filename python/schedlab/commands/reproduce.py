@@ -13,10 +13,8 @@ from schedlab.base.display.terminal import tell
 from schedlab.base.toolchain.policies import unknown
 from schedlab.commands.carrying_out import print_plan
 from schedlab.commands.options import (
-    dry_run_option,
     echo_json,
     execution_options,
-    json_option,
     no_kvm_option,
 )
 from schedlab.commands.request_options import decide_option, out_option, request_options
@@ -66,8 +64,6 @@ class StudyOrExperiment(click.ParamType[str]):
 @out_option
 @no_kvm_option
 @execution_options
-@dry_run_option
-@json_option
 def reproduce(
     names: tuple[str, ...],
     quick: bool,

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.commands.options import (
-    dry_run_option,
     execution_options,
     given,
-    json_option,
     no_kvm_option,
 )
 from schedlab.commands.request_options import (
@@ -37,8 +35,6 @@ OF_STUDIES = ("seed", "tick", "memory", "decide", "out", "dry_run", "as_json")
 @out_option
 @no_kvm_option
 @execution_options
-@dry_run_option
-@json_option
 @click.pass_context
 def run(
     context: click.Context, /, decide: Budget | None, dry_run: bool, as_json: bool, **options: Any

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from schedlab.base.display.terminal import new_table, results
+from schedlab.commands.carrying_out import perform, print_plan
 from schedlab.commands.options import (
     FILE_THERE,
     POLICIES,
     echo_json,
     execution_options,
-    json_option,
 )
 from schedlab.errors import WrongUsage
 
@@ -58,12 +58,12 @@ KEY_BYTES_MIN = 16
     help="The set of workloads: the latest, or one that was published before, such as 1.",
 )
 @execution_options
-@json_option
 def score(
     policies: tuple[PolicyChoice, ...],
     level_name: str,
     key_file: Path | None,
     set_name: str | None,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Say how good a policy is, and at what, beside all others.
@@ -75,7 +75,8 @@ def score(
     ones alone was fitted to them. docs/score.md has the set, and what may be concluded.
     """
     from schedlab.base.toolchain.policies import check_choices, read_catalogue, unknown
-    from schedlab.courses.scoring.sets import LATEST, read_set, set_names
+    from schedlab.courses.scoring.measuring import missing_runs
+    from schedlab.courses.scoring.sets import LATEST, SHOWN, read_set, set_names
 
     check_choices(read_catalogue(), policies, {})
     if set_name and set_name not in set_names():
@@ -87,7 +88,13 @@ def score(
         raise WrongUsage(
             f"at --level {level.name} a policy is held against {workload_set.reference}: name another"
         )
-    cards, hidden, gaps = _cards(workload_set, level, policies, key)
+    everyone = _everyone(workload_set, level, policies)
+    if dry_run:
+        keys = (SHOWN, key) if key else (SHOWN,)
+        missing = (missing_runs(workload_set, each, level, everyone) for each in keys)
+        print_plan([run for runs in missing for run in runs], as_json)
+        return
+    cards, hidden, gaps = _cards(workload_set, level, policies, everyone, key)
     if as_json:
         echo_json(
             {
@@ -129,24 +136,32 @@ def _key(file: Path) -> bytes:
     return key
 
 
-def _cards(
-    workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice], key: bytes | None
-) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
+def _everyone(
+    workload_set: WorkloadSet, level: Level, policies: Sequence[PolicyChoice]
+) -> tuple[PolicyChoice, ...]:
+    """Returns the policies that are measured: these, and those that they are held against."""
     from schedlab.base.toolchain.policies import PolicyChoice, read_catalogue
+
+    known = [PolicyChoice(name) for name in read_catalogue()] if level.against_all else []
+    return tuple(dict.fromkeys([*known, workload_set.reference, *policies]))
+
+
+def _cards(
+    workload_set: WorkloadSet,
+    level: Level,
+    policies: Sequence[PolicyChoice],
+    everyone: Sequence[PolicyChoice],
+    key: bytes | None,
+) -> tuple[dict[str, Card], dict[str, Card], dict[str, dict[str, Difference]]]:
     from schedlab.courses.scoring import card
     from schedlab.courses.scoring.measuring import measure
     from schedlab.courses.scoring.sets import SHOWN
 
-    known = [PolicyChoice(name) for name in read_catalogue()] if level.against_all else []
-    others = [each for each in known if each not in policies]
-    if workload_set.reference not in others and workload_set.reference not in policies:
-        others.append(workload_set.reference)
     names = list(map(str, policies))
     with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
 
         def measured(with_key: bytes) -> Measured:
-            every = (*others, *policies)
-            return measure(workload_set, with_key, level, every, Path(scratch), _carry_out)
+            return measure(workload_set, with_key, level, everyone, Path(scratch), _carry_out)
 
         shown, hidden = measured(SHOWN), measured(key) if key else None
     cards = {name: card.card(workload_set, level, shown, name) for name in names}
@@ -161,7 +176,6 @@ def _cards(
 
 
 def _carry_out(runs: Sequence[RunSpec], folder: Path) -> Path:
-    from schedlab.commands.carrying_out import perform
     from schedlab.runs.plan import Plan
 
     plan = Plan(folder, tuple(runs))

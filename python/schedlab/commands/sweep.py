@@ -17,10 +17,8 @@ from schedlab.commands.options import (
     FILE,
     FOLDER,
     FOLDER_THERE,
-    dry_run_option,
     echo_json,
     execution_options,
-    json_option,
 )
 from schedlab.errors import WrongUsage
 from schedlab.paths import new_runs_folder
@@ -117,7 +115,6 @@ class Request:
 @click.option("--limit", metavar="TIME", help="Of the guest's time.  [default: 60s]")
 @click.option("--memory", metavar="MIB", help="Of the kernel's machine.  [default: 512]")
 @execution_options
-@dry_run_option
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
@@ -169,7 +166,6 @@ class Request:
     type=FOLDER,
     help="Folder of the data set; also one to go on in.  [default: a new one in runs/]",
 )
-@json_option
 def sweep(**options: Any) -> None:
     """Run many setups, and keep what was measured as one data set.
 

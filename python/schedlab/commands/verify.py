@@ -15,14 +15,12 @@ from schedlab.base.display.terminal import say, tell
 from schedlab.base.files.whole import file_hash
 from schedlab.commands.carrying_out import ended_by_signal, perform, print_plan
 from schedlab.commands.options import (
-    FOLDER,
     PLACE_THERE,
-    dry_run_option,
     echo_json,
     execution_options,
-    json_option,
     no_kvm_option,
 )
+from schedlab.commands.request_options import out_option
 from schedlab.commands.trust import Consent, need_consent, trust_options
 from schedlab.errors import WrongUsage
 from schedlab.machines.folder import TRACE_FILE
@@ -77,12 +75,10 @@ class Held:
 
 @click.command()
 @click.argument("place", type=PLACE_THERE)
-@click.option("--out", type=FOLDER, help="Folder for the new runs.  [default: a new one in runs/]")
+@out_option
 @trust_options
 @no_kvm_option
 @execution_options
-@dry_run_option
-@json_option
 def verify(
     place: Path, out: Path | None, trust: bool, yes: bool, dry_run: bool, as_json: bool
 ) -> None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What it takes to check and measure a long trace of many CPUs, beside what it took to simulate it.
-
-As a program, `python -m schedlab_tools.benchmarks.long_trace FILE` measures one and tells of itself.
-"""
+"""What it takes to check and measure a long trace of many CPUs, beside what it took to simulate it."""
 
 from __future__ import annotations
 
@@ -10,13 +7,12 @@ import json
 import re
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from schedlab.base.host.interpreter import module_command
+from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.toolchain.build import SIMULATOR, build
 from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import SchedlabError
@@ -78,22 +74,22 @@ def _simulated(workload: Path, trace: Path) -> float:
 
 def _measured(trace: Path) -> dict[str, float]:
     done = subprocess.run(
-        module_command(__name__, str(trace)), stdout=subprocess.PIPE, text=True, check=True
+        call_command(measured),
+        input=request_text(trace=trace),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     told: dict[str, float] = json.loads(done.stdout)
     return told
 
 
-def main() -> None:
-    """Measures a trace; prints its CPU seconds, and the most memory that there was, as JSON."""
+def measured(trace: str) -> dict[str, float]:
+    """Measures a trace; returns the CPU seconds, and the most memory that there was in this process."""
     from schedlab import metrics
 
     begin = time.process_time()
-    metrics.measure(sys.argv[1])
+    metrics.measure(trace)
     seconds = time.process_time() - begin
     peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"seconds": seconds, "peak_bytes": peak_bytes}))
-
-
-if __name__ == "__main__":
-    main()
+    return {"seconds": seconds, "peak_bytes": peak_bytes}

@@ -44,7 +44,7 @@ def measure(
     missing = [policy for policy, place in kept.items() if not place.is_file()]
     found = Measured({}, {})
     if missing:
-        runs = [run for policy in missing for run in workload_set.runs(key, level, policy)]
+        runs = missing_runs(workload_set, key, level, missing)
         folder = scratch / hashlib.sha256(key).hexdigest()[:16]
         collection = read([carry_out(runs, folder)])
         found = read_values(workload_set, level, collection)
@@ -60,6 +60,18 @@ def measure(
                 values = read_values(workload_set, level, baseline.runs).values
             found = Measured({**found.values, **values}, found.failures)
     return found
+
+
+def missing_runs(
+    workload_set: WorkloadSet, key: bytes, level: Level, policies: Sequence[PolicyChoice]
+) -> list[RunSpec]:
+    """Returns the runs of policies that are not in the cache."""
+    return [
+        run
+        for policy in policies
+        if not kept_at(workload_set, key, level, policy, SUFFIX).is_file()
+        for run in workload_set.runs(key, level, policy)
+    ]
 
 
 def _keep(place: Path, runs: Collection) -> None:
