@@ -5,16 +5,21 @@
  * simulator_declarations: bindings read from it what the library offers.
  */
 
+#ifdef __APPLE__
+#define DECLARATIONS _simulator_declarations
+    .section __TEXT, __const
+#else
+#define DECLARATIONS simulator_declarations
+    .section .note.GNU-stack, "", %progbits
     .section .rodata
-    .globl simulator_declarations
-    .type simulator_declarations, @object
-simulator_declarations:
+    .type DECLARATIONS, %object
+#endif
+
+    .globl DECLARATIONS
+DECLARATIONS:
     .incbin "abi/trace_format.h"
     .incbin "abi/workload_steps.h"
     .incbin "sim/simulator.h"
     .incbin "sim/workload.h"
     .incbin "sim/control.h"
     .byte 0
-    .size simulator_declarations, . - simulator_declarations
-
-    .section .note.GNU-stack, "", @progbits

@@ -2,13 +2,17 @@
 
 #include "sim/last_words.h"
 
-#include <execinfo.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#else
+#define backtrace(frames, most) 0 /* this C library tells of none */
+#endif
 
 #include "abi/machine_status.h"
 #include "sim/machine.h"

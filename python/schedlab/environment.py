@@ -20,6 +20,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from schedlab.errors import MachineUnfit, SchedlabError, WrongUsage
@@ -83,6 +84,10 @@ class Environment:
                 f"{shared}: this shared cache lacks the libraries of {extra}",
                 fix=f"whoever keeps it adds them by `./schedlab doctor --install`; or unset {SHARED}",
             )
+        if not extra and not find_spec("ensurepip"):
+            raise MachineUnfit(
+                f"{sys.executable} lacks the module ensurepip, which makes environments: {_no_venv()}"
+            )
         with _locked(self.folder.parent):
             if self.has(extra):
                 return
@@ -132,6 +137,26 @@ def own_environment() -> Environment | None:
     return here if here.has(BASE) else None
 
 
+def need_execution(folder: Path, cure: str) -> None:
+    """Raises WrongUsage if the file system of a folder, or of its future place, lets no program run."""
+    if not _has_execution(folder):
+        raise WrongUsage(
+            f"{folder}: its file system is mounted with noexec, so no program or library in it can be used; {cure}"
+        )
+
+
+def _has_execution(folder: Path) -> bool:
+    place = next(each for each in (folder, *folder.parents) if each.exists())
+    return not os.statvfs(place).f_flag & getattr(os, "ST_NOEXEC", 0)
+
+
+def _place_temporary_programs() -> None:
+    """Runs start from copies of programs, in a temporary directory: in the cache's, if the usual one lets none run."""
+    if not _has_execution(Path(os.environ.get("TMPDIR") or "/tmp")):
+        os.environ["TMPDIR"] = str(cache_folder() / "tmp")
+        Path(os.environ["TMPDIR"]).mkdir(parents=True, exist_ok=True)
+
+
 def libraries_of(extra: str) -> str:
     """Returns the part of the lock file with the libraries of an extra, as pip reads it."""
     parts = LOCK.read_text("utf-8").split("\n# [")
@@ -146,6 +171,8 @@ def main(arguments: Sequence[str]) -> None:
     try:
         _check_host()
         environment = environment_of(_caches())
+        need_execution(environment.folder, _CURE)
+        _place_temporary_programs()
         if not environment.has(BASE):
             if _COMPLETING in os.environ:
                 return
@@ -165,11 +192,11 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _check_host() -> None:
-    if sys.platform != "linux":
-        places = {"darwin": "a Linux virtual machine or container on this Mac", "win32": "WSL 2"}
-        place = places.get(sys.platform, "a Linux virtual machine")
+    if sys.platform not in ("linux", "darwin"):
+        place = "WSL 2" if sys.platform == "win32" else "a Linux virtual machine"
         raise WrongUsage(
-            f"this is {platform.system()}, and schedlab runs on Linux: start it in {place}; docs/faq.md says more"
+            f"this is {platform.system()}, and schedlab runs on Linux and macOS: start it in {place}; docs/faq.md says"
+            " more"
         )
     if sys.implementation.name != "cpython" or sys.version_info < (3, 10):
         raise WrongUsage(
@@ -310,9 +337,9 @@ def _last(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _no_venv() -> str:
-    """Returns what to do if Python lacks its module venv, as on Debian without python3-venv."""
+    """Returns what to do if Python makes no environments, as on Debian without python3-venv."""
     if Path("/etc/debian_version").exists():
-        return "sudo apt-get install python3-venv; or name another Python in SCHEDLAB_PYTHON"
+        return "install python3-venv (sudo apt-get install python3-venv), or name another Python in SCHEDLAB_PYTHON"
     return "name another Python in SCHEDLAB_PYTHON"
 
 

@@ -108,19 +108,6 @@ def refused(capsys: pytest.CaptureFixture[str]) -> str:
     return line
 
 
-def test_a_cache_whose_file_system_runs_nothing_is_named(
-    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """NumPy hides what the loader says behind an error of its own."""
-    error = ImportError("importing the C extensions failed")
-    error.__cause__ = ImportError("x.so: failed to map segment from shared object")
-    monkeypatch.setattr(cli, "cli", fails(error))
-    line = refused(capsys)
-    assert all(word in line for word in (str(cache), "noexec", "XDG_CACHE_HOME"))
-    monkeypatch.setattr(cli, "cli", fails(ImportError("no module of that name")))
-    assert "ImportError" in ended(capsys)
-
-
 def test_too_few_addresses_are_told_before_a_library_aborts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,7 +60,11 @@ class Host:
         (self.bin / "python3").symlink_to(sys.executable)
 
     def popen(
-        self, *arguments: str, cwd: Path | None = None, script: Path | None = None, **settings: str
+        self,
+        *arguments: str,
+        cwd: Path | None = None,
+        script: Path | None = None,
+        **settings: str,
     ) -> subprocess.Popen[str]:
         usual = {
             "PATH": str(self.bin),
@@ -231,6 +235,60 @@ def test_where_nothing_can_be_kept(host: Host, settings: dict[str, str], told: s
     assert (status, output) == (2, "")
     assert told in messages
     assert "Traceback" not in messages
+
+
+REMOUNTED = 'mount --bind "$1" "$1" && mount -o "remount,$0,bind" "$1" && exec "$2" doctor'
+ALONE = ("unshare", "--map-root-user", "--mount", "/bin/sh", "-c", REMOUNTED)
+
+
+@pytest.mark.parametrize(
+    ("option", "status", "told"),
+    [("ro", 0, ""), ("noexec", 2, "its file system is mounted with noexec"), ("nosuid", 0, "")],
+)
+def test_a_cache_on_a_file_system_of_its_own(
+    host: Host, option: str, status: int, told: str
+) -> None:
+    """Mounted that way once it is filled. Another commit in the same cache has an environment of its own."""
+    if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may mount nothing")
+    assert host.start("doctor")[0] == 0
+    words = [*ALONE, option, str(host.cache), str(host.checkout / "schedlab")]
+    settings = {"XDG_CACHE_HOME": str(host.cache), "SCHEDLAB_PYTHON": sys.executable}
+    done = subprocess.run(
+        words, env={**os.environ, **settings}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, told in done.stderr) == (status, True)
+
+
+def test_temporary_programs_lie_where_they_may_run(host: Host) -> None:
+    if subprocess.run([*ALONE[:3], "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may mount nothing")
+    (host.checkout / "python/schedlab/__main__.py").write_text(
+        "import tempfile; print(tempfile.gettempdir())\n"
+    )
+    place = host.folder / "t mp"
+    place.mkdir()
+    words = [*ALONE, "noexec", str(place), str(host.checkout / "schedlab")]
+    settings = {
+        "XDG_CACHE_HOME": str(host.cache),
+        "SCHEDLAB_PYTHON": sys.executable,
+        "TMPDIR": str(place),
+    }
+    made = subprocess.check_output(words, env={**os.environ, **settings}, text=True)
+    assert Path(made.strip()) == host.cache / "schedlab/tmp"
+
+
+def test_a_home_with_spaces_below_tmp_and_files_for_its_user_alone(host: Host) -> None:
+    home = host.folder / "ho me"
+    home.mkdir()
+    before = os.umask(0o077)
+    try:
+        assert host.start("doctor", HOME=str(home), XDG_CACHE_HOME="")[0] == 0
+    finally:
+        os.umask(before)
+    (made,) = (home / ".cache/schedlab/python").glob("*-3.*")
+    assert made.parent.stat().st_mode & 0o077 == 0
+    assert host.start("doctor", HOME=str(home), XDG_CACHE_HOME="")[:2] == (0, "doctor\n")
 
 
 def wait_for(folder: Path, pattern: str) -> None:

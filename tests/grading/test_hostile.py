@@ -265,6 +265,27 @@ def test_it_sees_a_program_anywhere_and_nothing_beside_it(tmp_path: Path) -> Non
     assert run(f"ls '{folder / 'real'}'").said.split() == ["program"]
 
 
+def test_its_libraries_are_found_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "some where" / "lib.so"
+    listed = f"\tlinux-vdso.so.1 (0x1)\n\tlib.so => {library} (0x2)\n\t{tmp_path}/ld.so (0x3)"
+    monkeypatch.setattr(sandbox, "output", lambda *_: listed)
+    program = tmp_path / "program"
+    shutil.copy("/usr/bin/true", program)
+    found = (program, library, tmp_path / "ld.so")
+    assert sandbox._needed_files(str(program)) == found
+
+
+def test_a_folder_may_have_spaces_outside_of_the_sandbox(tmp_path: Path) -> None:
+    out, given = tmp_path / "o ut", tmp_path / "gi ven"
+    out.mkdir()
+    given.write_text("1")
+    copy = f"cp {sandbox.WORK}/given {sandbox.OUT}/made"
+    assert sandbox.Sandbox(out, {"given": given}, trusted=True).run(copy).status == 0
+    assert (out / "made").read_text() == "1"
+
+
 @in_sandbox
 def test_the_compiler_shows_nothing_else_of_its_folder(tmp_path: Path) -> None:
     """It lies in the user's cache."""

@@ -10,7 +10,8 @@ import pytest
 
 from built_once import build_once
 from guest_machine import run_guest
-from schedlab.base.toolchain.build import IMAGE, host_processors
+from schedlab.base.host.processor import host_processors
+from schedlab.base.toolchain.build import IMAGE
 from schedlab.paths import BUILD, ROOT
 from test_course_programs import ARGUMENTS as COURSE_ARGUMENTS
 

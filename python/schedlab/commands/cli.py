@@ -15,10 +15,10 @@ from schedlab import __version__
 from schedlab.base.display.terminal import say, word_messages
 from schedlab.base.host.isolated import hear_signals
 from schedlab.base.toolchain.needs import install_what_is_missing
-from schedlab.commands.environment import check_environment, describe, import_refusal
+from schedlab.commands.environment import check_environment, describe
 from schedlab.commands.guided import Guided, Modules
 from schedlab.commands.wording import worded
-from schedlab.errors import SchedlabError, WrongUsage, refusal
+from schedlab.errors import SchedlabError, refusal
 
 COMMANDS: Any = Modules(
     "schedlab.commands",
@@ -108,9 +108,5 @@ def main() -> None:
     except SystemExit:
         raise
     except BaseException as error:  # libraries in Rust raise what is no Exception
-        refused = import_refusal(error) if isinstance(error, ImportError) else ""
-        if refused:
-            say(f"schedlab: {refused}")
-            sys.exit(WrongUsage.exit_status)
         say(f"schedlab: {describe(error)}")
         sys.exit(1)

@@ -206,11 +206,11 @@ def sandbox() -> Finding:
 
 
 def spike() -> Finding:
-    from schedlab.machines.spike import SPIKE_VARIABLE, find_spike
+    from schedlab.machines.spike import SPIKE_VARIABLE, find_spike, runs_here
     from schedlab.machines.spike_install import fetched_megabytes, spike_folder
 
     purpose = "the repeatable machine"
-    if not is_complete() and not (os.environ.get(SPIKE_VARIABLE) or shutil.which("spike")):
+    if not runs_here():
         return Finding("spike", purpose, "absent", advice=no_spike())
     if is_complete() and not os.environ.get(SPIKE_VARIABLE) and not spike_folder().exists():
         return Finding(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import messages, new_table, print_whole, say, tell
 from schedlab.base.display.working import working
 from schedlab.base.files.whole import written
+from schedlab.base.host.processor import host_processors
 from schedlab.commands.options import (
     PLACE,
     PLACE_THERE,
@@ -72,7 +72,7 @@ class Options:
 )
 @click.option(
     "--jobs",
-    default=lambda: len(os.sched_getaffinity(0)),
+    default=host_processors,
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
     help="Of a folder, or of mutants: how many are graded at a time.",
@@ -110,6 +110,7 @@ def grade(options: Options) -> None:
 
     lab = find_lab(options.lab)
     source = options.submission
+    say_protection(options.trust)
     if options.try_lab:
         test_lab(lab, options)
         return
@@ -140,6 +141,14 @@ def grade(options: Options) -> None:
         show(verdict, keep, to_students=options.classroom is not None)
     if verdict.points < verdict.most:
         raise SystemExit(1)
+
+
+def say_protection(trust: bool) -> None:
+    """Says it of trusted submissions if they could not be compiled in a sandbox here."""
+    from schedlab.courses.submissions.sandbox import lacking
+
+    if trust and (why := lacking()):
+        say(f"schedlab: --trust: submissions are compiled without a sandbox: {why}")
 
 
 def test_lab(lab: Lab, options: Options) -> None:

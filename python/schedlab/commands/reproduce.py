@@ -17,9 +17,14 @@ from schedlab.commands.options import (
     execution_options,
     no_kvm_option,
 )
-from schedlab.commands.request_options import decide_option, out_option, request_options
+from schedlab.commands.request_options import (
+    decide_option,
+    out_option,
+    request_options,
+    say_standard_machine,
+)
 from schedlab.errors import WrongUsage
-from schedlab.machines import KERNEL_MACHINES, LINUX_MACHINES, MACHINES, SIMULATOR, machine_named
+from schedlab.machines import LINUX_MACHINES, MACHINES, SIMULATOR, STANDARD_MACHINE, machine_named
 from schedlab.runs.request import Request
 from schedlab.studies.pack import studies
 
@@ -91,10 +96,11 @@ def reproduce(
 
     if quick and full:
         raise WrongUsage("--quick and --full: choose one of them")
+    machine = machine or say_standard_machine()
     if machine:
         check_machine(machine)
     filled = Request(
-        machine=machine_named(machine or KERNEL_MACHINES[0]), tick=tick, memory=memory
+        machine=machine_named(machine or STANDARD_MACHINE), tick=tick, memory=memory
     ).filled()
     assert filled.tick is not None
     assert filled.memory is not None

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from schedlab.base.display.terminal import say
+from schedlab.base.host.processor import host_name
 from schedlab.base.toolchain.policies import STANDARD
 from schedlab.commands.options import (
     BUDGET,
@@ -26,7 +28,7 @@ from schedlab.commands.options import (
     TICK,
     MachineName,
 )
-from schedlab.machines import KERNEL_MACHINES
+from schedlab.machines import SIMULATOR, STANDARD_MACHINE
 from schedlab.report.deciding import Budget
 from schedlab.runs.request import READY_WORKLOAD, STANDARD_WORKLOAD, Request
 from schedlab.workload.costs import KERNEL
@@ -65,8 +67,19 @@ def request_from(options: Mapping[str, Any]) -> Request:
     return Request(**fields).filled()
 
 
+def say_standard_machine() -> str | None:
+    """Returns the machine of a command that names none, and says so, where that is not Spike; else None."""
+    if STANDARD_MACHINE != SIMULATOR:
+        return None
+    say(
+        f"schedlab: Spike comes ready for Linux on x86-64 alone, and this host is {host_name()}: the simulator"
+        f" runs this instead (--machine {SIMULATOR})"
+    )
+    return SIMULATOR
+
+
 def request_options(
-    machine: str = KERNEL_MACHINES[0],
+    machine: str = STANDARD_MACHINE,
     cpus: str = "",
     costs: str = KERNEL.name,
     without: tuple[str, ...] = (),

@@ -17,6 +17,7 @@ from schedlab.commands.request_options import (
     out_option,
     request_from,
     request_options,
+    say_standard_machine,
     workload_option,
 )
 from schedlab.commands.workload_run import run_workload
@@ -52,4 +53,6 @@ def run(
 
         context.invoke(reproduce, **{name: context.params[name] for name in OF_STUDIES})
     else:
+        if not given(context, {"machine": ""}):
+            say_standard_machine()
         run_workload(request_from(options), as_json, decide, dry_run)

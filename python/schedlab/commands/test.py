@@ -27,13 +27,8 @@ def test(arguments: tuple[str, ...]) -> None:
     it needs. `--fast`: those that boot nothing, need no browser and take little. `./schedlab dev lint`
     is apart.
     """
-    from schedlab.base.host.processor import is_complete, processor
-    from schedlab.base.toolchain.build import (
-        SIMULATOR_LIBRARY,
-        build,
-        host_processors,
-        need_checkout,
-    )
+    from schedlab.base.host.processor import host_name, host_processors, is_complete
+    from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build, need_checkout
     from schedlab.base.toolchain.needs import (
         EXTRAS,
         LINUX_GUEST,
@@ -52,7 +47,7 @@ def test(arguments: tuple[str, ...]) -> None:
         start(["-n", "0", "--ignore", HOUSE, *arguments])
     if not is_complete():
         say(
-            f"schedlab: this host is {processor()}: tests of Linux guests fail on it, and those of"
+            f"schedlab: this host is {host_name()}: tests of Linux guests fail on it, and those of"
             " Spike, unless one is on the PATH (docs/faq.md)"
         )
     if are_all(arguments):

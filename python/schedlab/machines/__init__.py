@@ -9,7 +9,7 @@ from schedlab.machines.linux.machine import FreeLinux, Linux
 from schedlab.machines.qemu import Qemu
 from schedlab.machines.sim import Simulator
 from schedlab.machines.spec import Branching, Machine, Release, machine_named, register
-from schedlab.machines.spike import Spike
+from schedlab.machines.spike import Spike, runs_here
 
 KERNEL_MACHINES = ("spike", "qemu")
 """They run our kernel."""
@@ -21,6 +21,8 @@ HOST = HostLinux.name
 LINUX_KERNELS = (*LINUX_MACHINES, HOST)
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, *LINUX_KERNELS)
 register(Spike(), Qemu(), Simulator(), Linux(), FreeLinux(), HostLinux())
+STANDARD_MACHINE = KERNEL_MACHINES[0] if runs_here() else SIMULATOR
+"""Of commands that name none: the kernel on Spike, or where Spike does not run, the simulator."""
 
 
 def kernel_machine(name: str) -> KernelMachine:
@@ -37,6 +39,7 @@ __all__ = [
     "LINUX_MACHINES",
     "MACHINES",
     "SIMULATOR",
+    "STANDARD_MACHINE",
     "Boot",
     "Branching",
     "KernelMachine",

@@ -57,6 +57,11 @@ class SpikeRelease(Release):
     interleaving: str = ""
 
 
+def runs_here() -> bool:
+    """Returns whether there is a Spike for this host: a ready one, or the user's."""
+    return is_complete() or bool(os.environ.get(SPIKE_VARIABLE) or shutil.which("spike"))
+
+
 @cache
 def find_spike() -> SpikeRelease:
     """Our driver of the pinned library; or what SPIKE_VARIABLE names. Where the package has no

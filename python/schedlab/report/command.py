@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.working import working
+from schedlab.base.host.processor import host_processors
 from schedlab.base.host.workers import worker_pool
-from schedlab.base.toolchain.build import host_processors
 from schedlab.errors import WrongUsage
 from schedlab.machines.outcome import Outcome
 from schedlab.report import artifact as artifacts

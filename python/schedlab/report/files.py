@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedlab.base.display.names import write_csv
+from schedlab.base.host.processor import host_processors
 from schedlab.base.host.workers import worker_pool
-from schedlab.base.toolchain.build import host_processors
 from schedlab.report import drawing
 from schedlab.report.model import Chart, Report, Text
 from schedlab.report.specifications import for_paper

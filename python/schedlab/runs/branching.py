@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from schedlab.base.display.terminal import say
 from schedlab.base.display.working import working
 from schedlab.base.host.disk import DiskWatch
+from schedlab.base.host.processor import host_processors
 from schedlab.base.host.supervision import signals_caught, supervise
-from schedlab.base.toolchain.build import host_processors
 from schedlab.base.toolchain.policies import check_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting
 from schedlab.errors import SchedlabError, WrongUsage, parameter

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from schedlab.base.display.terminal import say
 from schedlab.base.files import placing
-from schedlab.base.toolchain.build import host_processors
+from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.kept import kept_listing
 from schedlab.base.toolchain.needs import BUILDS, need
 from schedlab.base.toolchain.policies import (

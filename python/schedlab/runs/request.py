@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.terminal import say
-from schedlab.base.toolchain.build import host_processors
+from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.policies import (
     FAIR,
     STANDARD,
@@ -19,7 +19,7 @@ from schedlab.base.toolchain.policies import (
     settings_for,
 )
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines import HOST, KERNEL_MACHINES, LINUX_KERNELS, SIMULATOR, machine_named
+from schedlab.machines import HOST, LINUX_KERNELS, SIMULATOR, STANDARD_MACHINE, machine_named
 from schedlab.machines.spec import Machine, RunSpec
 from schedlab.paths import new_runs_folder
 from schedlab.runs.plan import Plan, product
@@ -33,7 +33,7 @@ from schedlab.workload.shapes.model import Shape
 from schedlab.workload.workload_files import is_workload_file
 
 _CPUS = (1, 2, 3, 4)
-_STANDARD_MACHINE = machine_named(KERNEL_MACHINES[0])
+_STANDARD_MACHINE = machine_named(STANDARD_MACHINE)
 STANDARD_WORKLOAD = "mixed -n 24 -g 80"
 READY_WORKLOAD = "mixed"
 """Where there are no programs: the workload file of that name."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from schedlab.base.display.terminal import say
 from schedlab.base.files.json_lines import Node
 from schedlab.base.files.reading import read_text
-from schedlab.base.toolchain.build import host_processors
+from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.needs import need_extra
 from schedlab.base.toolchain.policies import parse_choices, read_catalogue
 from schedlab.base.toolchain.versions import sitting

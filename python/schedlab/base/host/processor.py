@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 
@@ -22,10 +23,23 @@ def processor() -> str:
     return platform.machine()
 
 
+def host_name() -> str:
+    """Returns the kind of host, as messages name it."""
+    systems = {"linux": "", "darwin": "macOS on "}
+    return systems.get(sys.platform, f"{sys.platform} on ") + processor()
+
+
+def host_processors() -> int:
+    """Returns how many CPUs this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def no_spike() -> str:
     """Says that Spike is not fetched here, and what to do."""
     return (
-        f"Spike comes ready for x86-64 alone, and this host is {processor()}: add `machine='sim'`"
+        f"Spike comes ready for Linux on x86-64 alone, and this host is {host_name()}: add `machine='sim'`"
         " for studies and workload files, `machine='qemu'` for programs; or put a Spike of your"
         " own on the PATH (docs/faq.md)"
     )
@@ -35,7 +49,7 @@ def no_linux_guests() -> str:
     """Says that policies do not run on Linux from here, and what to do."""
     return (
         "policies for Linux, and what runs beside them, are built on and for x86-64, and this host"
-        f" is {processor()}: use `machine='qemu'` or `machine='sim'` (docs/faq.md)"
+        f" is {host_name()}: use `machine='qemu'` or `machine='sim'` (docs/faq.md)"
     )
 
 

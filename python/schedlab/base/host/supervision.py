@@ -46,20 +46,26 @@ def supervise(
             start_new_session=True,
         )
         try:
-            ended = _ends_within(process.pid, seconds, has_problem)
+            ended = _ends_within(process, seconds, has_problem)
         finally:
             signal_group(process.pid, signal.SIGKILL)
             status = process.wait()
         return status if ended else None
 
 
-def _ends_within(pid: int, seconds: float, has_problem: Callable[[], bool] | None) -> bool:
+def _ends_within(
+    process: subprocess.Popen[bytes], seconds: float, has_problem: Callable[[], bool] | None
+) -> bool:
     """A thread waits: Popen's own wait with a limit looks again and again, which costs a short run its time again, and
-    not every sandbox has pidfd_open(). Nobody else may get the process's number yet, so it is not reaped here."""
+    not every sandbox has pidfd_open(). Nobody else may get the process's number yet, so it is not reaped here; except
+    on macOS, where Python has no waitid() before 3.13."""
 
     def wait() -> None:
+        if not hasattr(os, "waitid"):
+            process.wait()
+            return
         with suppress(ChildProcessError):
-            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
 
     waiter = threading.Thread(target=wait, daemon=True)
     waiter.start()
@@ -165,6 +171,7 @@ async def end_group(process: asyncio.subprocess.Process) -> None:
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Sends a signal to a process group, which may be gone already."""
-    with suppress(ProcessLookupError):
+    """Sends a signal to a process group, which may be gone already: of one whose leader has ended and is not reaped,
+    macOS says that it may not be signalled."""
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)

@@ -15,10 +15,12 @@ from typing import NoReturn
 
 from schedlab.base.display.numbers import percent
 from schedlab.base.display.working import Update, working
+from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
 from schedlab.base.toolchain.kept import kept_module
 from schedlab.base.toolchain.needs import BUILDS, need
 from schedlab.base.toolchain.tools import compiler, system_compiler_there
+from schedlab.environment import need_execution
 from schedlab.errors import BuildFailed, WrongUsage
 from schedlab.paths import BUILD, INSTALLED, ROOT
 
@@ -40,11 +42,6 @@ MODULE = BUILD / "page" / "machine.wasm"
 _TARGET = re.compile(r"^\S*[Mm]akefile:\d+: .*target '([^']+)'|^\S+\.mk:\d+: .*target '([^']+)'")
 
 
-def host_processors() -> int:
-    """CPUs of the host that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
 def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
     """Brings targets of the Makefile up to date. One build at a time; others wait for it.
 
@@ -57,6 +54,7 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
         return
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
+    need_execution(ROOT, "copy the checkout to another file system")
     need(*BUILDS)
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     with working("building: another build ends first") as update, build_lock():

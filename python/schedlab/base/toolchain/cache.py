@@ -76,8 +76,8 @@ PARTS = {
 }
 _REMOVED = r"(\.removed-\d+)?"
 """The end of the name of what was being removed when that was interrupted."""
-_KEPT = (r"(.*/)?lock", r"(install|python)\.lock", r"dask")
-"""What stays, and is schedlab's: locks, which others may hold, and the folder that Dask works in."""
+_KEPT = (r"(.*/)?lock", r"(install|python)\.lock", r"dask", r"tmp")
+"""What stays, and is schedlab's: locks, which others may hold, and folders that Dask and running commands work in."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 
 from schedlab.base.display.terminal import tell
 from schedlab.base.display.working import working
+from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, parse_choices
 from schedlab.commands.options import (
     FILE_THERE,
@@ -71,7 +71,7 @@ class Options:
 )
 @click.option(
     "--jobs",
-    default=lambda: len(os.sched_getaffinity(0)),
+    default=host_processors,
     show_default="the CPUs of this host",
     type=click.IntRange(1, 1024),
     help="Runs at a time.",

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ _FILES = 256
 _SAID_MAX = 1 << 16
 _NOT_STARTED = (126, 127)
 """Exit statuses of a shell whose program cannot be run or is not there."""
-_LIBRARY = re.compile(r"(/\S+) \(0x")
+_LIBRARY = re.compile(r"(?:^\s*|=> )(/.+) \(0x", re.MULTILINE)
 """A file in a line of ldd."""
 
 
@@ -54,6 +55,8 @@ class Done:
 @cache
 def lacking() -> str:
     """Returns why there can be no sandbox here, with the cure, or "" if there can be one."""
+    if sys.platform != "linux":
+        return "this host has none, which bubblewrap makes on Linux"
     if not shutil.which("bwrap"):
         return "bwrap is not on the PATH: install bubblewrap"
     tried = subprocess.run(
@@ -114,7 +117,7 @@ class Sandbox:
         """Runs a script of sh, in which OUT and WORK are the places. Raises MachineUnfit if the host is to blame for
         what came of it: a program could not be started, or the host's time is up."""
         if self._trusted:
-            places = {WORK: f"{self.out}/work", OUT: str(self.out)}
+            places = {WORK: "work", OUT: "."}  # of the directory in which it runs
             script = re.sub(f"{WORK}|{OUT}", lambda found: places[found[0]], script)
             return _limited(["/bin/sh", "-c", script], self.out)
         status_read, status_write = os.pipe()
@@ -204,16 +207,12 @@ def _wrapped(
 
 
 def _limits() -> list[str]:
-    """What is begun behind this, and all that it begins, has so much of the host and no more."""
-    return [
-        "prlimit",
-        f"--cpu={_CPU_SECONDS}",
-        f"--as={_MEMORY}",
-        f"--fsize={_FILE_BYTES}",
-        f"--nofile={_FILES}",
-        "--core=0",
-        "--",
-    ]
+    """What is begun behind this, and all that it begins, has so much of the host. macOS limits no memory."""
+    limits = {"t": _CPU_SECONDS, "f": _FILE_BYTES // 512, "n": _FILES, "c": 0}
+    if sys.platform == "linux":
+        limits["v"] = _MEMORY // 1024
+    set_all = " && ".join(f"ulimit -{name} {most}" for name, most in limits.items())
+    return ["/bin/sh", "-c", f'{set_all} && exec "$@"', "sh"]
 
 
 def _limited(command: Sequence[str], folder: Path, *kept_open: int) -> Done:

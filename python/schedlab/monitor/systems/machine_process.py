@@ -39,7 +39,8 @@ class MachineProcess:
         self._output, theirs = os.pipe()
         os.set_blocking(self._output, False)
         with suppress(OSError):  # a smaller one will do
-            fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+            if hasattr(fcntl, "F_SETPIPE_SZ"):
+                fcntl.fcntl(self._output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             self._process = await asyncio.create_subprocess_exec(
                 *tied(),
