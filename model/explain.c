@@ -51,30 +51,19 @@ struct inquiry {
 
 /* ---- its waits ---- */
 
-/* `goes_on`: the wait began at another CPU. */
-static void add_stay(struct inquiry *inquiry, const struct stay *stay, bool goes_on)
+static void add_stay(struct inquiry *inquiry, const struct spell *spell)
 {
-    int64_t begin = later(stay->begin, inquiry->model->begin);
-    inquiry->begins |= !goes_on || inquiry->count == 0;
-    if (stay->end <= begin || inquiry->count == inquiry->most)
+    int64_t begin = later(spell->begin, inquiry->model->begin);
+    inquiry->begins |= !(spell->detail & MOVED) || inquiry->count == 0;
+    if (spell->end <= begin || inquiry->count == inquiry->most)
         return;
     inquiry->waits += inquiry->begins;
     inquiry->begins = false;
-    inquiry->stays[inquiry->count] = *stay;
-    inquiry->stays[inquiry->count].begin = begin;
-    inquiry->stays[inquiry->count++].wait = inquiry->waits - 1;
-}
-
-static void add_last_stay(struct inquiry *inquiry)
-{
-    const struct model *model = inquiry->model;
-    const struct process *process = process_of(model, inquiry->slot);
-    const struct stay stay = {.begin = process->stay_since,
-                              .end = later(model->now, process->stay_since),
-                              .cpu = (uint16_t)process->waits_at,
-                              .why = process->why};
-    if (process->living && process->state == RUNNABLE)
-        add_stay(inquiry, &stay, process->moved);
+    inquiry->stays[inquiry->count++] = (struct stay){.begin = begin,
+                                                     .end = spell->end,
+                                                     .wait = inquiry->waits - 1,
+                                                     .cpu = spell->cpu,
+                                                     .why = spell->detail & (uint8_t)~MOVED};
 }
 
 static void find_waits(struct inquiry *inquiry)
@@ -83,15 +72,15 @@ static void find_waits(struct inquiry *inquiry)
     const struct process *process = process_of(model, inquiry->slot);
     for (uint32_t i = model->spells.first; i < model->spells.last; i++) {
         const struct spell *spell = row_of(model, &model->spells, i);
-        if (spell->slot != inquiry->slot || spell->kind != WAIT || !is_of(process, spell->serial))
-            continue;
-        const struct stay stay = {.begin = spell->begin,
-                                  .end = spell->end,
-                                  .cpu = spell->cpu,
-                                  .why = spell->detail & (uint8_t)~MOVED};
-        add_stay(inquiry, &stay, spell->detail & MOVED);
+        if (spell->slot == inquiry->slot && spell->kind == WAIT && is_of(process, spell->serial))
+            add_stay(inquiry, spell);
     }
-    add_last_stay(inquiry);
+    const struct spell last = {.begin = process->stay_since,
+                               .end = later(model->now, process->stay_since),
+                               .cpu = (uint16_t)process->waits_at,
+                               .detail = process->why};
+    if (process->living && process->state == RUNNABLE)
+        add_stay(inquiry, &last);
     inquiry->told = inquiry->waits > WAITS_TOLD ? inquiry->waits - WAITS_TOLD : 0;
 }
 

@@ -96,15 +96,13 @@ struct process {
     uint32_t picks;      /* times it was switched to */
     uint16_t attributes; /* bits: those that the trace says */
     uint8_t state;
-    uint8_t why;
+    uint8_t why;   /* enum why; beside it MOVED, once it has migrated */
     uint8_t stops; /* how it is about to stop; GOES_ON: it has not said so */
     bool used;     /* else the slot is free */
     bool living;
     bool named;  /* the trace has said the name */
-    bool sure;   /* the trace has said in which queue it waits; else that is a guess */
     bool told;   /* a QUEUED has said so since it ran last; an urgent process is in no such queue */
     bool placed; /* the trace has said at which CPU it waits; else that is a guess */
-    bool moved;  /* it has migrated since it began to wait */
     bool ran;
     bool exited;
     bool kin;            /* it is the trace's first process, or descends from it */

@@ -113,7 +113,6 @@ uint32_t process_take(struct model *model, uint32_t pid, int64_t time, uint32_t 
     process->share_weight = WEIGHT_DEFAULT;
     process->share_nice = NICE_DEFAULT;
     process->cpu = -1;
-    process->sure = has_shared_queue(model);
     process->next = process->previous = NONE;
     process->place = model->living;
     living_of(model)[model->living++] = slot;

@@ -80,7 +80,7 @@ void queue_remove(struct model *model, uint32_t slot, int64_t time)
 void queue_move(struct model *model, uint32_t slot, uint32_t queue, int64_t time)
 {
     struct process *process = process_of(model, slot);
-    if (process->queue != queue && process->sure)
+    if (process->queue != queue && (process->placed || process->told))
         process->since = later(time, process->since);
     queue_remove(model, slot, time);
     queue_add(model, slot, queue, time);
@@ -121,7 +121,6 @@ void stay_begin(struct model *model, uint32_t slot, uint32_t cpu, bool placed, i
     struct process *process = process_of(model, slot);
     process->waits_at = cpu;
     process->placed = placed;
-    process->moved = false;
     process->stay_since = time;
 }
 
@@ -129,8 +128,7 @@ void stay_end(struct model *model, uint32_t slot, uint32_t cpu, int64_t time)
 {
     struct process *process = process_of(model, slot);
     int64_t end = later(time, process->stay_since);
-    uint8_t why = process->why | (process->moved ? MOVED : 0);
-    spell_add(model, slot, WAIT, cpu, why, process->stay_since, end);
+    spell_add(model, slot, WAIT, cpu, process->why, process->stay_since, end);
     process->stay_since = end;
 }
 

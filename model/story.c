@@ -119,7 +119,6 @@ static void tell_wakeup(struct model *model, const struct trace_record *record)
         return;
     process->since = process->wait_since = process->woken_at = time;
     process->why = WOKEN;
-    process->sure = true;
     uint32_t place = (uint32_t)(record->second % model->header.cpus);
     stay_begin(model, slot, place, true, time);
     queue_add(model, slot, has_shared_queue(model) ? 0 : place, time);
@@ -140,7 +139,7 @@ static void tell_queued(struct model *model, const struct trace_record *record)
     } else {
         process->queue = record->first;
     }
-    process->sure = process->told = true;
+    process->told = true;
 }
 
 static void migrate(struct model *model, uint32_t slot, uint32_t from, uint32_t to, int64_t time)
@@ -150,10 +149,9 @@ static void migrate(struct model *model, uint32_t slot, uint32_t from, uint32_t 
         process->queue = to;
         return;
     }
-    if (!process->sure && from < model->header.cpus) {
+    if (!process->placed && !process->told && from < model->header.cpus)
         queue_move(model, slot, from, time);
-        process->sure = true;
-    }
+    process->placed = true;
     if (process->queue != to)
         queue_move(model, slot, to, time);
 }
@@ -163,10 +161,11 @@ static void move_stay(struct model *model, uint32_t slot, uint32_t from, uint32_
     struct process *process = process_of(model, slot);
     if (process->state != RUNNABLE)
         return;
-    bool told = !process->moved && from < model->header.cpus;
+    bool told = !(process->why & MOVED) && from < model->header.cpus;
     stay_end(model, slot, told ? from : process->waits_at, time);
     process->waits_at = to;
-    process->placed = process->moved = true;
+    process->placed = true;
+    process->why |= MOVED;
 }
 
 static void tell_migrate(struct model *model, const struct trace_record *record)
@@ -178,9 +177,9 @@ static void tell_migrate(struct model *model, const struct trace_record *record)
     happen(model, MIGRATIONS, time, 0, slot);
     if (record->second >= model->header.cpus)
         return;
-    move_stay(model, slot, record->first, (uint32_t)record->second, time);
     if (!has_shared_queue(model))
         migrate(model, slot, record->first, (uint32_t)record->second, time);
+    move_stay(model, slot, record->first, (uint32_t)record->second, time);
 }
 
 /* ---- all ---- */

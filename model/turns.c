@@ -18,7 +18,6 @@ static void go_back(struct model *model, uint32_t slot, uint32_t cpu, int64_t ti
     struct process *process = process_of(model, slot);
     process->level = process->next_level;
     process->wait_since = time;
-    process->sure = true;
     if (!process->told)
         process->queue = has_shared_queue(model) ? 0 : cpu;
     stay_begin(model, slot, cpu, true, time);
@@ -53,7 +52,7 @@ static void end_wait(struct model *model, uint32_t slot, uint32_t cpu, int64_t t
 {
     struct process *process = process_of(model, slot);
     queue_remove(model, slot, time);
-    if (process->queue != cpu && process->sure && process->told && !has_shared_queue(model))
+    if (process->queue != cpu && process->told && !has_shared_queue(model))
         model->policy.shared_seen = true;
     stay_end(model, slot, process->placed ? process->waits_at : cpu, time);
     process->waited = later(process->stay_since - process->wait_since, 0);
@@ -87,7 +86,6 @@ static void enter(struct model *model, uint32_t slot, uint32_t number, int64_t t
     process->state = RUNNING;
     process->since = process->picked_at = time;
     process->cpu = (int32_t)number;
-    process->sure = true;
     process->told = false;
     process->stops = GOES_ON;
     process->picks++;

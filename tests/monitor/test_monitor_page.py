@@ -577,7 +577,7 @@ def test_waits_are_taken_apart(opened: Any) -> None:
         here.get_by_text("./schedlab monitor").wait_for()
         assert here.get_by_text("Take apart").is_hidden()
         here.locator(".waits-list .waits-moment").first.wait_for()
-        parts = here.locator(".waits-parts").inner_text()
+        parts = here.locator(".waits-content .blame-parts").inner_text()
         assert re.search(r"CPU \d", parts), "what the CPU did is told"
         assert here.locator(".waits-moment.link").count() == 0
         touch(page, "hello?.systems.forEach((each) => { each.no_blame = ''; })")

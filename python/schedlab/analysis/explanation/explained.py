@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from schedlab.analysis.explanation.blame import Blame, Blames
@@ -172,14 +173,9 @@ def _beside_idle(blames: Blames, waits: pl.DataFrame) -> int:
 def _idle_elsewhere(blames: Blames, wait: Wait, parts: Sequence[Blame]) -> dict[int, int]:
     at = {part.cpu for part in parts}
     others = [cpu for cpu in range(blames.tables.trace.header.cpus) if cpu not in at]
-    if not others:
-        return {}
-    cpus = pl.Series(others, dtype=pl.Int64).to_numpy()
-    begin = pl.Series([wait.begin_ns] * len(others), dtype=pl.Int64).to_numpy()
-    end = pl.Series([wait.end_ns] * len(others), dtype=pl.Int64).to_numpy()
+    begin, end = (np.full(len(others), time) for time in (wait.begin_ns, wait.end_ns))
+    cpus = np.array(others, np.int64)
     which, begins, ends, occupant = blames.cpus.overlapping(cpus, begin, end)
-    idle = occupant == IDLE
-    spent = dict.fromkeys(others, 0)
-    for cpu, length in zip(cpus[which[idle]].tolist(), (ends - begins)[idle].tolist(), strict=True):
-        spent[cpu] += length
-    return {cpu: length for cpu, length in spent.items() if length}
+    spent = np.zeros(len(others), np.int64)
+    np.add.at(spent, which, np.where(occupant == IDLE, ends - begins, 0))
+    return {cpu: length for cpu, length in zip(others, spent.tolist(), strict=True) if length}

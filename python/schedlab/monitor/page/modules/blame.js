@@ -87,9 +87,8 @@ export class Blame {
     #wait(wait, open) {
         const { kind, begin_ns: begin, duration_ns: length, parts } = wait;
         const title = `${moment(begin, 6)}, ${AFTER[kind] ?? kind}: ${duration(length)}`;
-        const bar = element("div", { className: "waits-bar small", "aria-hidden": "true" }, ...parts.map((part) => piece(part, length)));
         return element("details", { className: "blame-wait", open },
-            element("summary", {}, title, bar), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#goThere(begin));
+            element("summary", {}, title, bar(parts, length, "small")), partList(parts, length), ...idleWords(wait), ...choiceList(wait), this.#goThere(begin));
     }
 
     /** A wait's begin is where it could have gone otherwise. */
@@ -119,18 +118,22 @@ function ofMoment(at, seen) {
     return seen ? `${when} it waited:` : `${when} it waited neither for a CPU nor for another process.`;
 }
 
-function piece({ pid, cause, duration_ns: part }, whole) {
-    const made = mark(pid, cause);
-    made.style.width = `${(100 * part) / whole}%`;
-    return made;
+/** Parts side by side, by time. Says nothing that their list does not say. */
+export function bar(parts, whole, size = "") {
+    const pieces = parts.map(({ pid, cause, duration_ns: part }) => {
+        const made = mark(pid, cause);
+        made.style.width = `${(100 * part) / whole}%`;
+        return made;
+    });
+    return element("div", { className: `waits-bar ${size}`, "aria-hidden": "true" }, ...pieces);
 }
 
 /** A CPU that idled is marked as elsewhere; what is neither that nor a process has no colour. */
-export function mark(pid, cause) {
+function mark(pid, cause) {
     return pid || cause === "idle" ? marked(pid) : swatch();
 }
 
-function partList(parts, whole) {
+export function partList(parts, whole) {
     const seen = parts.slice(0, PARTS_SEEN);
     const rows = seen.map(({ words, pid, cause, times, duration_ns: part }) => row(mark(pid, cause), words, times, part, whole));
     const rest = parts.slice(PARTS_SEEN);

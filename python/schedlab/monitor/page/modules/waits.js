@@ -4,20 +4,18 @@
 // how long a CPU idled. By the rules of `./schedlab explain`, cut to the window.
 
 import { ask } from "../connection.js";
-import { button, count, duration, element, moment, percent, setLabel, setText } from "../elements.js";
+import { button, duration, element, moment, percent, setLabel, setText } from "../elements.js";
 import { select, stateOf } from "../store.js";
 import { dress, swatch } from "../swatch.js";
-import { Blame, mark } from "./blame.js";
+import { bar, Blame, partList } from "./blame.js";
 import { named } from "../drawing/run_finder.js";
 
 const NOTEWORTHY = 0.001; // a scheduler takes its time until it runs what waits
 const GAP_MS = 1000; // between two questions
-const PARTS_SEEN = 8;
 const WAITS_SEEN = 50;
 const LONGEST_SEEN = 8;
 const SOME_WAIT = "Choose a process, here or anywhere. Waiting longest now:";
 const RULES = "As ./schedlab explain takes waits apart. Here a wait counts as far as it lies in the window; there one counts whole if it begins in the time that is asked for.";
-const OTHERS = { "(idle)": "no process: the CPU idled", "(scheduler)": "no process: the CPU was in the scheduler", "(unknown)": "the trace does not tell" };
 const NONE_WAITS = "No process waits now. Choose a process to see why it waited.";
 
 /** @param {import("../panel.js").Panel} panel @param {string} system */
@@ -146,40 +144,18 @@ class Waits {
         const warning = `${isBad ? "⚠ " : ""}A CPU idled for ${duration(beside)} of that time.`;
         idle.textContent = beside ? warning : "No CPU idled meanwhile.";
         this.content.replaceChildren(
-            ...(total ? [bar(parts, total, "waits-bar"), this.#partList(parts, total), idle] : []),
+            ...(total ? [bar(parts.map(told), total), partList(parts.map(told), total), idle] : []),
             ...(waits.length ? [element("h4", { textContent: "Its last waits" }), this.#waitList(waits)] : []),
         );
         const list = this.content.querySelector(".waits-list");
         if (list) list.scrollTop = scrolled;
     }
 
-    #partList(parts, total) {
-        const seen = parts.slice(0, PARTS_SEEN);
-        const rest = parts.slice(PARTS_SEEN);
-        const rows = seen.map((part) => this.#partRow(part, total));
-        const left = duration(rest.reduce((sum, { duration_ns: time }) => sum + time, 0));
-        const more = `and ${rest.length} more, ${left} together`;
-        if (rest.length) rows.push(element("li", { className: "waits-rest", textContent: more }));
-        return element("ul", { className: "waits-parts" }, ...rows);
-    }
-
-    #partRow({ pid, name, cpu, times, duration_ns: time }, total) {
-        const cells = {
-            name: pid ? name || named(this.state, pid) : OTHERS[name],
-            pid: pid || "",
-            cpu: `CPU ${cpu}`,
-            runs: times > 1 ? `${count(times)} times` : "",
-            time: duration(time),
-            part: percent(time / total, 0),
-        };
-        return element("li", {}, mark(pid, name.slice(1, -1)), ...Object.entries(cells).map(([key, text]) => cell(key, text)));
-    }
-
     #waitList(waits) {
         const longest = Math.max(...waits.map(({ begin_ns: begin, end_ns: end }) => end - begin), 1);
         const rows = waits.slice(-WAITS_SEEN).reverse().map((wait) => {
             const length = wait.end_ns - wait.begin_ns;
-            const drawn = bar(wait.parts, length, "waits-bar small");
+            const drawn = bar(wait.parts.map(told), length, "small");
             drawn.style.width = `${Math.max(1, (100 * length) / longest)}%`;
             return element("li", {},
                 this.#moment(wait), cell("why", wait.why), cell("cpu", `CPU ${wait.cpu}`),
@@ -209,13 +185,8 @@ function ofWindow(total, window) {
     return window ? `, ${percent(Math.min(1, total / window), 0)} of that time` : "";
 }
 
-/** What ran, side by side, by time. Says nothing that the list does not say. */
-function bar(parts, total, name) {
-    const made = element("div", { className: name, "aria-hidden": "true" });
-    for (const { pid, name, duration_ns: time } of parts) {
-        const part = mark(pid, name.slice(1, -1));
-        part.style.width = `${(100 * time) / Math.max(total, 1)}%`;
-        made.append(part);
-    }
-    return made;
+/** A part in the words of `./schedlab explain`. */
+function told({ pid, name, cpu, ...part }) {
+    const others = { "(idle)": `CPU ${cpu} idled`, "(scheduler)": `CPU ${cpu} was in the scheduler`, "(unknown)": `CPU ${cpu}: the trace does not tell` };
+    return { ...part, pid, words: pid ? `${name} ${pid} ran on CPU ${cpu}` : others[name], cause: name.slice(1, -1) };
 }
