@@ -21,13 +21,15 @@ from schedlab.analysis.comparison.printed import in_column
 from schedlab.analysis.comparison.statistics import Estimate, Within, estimate
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report.model import Cell, Column, Row, Table, Tone
-from schedlab.studies.agreement import tolerance
+from schedlab.studies.agreement import is_near, tolerance
 
 if TYPE_CHECKING:
     from schedlab.runs.collection import Kept, Repeated
     from schedlab.studies import Figure
 
 NOT_RUN = "not run"
+NOT_EXPLAINED = "This difference from the study is not explained."
+EXPLAINED_BY_COSTS = """Operations are slower there. With the study's costs it is near: see *here, on their costs*."""
 
 Numbers = Mapping[Path, float]
 """What was measured of each run, by its folder; a run without a number is not in it."""
@@ -171,7 +173,7 @@ class Comparison:
 
     def cell(self, kind: Kind) -> Cell:
         """Returns what stands in that column."""
-        why = self.notes.get(kind, "")
+        why = self.notes.get(kind, "") or self._reason(kind)
         if kind == "here":
             return self._measured(self.here, self.ideal, self.near, why)
         if kind == "on_costs":
@@ -184,6 +186,21 @@ class Comparison:
         figure: Figure | None = getattr(self, kind)
         tone: Tone = "plain" if kind == "study" else "muted"
         return Cell(figure.text if figure else NOTHING, tone, why)
+
+    def _reason(self, kind: Kind) -> str:
+        """Returns why a measured value is not near the published one, as far as the runs show it."""
+        ours = {"here": self.here, "on_costs": self.on_costs}.get(kind)
+        if not self._is_off(ours):
+            return ""
+        if kind == "here" and self.on_costs and self.on_costs.mean is not None:
+            return NOT_EXPLAINED if self._is_off(self.on_costs) else EXPLAINED_BY_COSTS
+        return NOT_EXPLAINED
+
+    def _is_off(self, ours: Measured | None) -> bool:
+        """Returns True if a value was measured that is not near the published one."""
+        if ours is None or ours.mean is None or self.study is None or not self.study.finished:
+            return False
+        return self.counted and not is_near(self.study, ours.mean)
 
     @property
     def tolerance(self) -> float | None:

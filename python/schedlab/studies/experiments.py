@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from schedlab.studies.experiment import Experiment, Part, Share
 from schedlab.studies.linux_experiments import linux_experiments
@@ -53,6 +54,11 @@ MIXED_SIZES = range(2, 41, 2)
 """CPU-bound processes of study 4's mixed benchmark."""
 _MIXED_SIZES_QUICK = (2, 6, 20, 40)
 _MIXED_SIZES_OTHERS = (6, 20, 40)
+
+
+PHASE_SIZES = (20, 24, 28, 32, 36, 38)
+"""CPU-bound processes of rounds that begin at several moments between two boosts; and 40."""
+_PHASE_SIZES_QUICK = (20, 28)
 
 
 _ON_THEIR_COSTS = (Share(ALL_CPUS, 1), Share(ALL_CPUS, 5))
@@ -277,6 +283,14 @@ def _mixed_benchmark_as_theirs(own: tuple[str, ...]) -> Iterable[Experiment]:
         quick=(Part(feedback, eight),),
         full=(Part(feedback, eight),),
     )
+    for size in PHASE_SIZES:
+        yield replace(
+            phases,
+            name=f"s4-phases-{size}",
+            title=f"mixed benchmark, {size} CPU-bound, begun at eight moments",
+            command=f"study4 mixed -c {size} -b 480",
+            quick=phases.quick if size in _PHASE_SIZES_QUICK else (),
+        )
     yield rounds
     yield rounds.on_their_costs(one, five)
     yield phases

@@ -15,6 +15,7 @@ from schedlab.studies.experiments import (
     EXPERIMENTS,
     LOTTERY_TESTS,
     MIXED_SIZES,
+    PHASE_SIZES,
     STARVE_BURSTS,
     TIMING_TESTS,
 )
@@ -171,7 +172,10 @@ FILES: dict[str, Described] = {
 
 WITHOUT: dict[str, str] = {
     "s4-rounds": "A file has processes of a kind as often as it says, and not more in each round.",
-    "s4-phases": "Its begin is drawn, and a file's workload begins at once.",
+    **dict.fromkeys(
+        ("s4-phases", *(f"s4-phases-{size}" for size in PHASE_SIZES)),
+        "Its begin is drawn, and a file's workload begins at once.",
+    ),
     "s5-wakeups": "Rounds begin until a time is over, and a file has no loop that the clock ends.",
     **{
         name: "It is run on Linux, most of it by programs that are not ours."

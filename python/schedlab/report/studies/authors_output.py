@@ -4,6 +4,7 @@ each tick, and how long each process took."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from types import SimpleNamespace
 from typing import ClassVar
@@ -13,10 +14,11 @@ import polars as pl
 from schedlab.base.display.numbers import NOTHING
 from schedlab.report.studies import queries
 from schedlab.report.studies.queries import first, in_ticks
+from schedlab.report.studies.writing import line
 from schedlab.report.study_tables import Measured
-from schedlab.studies.agreement import NEAR, NEAR_TICKS
+from schedlab.studies.agreement import NEAR, NEAR_TICKS, is_near
 from schedlab.studies.experiment import on_their_costs
-from schedlab.studies.experiments import MIXED_SIZES
+from schedlab.studies.experiments import MIXED_SIZES, PHASE_SIZES
 from schedlab.studies.figures import Figure, Source
 from schedlab.studies.pack import Study
 
@@ -85,6 +87,48 @@ class MixedBenchmark(queries.Queries):
         theirs = self.authors("interactive", "MLFQ", max(self.sizes))
         found = self.moments(their_costs)
         return bool(theirs and found.least <= theirs.value <= found.most)
+
+    phases: ClassVar = {
+        **{f"{PHASES}-{size}": size for size in PHASE_SIZES},
+        PHASES: MIXED_SIZES[-1],
+    }
+    """Experiments that begin a round at eight moments between two boosts, by its size."""
+
+    def at_phases(self, experiment: str) -> Measured:
+        """Returns the mean turnaround of interactive processes, begun at each moment, in ticks."""
+        value, rows = in_ticks(first("turnaround_mean_ns")), self._group(self.kinds["interactive"])
+        return self.of(experiment, "MLFQ", value, rows)
+
+    def extreme_of_phases(
+        self, which: Callable[[Iterable[float]], float], experiment: str
+    ) -> Measured:
+        """Returns the least (`min`) or the greatest (`max`) of these."""
+        measured = self.at_phases(experiment)
+        return Measured((which(measured.values),)) if measured.values else measured
+
+    def why_by_phase(self, kind: str, scheduler: str, size: int) -> str:
+        """Returns the footnote of a time that the moment of its round explains, or nothing."""
+        experiment = next((name for name, own in self.phases.items() if own == size), "")
+        figure, ours = self.authors(kind, scheduler, size), self.here(kind, scheduler, size).mean
+        if (kind, scheduler) != ("interactive", "MLFQ") or figure is None or ours is None:
+            return ""
+        if is_near(figure, ours) or not self.published_within_phases(
+            [experiment] if experiment else []
+        ):
+            return ""
+        times = self.at_phases(experiment).values
+        return line(f"""Explained by when the round begins between two boosts: begun at {len(times)} moments, it takes
+        {min(times):.0f} to {max(times):.0f} ticks.""")
+
+    def published_within_phases(self, experiments: Iterable[str]) -> list[str]:
+        """Returns those experiments whose published value lies between the least and the greatest time."""
+        inside = []
+        for each in experiments:
+            figure = self.authors("interactive", "MLFQ", self.phases[each])
+            times = self.at_phases(each).values
+            if figure and times and min(times) <= figure.value <= max(times):
+                inside.append(each)
+        return inside
 
     def authors(
         self, kind: str, scheduler: str, size: int, source: Source = "authors"

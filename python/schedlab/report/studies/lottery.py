@@ -33,9 +33,6 @@ _LAYOUT, _NO_WORK, _PROGRAM = "low", "starve", "mixed"
 """Tests with a reason of their own."""
 Why = Literal[
     "",
-    "not_explained",
-    "not_tried",
-    "slow_forks",
     "waiting_for_tickets",
     "chance",
     "laid_out",
@@ -258,22 +255,20 @@ class LotteryQueries(queries.Queries):
         return not is_near(theirs, ours)
 
     def why_off(self, test: str, group: str, count: int, their_costs: bool = False) -> Why:
-        """The note that explains a share that is off theirs; none if it is not."""
+        """Returns the note with a reason of this test for a share that is off the printed one, or nothing."""
         if not self.off_printed(test, group, count, their_costs):
             return ""
-        with_costs = self.off_printed(test, group, count, their_costs=True)
-        if with_costs is False:
-            return "slow_forks"
-        unknown: Why = "not_tried" if with_costs is None else "not_explained"
+        if self.off_printed(test, group, count, their_costs=True) is False:
+            return ""
         if test == _NO_WORK:
-            return "work_had_ended" if self.ended(test, count) else unknown
+            return "work_had_ended" if self.ended(test, count) else ""
         if test == _PROGRAM:
-            return "sleepers_picked" if self.picked_there(group, count) else unknown
+            return "sleepers_picked" if self.picked_there(group, count) else ""
         if self.never_picked(test, count):
             return "waiting_for_tickets"
         if count == 1:
-            return "chance" if self.off_by_chance(test, group) else unknown
-        return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else unknown
+            return "chance" if self.off_by_chance(test, group) else ""
+        return "laid_out" if test == _LAYOUT and self.picked_if_counted("A", count) else ""
 
     def printed_as_counted(self, count: int) -> bool:
         """Are A and C picked as printed, if a process that runs counts at the next one's fork?"""

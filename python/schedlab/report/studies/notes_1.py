@@ -17,15 +17,9 @@ from schedlab.report.wording import cpus, listed
 def about_time(q: Queries, why: str, suite: str, test: str, count: int) -> str:
     """Returns the footnote of a time that is off, by the reason that the queries give."""
     make = _TIMES.get(why)
-    return make(q, suite, test, count) if make else _SHORT[why]
+    return make(q, suite, test, count) if make else ""
 
 
-_SHORT = {
-    "": "",
-    "slow_forks": "Forks are slower there: see the column *here, on their costs*.",
-    "not_explained": "This difference from the study is not explained.",
-    "not_tried": "Forks are slower there; with such forks this was not run here, so it is not known what they explain.",
-}
 GAVE_A_CONSTANT = "One of the cells from which the costs are, so that it agrees by definition."
 
 
@@ -93,7 +87,7 @@ _TIMES: Mapping[str, Callable[[Queries, str, str, int], str]] = {
 def about_share(q: Queries, why: str, test: str, group: str, count: int) -> str:
     """Returns the footnote of a share that is off theirs, by the reason that the queries give."""
     make = _SHARES.get(why)
-    return make(q, test, group, count) if make else _SHORT[why]
+    return make(q, test, group, count) if make else ""
 
 
 def not_to_be_met(q: Queries, test: str, group: str) -> str:

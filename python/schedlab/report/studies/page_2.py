@@ -8,20 +8,11 @@ from functools import partial
 from schedlab.base.display.numbers import counted
 from schedlab.report.model import Page
 from schedlab.report.studies.study_2 import Queries
-from schedlab.report.studies.writing import Writer, line, value_of
+from schedlab.report.studies.writing import Writer, value_of
 from schedlab.report.study_tables import Comparison
 from schedlab.report.wording import listed
 
-_NOTES = {
-    "constant": "A constant: the shortest time of a process that sleeps, under any scheduler.",
-    "slow_forks": """Forks are slower there: the column *here, on their costs* has the same runs with forks as slow as
-    on study 1's machine.""",
-    "not_explained": "This difference from the study is not explained.",
-    "not_tried": """Forks are slower there; with such forks this was not run here, so it is not known what they
-    explain.""",
-    "": "",
-}
-"""Footnotes, by why a time is off."""
+_CONSTANT = "A constant: the shortest time of a process that sleeps, under any scheduler."
 
 
 def make(q: Queries) -> Page:
@@ -139,8 +130,5 @@ def _comparison(q: Queries, when: str, test: str, count: int) -> Comparison:
         near=q.near(ideal),
         counted=q.is_counted(when, test, count),
         differs="percent",
-        notes={
-            "on_costs": line(_NOTES[q.why_off_on_their_costs(when, test, count)]),
-            "here": line(_NOTES[q.why_time_off(when, test, count)]),
-        },
+        notes={"here": _CONSTANT if q.is_constant(when, test) else ""},
     )

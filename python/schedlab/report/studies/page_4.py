@@ -223,6 +223,7 @@ def _comparison(q: Queries, kind: str, scheduler: str, size: int) -> Comparison:
         q.in_rounds(kind, scheduler, size, True),
         rerun=q.authors(kind, scheduler, size, "rerun"),
         ideal=q.ideal(kind, size),
+        notes={"here": q.why_by_phase(kind, scheduler, size)},
         counted=not q.gave_a_constant(theirs),
     )
 
@@ -325,6 +326,7 @@ def _moments_and_forks(page: Writer, q: Queries) -> None:
         page.more(f""". The study's {q.authors("interactive", "MLFQ", _MOST)}
         {"lies" if q.within_moments() else "does not lie"} within that. It ran its {len(q.sizes)} rounds in one boot, so
         that each began where the rounds before had ended; so does ours.""")
+    _phases(page, q)
     if not q.ran(q.on_their_costs(q.rounds_experiment)):
         return
     size = q.sizes[-2]
@@ -383,6 +385,32 @@ def _scan(page: Writer, q: Queries) -> None:
         ],
         q.how(list(q.scans)),
     )
+
+
+def _phases(page: Writer, q: Queries) -> None:
+    ran = {experiment: size for experiment, size in q.phases.items() if q.ran(experiment)}
+    if not ran:
+        return
+
+    def published(experiment: str) -> Measured:
+        return Measured((value_of(q.authors("interactive", "MLFQ", ran[experiment])),))
+
+    page.measured(
+        "study-4-phases",
+        "Interactive processes under MLFQ, by when a round begins between two boosts, ticks",
+        ["CPU-bound"],
+        {str(size): experiment for experiment, size in ran.items()},
+        [
+            Quantity("published", published),
+            Quantity("least of eight moments", partial(q.extreme_of_phases, min)),
+            Quantity("greatest", partial(q.extreme_of_phases, max)),
+        ],
+        q.how(list(ran)),
+    )
+    inside = q.published_within_phases(list(ran))
+    page.text(f"""
+    The moment alone moves the time so far that the published value lies between the least and the greatest for
+    {len(inside)} of {len(ran)} sizes{f": {listed([str(ran[each]) for each in inside])}" if inside else ""}.""")
 
 
 def _shipped(page: Writer, q: Queries) -> None:

@@ -105,7 +105,7 @@ class Queries(TimingQueries, LotteryQueries):
             return "not_the_same_work"
         if off_ideal and self.staying(suite, test):
             return "stays"
-        return self.why_off_study(suite, test, count)
+        return ""
 
     def waits_of_sleepers(self, suite: str) -> list[SimpleNamespace]:
         """A tick or more, for which the sleepers of Mixed Load wait under priorities."""
@@ -207,8 +207,8 @@ class Queries(TimingQueries, LotteryQueries):
 
     def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
         """The note on a time that is off theirs with their costs, too; none if it is not."""
-        why = super().why_off_on_their_costs(suite, test, count)
-        return "parent_starves" if why and (suite, test) == ("priority", _PARENT_STARVES) else why
+        starves = (suite, test) == ("priority", _PARENT_STARVES)
+        return "parent_starves" if starves and self.off_study(suite, test, count, True) else ""
 
     def by_itself(self, test: str, name: str) -> Measured:
         """The same on one CPU if it is run alone."""

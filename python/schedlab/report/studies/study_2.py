@@ -6,7 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import ClassVar
 
-from schedlab.report.studies.timing import Suite, TimingQueries, Why
+from schedlab.report.studies.timing import Suite, TimingQueries
 from schedlab.studies.figures import Figure
 
 _UNCHANGED = ("cpu-heavy", "io-bound", "short", "starvation")
@@ -44,11 +44,9 @@ class Queries(TimingQueries):
         """Returns what the first runs of mixed load took under priorities, according to section 5.1."""
         return self.figure("section 5.1", self.rows["mixed"], "first runs")
 
-    def why_time_off(self, suite: str, test: str, count: int) -> Why:
-        """The note that explains a time that is off theirs; none if it is not."""
-        if self._tells_sleepers(suite, test, False):
-            return "constant"
-        return self.why_off_study(suite, test, count)
+    def is_constant(self, suite: str, test: str) -> bool:
+        """Returns True if the time of this test is a sleeper's, under any scheduler."""
+        return self._tells_sleepers(suite, test, False)
 
     # --- what comes out
 

@@ -23,7 +23,7 @@ NEAR = 0.05
 """A time is near the ideal if it is off by a twentieth of it at most, or by a tick."""
 SLEEPERS = "mixed"
 """The test whose figure may be the least time of a sleeper, instead of when all have ended."""
-Why = Literal["", "constant", "slow_forks", "not_explained", "not_tried"]
+Why = Literal["", "constant"]
 """A footnote of notes_1 and page_2."""
 
 
@@ -158,18 +158,6 @@ class TimingQueries(queries.Queries):
         )
         near = self.near(ideal)
         return mean is not None and near is not None and abs(mean - ideal) > near
-
-    def why_off_study(self, suite: str, test: str, count: int) -> Why:
-        """The note on a time that is off theirs; none if it is not."""
-        if not self.off_study(suite, test, count):
-            return ""
-        if self.told(suite, test, count, their_costs=True).mean is None:
-            return "not_tried"
-        return "slow_forks"
-
-    def why_off_on_their_costs(self, suite: str, test: str, count: int) -> str:
-        """The note on a time that is off theirs with their costs, too; none if it is not."""
-        return "not_explained" if self.off_study(suite, test, count, True) else ""
 
     def is_counted(self, suite: str, test: str, count: int) -> bool:
         """Returns True if agreement with the study's time means something: a scheduler made it, and it gave no
