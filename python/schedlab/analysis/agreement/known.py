@@ -50,8 +50,9 @@ _ALL = (
     Reason(
         "turns by time",
         "Under some policies a turn is a time, or the next task is found by the time that each has"
-        " run: where two are equal but for the microseconds that ticks cost, which is next"
-        " depends on these. The machines drift apart by half a microsecond a tick.",
+        " run: where two are equal but for the microseconds that ticks cost, or for a step of Spike's"
+        " clock, half a microsecond, which is next depends on these. The machines drift apart by half a"
+        " microsecond a tick.",
     ),
     Reason(
         "not explained",
