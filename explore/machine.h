@@ -102,6 +102,8 @@ void machine_do(operation_t operation);
 operation_t machine_translated(operation_t operation, const uint8_t *places);
 /* Whether times are moved back after each operation, as the law allows: at first they are. */
 void machine_set_relative(bool wanted);
+/* The run time of new tasks, if the policy reads run times: at first 0. */
+void machine_set_run_time(uint64_t run_time);
 /* From here on all tasks compute: none may wait without end under a policy that shares. The machine
  * is of no use afterwards. */
 void machine_serve(void);

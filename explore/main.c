@@ -69,11 +69,12 @@ int main(int count, char **arguments)
     }
     if (strcmp(arguments[10], "walking") == 0)
         return walks_agree(WALKS, WALK_LENGTH) ? 0 : EXIT_FAILED;
-    if (wrap_changes_walks(WALKS, WALK_LENGTH)) {
+    const char *value = value_that_changes_walks(WALKS, WALK_LENGTH);
+    if (value) {
         fprintf(stderr,
-                "schedlab-sim: policy %s broke a rule: it decides otherwise while its clock passes "
-                "a multiple of 2^32 us\n",
-                setup.policy);
+                "schedlab-sim: policy %s broke a rule: it decides otherwise while clock and run "
+                "times pass %s\n",
+                setup.policy, value);
         return MACHINE_BROKEN;
     }
     struct search_result result = search(&limits);

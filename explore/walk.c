@@ -8,14 +8,16 @@
 
 #include "explore/image.h"
 #include "explore/machine.h"
+#include "sim/checked/begins.h"
 
 struct image {
     uint32_t bytes;
     uint8_t content[IMAGE_BYTES_MOST];
 };
 
-/* A multiple of the periods that a policy may count from time 0 on. */
-#define EARLIER_NS 4032000000000ull
+/* The clock passes the value where numbers wrap in the second tick, run times in the first half. */
+#define CLOCK_LATER_NS      (4 * TICK_NS)
+#define RUN_TIME_EARLIER_NS (TICK_NS / 2 - 501000)
 
 static uint64_t state;
 
@@ -64,46 +66,47 @@ static struct seen look(void)
     return seen;
 }
 
+/* One of two machines that walk side by side. */
+struct walker {
+    bool relative;     /* its times are moved back after each step, as the law allows */
+    uint64_t clock;    /* its first time */
+    uint64_t run_time; /* of each new task */
+};
+
 /* The machine goes on from the image, which is that of where it comes to then. */
-static struct seen step(struct image *image, bool relative, operation_t operation,
+static struct seen step(struct image *image, const struct walker *walker, operation_t operation,
                         const uint8_t *draws)
 {
     image_restore(image->content, image->bytes);
-    machine_set_relative(relative);
+    machine_set_relative(walker->relative);
+    machine_set_run_time(walker->run_time);
     draws_choose(draws, 2);
     machine_do(operation);
     image->bytes = image_take(image->content);
     return look();
 }
 
-/* One of two machines that walk side by side. */
-struct walker {
-    bool relative;    /* its times are moved back after each step, as the law allows */
-    uint64_t earlier; /* it begins so many nanoseconds before the other */
-};
-
-static uint32_t begin(struct image *image, uint64_t earlier)
+static uint32_t begin(struct image *image, const struct walker *walker)
 {
     image_restore(NULL, 0);
-    if (earlier > 0)
-        image_shift(machine.now - NEAR, machine.now + NEAR, earlier);
+    image_shift(machine.now - NEAR, machine.now + NEAR, machine.now - walker->clock);
     return image_take(image->content);
 }
 
-static bool walk(uint32_t length, struct walker first, struct walker second)
+static bool walk(uint32_t length, const struct walker *first, const struct walker *second)
 {
-    static struct image moved, not_moved;
+    static struct image one, other;
     operation_t operations[OPERATIONS_MOST];
-    not_moved.bytes = begin(&not_moved, first.earlier);
-    moved.bytes = begin(&moved, second.earlier);
+    one.bytes = begin(&one, first);
+    other.bytes = begin(&other, second);
     for (uint32_t i = 0; i < length; i++) {
-        image_restore(moved.content, moved.bytes);
+        image_restore(other.content, other.bytes);
         operation_t operation = operations[random_below(machine_operations(operations))];
         const uint8_t draws[] = {(uint8_t)random_below(draw_values_count),
                                  (uint8_t)random_below(draw_values_count)};
-        struct seen one = step(&not_moved, first.relative, operation, draws);
-        struct seen other = step(&moved, second.relative, operation, draws);
-        if (memcmp(&one, &other, sizeof(one)) != 0)
+        struct seen seen = step(&one, first, operation, draws);
+        struct seen also = step(&other, second, operation, draws);
+        if (memcmp(&seen, &also, sizeof(seen)) != 0)
             return false;
     }
     return true;
@@ -116,27 +119,51 @@ static uint32_t first_parting(uint32_t walks, uint32_t length, struct walker fir
     uint32_t number = 0;
     for (; number < walks; number++) {
         state = number;
-        if (!walk(length, first, second))
+        if (!walk(length, &first, &second))
             break;
     }
     machine_set_relative(true);
+    machine_set_run_time(0);
     image_restore(NULL, 0);
     return number;
 }
 
 bool walks_agree(uint32_t walks, uint32_t length)
 {
-    uint32_t parting = first_parting(walks, length, (struct walker){0}, (struct walker){true, 0});
+    const struct walker absolute = {.clock = machine.now};
+    const struct walker relative = {.relative = true, .clock = machine.now};
+    uint32_t parting = first_parting(walks, length, absolute, relative);
     if (parting < walks)
         fprintf(stderr, "walk %" PRIu32 ": it matters what time it is, against the law\n", parting);
     return parting == walks;
 }
 
-bool wrap_changes_walks(uint32_t walks, uint32_t length)
+static struct walker walker_of(const struct begin *begin, uint64_t earlier)
 {
-    const struct walker wraps = {0};
-    const struct walker earlier = {false, EARLIER_NS};
-    const struct walker between = {false, EARLIER_NS / 2};
-    return machine.now > 0 && first_parting(walks, length, wraps, earlier) < walks &&
-           first_parting(walks, length, between, earlier) == walks;
+    const uint64_t clock = begin->clock + CLOCK_LATER_NS - earlier;
+    return (struct walker){.clock = clock / TICK_NS * TICK_NS,
+                           .run_time = begin->run_time - RUN_TIME_EARLIER_NS - earlier};
+}
+
+/* Does the policy decide otherwise only where the begin's value is passed? */
+static bool wraps_at(const struct begin *begin, uint32_t walks, uint32_t length)
+{
+    const struct walker earlier = walker_of(begin, begin->apart);
+    if (first_parting(walks, length, walker_of(begin, 0), earlier) == walks)
+        return false;
+    for (uint32_t i = 0; i < BEGIN_EIGHTHS; i++) {
+        const struct walker between = walker_of(begin, begin->apart / 8 * begin_eighths[i]);
+        if (first_parting(walks, length, between, earlier) < walks)
+            return false;
+    }
+    return true;
+}
+
+const char *value_that_changes_walks(uint32_t walks, uint32_t length)
+{
+    for (uint32_t i = 1; i < BEGINS && machine.now > 0; i++) {
+        if (wraps_at(&begins[i], walks, length))
+            return begins[i].value;
+    }
+    return NULL;
 }

@@ -12,8 +12,8 @@
  * false, after a line on stderr, if they do not.
  */
 bool walks_agree(uint32_t walks, uint32_t length);
-/* Returns true if decisions on random walks differ where a clock of 32 bits wraps, and are the same
- * elsewhere. */
-bool wrap_changes_walks(uint32_t walks, uint32_t length);
+/* Returns the value of sim/checked/begins.h whose passing by clock and run times changes decisions
+ * on random walks that are the same elsewhere; null: none does. */
+const char *value_that_changes_walks(uint32_t walks, uint32_t length);
 
 #endif

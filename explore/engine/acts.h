@@ -6,6 +6,13 @@
 
 #include "explore/engine/operations.h"
 
+static uint64_t first_run_time;
+
+void machine_set_run_time(uint64_t run_time)
+{
+    first_run_time = run_time;
+}
+
 static void do_new(uint32_t slot, const struct member *parent)
 {
     struct member *member = &machine.tasks[slot];
@@ -19,6 +26,7 @@ static void do_new(uint32_t slot, const struct member *parent)
     task->pid = (int32_t)slot + 1;
     task->slot = slot;
     task->cpu = parent ? parent->task.cpu : 0;
+    task->run_time = first_run_time;
     SET_FIRST_ATTRIBUTES(task);
     if (parent) {
         INHERIT_ATTRIBUTES(task, &parent->task);

@@ -13,6 +13,7 @@
 
 #include "abi/machine_status.h"
 #include "policies/registry.h"
+#include "sim/checked/begins.h"
 #include "sim/checked/watch.h"
 #include "sim/control.h"
 #include "sim/machine.h"
@@ -31,24 +32,6 @@ enum { EXIT_WRONG_USAGE = 2 };
 /* It makes no checkpoints, which would bear this. */
 extern const char build_name[];
 const char build_name[64] = "checked";
-
-/*
- * Clocks and run times close to where numbers wrap: the clock passes the value about 50 ms after
- * the begin, run times pass it after 0.5 ms. Each run is compared with one whose clock and run
- * times begin `apart` earlier, by 9.6 s or a multiple of 4032 s: periods that a policy counts from
- * 0 on divide it. The first row compares with clock 0.
- */
-static const struct begin {
-    const char *value;
-    uint64_t clock, run_time, apart;
-} begins[] = {
-    {"an hour", 4032000000000, 4032000000000, 4032000000000},
-    {"3 x 2^32 ns", 12834000000, (3ull << 32) - 500000, 9600000000},
-    {"2^32 us", 4294917000000, 4294967296000 - 500000, 4032000000000},
-    {"2^63 ns", 9223372036804000000ull, (1ull << 63) - 500000, 9223361280000000000ull},
-};
-
-#define BEGINS (sizeof(begins) / sizeof(begins[0]))
 
 struct progress {
     const char *workload;
@@ -149,8 +132,7 @@ static int run_earlier(struct simulator_setup setup, const struct begin *begin, 
 }
 
 /* Returns an exit status. A policy that decides otherwise where nothing wraps, too, depends on what
- * time it is: rarely, perhaps, as by the rounding of what it has counted, so several times are
- * tried. */
+ * time it is. */
 static int run_from(const struct simulator_setup *setup, const struct begin *begin,
                     struct progress *progress, uint64_t until)
 {
@@ -165,10 +147,9 @@ static int run_from(const struct simulator_setup *setup, const struct begin *beg
         return status;
     snprintf(text, sizeof(text), "it decides otherwise while clock and run times pass %s: %s",
              begin->value, what);
-    static const uint32_t eighths[] = {4, 2, 6, 1, 3, 5, 7};
-    for (size_t i = 0; i < sizeof(eighths) / sizeof(eighths[0]); i++) {
+    for (size_t i = 0; i < BEGIN_EIGHTHS; i++) {
         watch_compare_decisions();
-        status = run_earlier(*setup, begin, begin->apart / 8 * eighths[i], progress, until);
+        status = run_earlier(*setup, begin, begin->apart / 8 * begin_eighths[i], progress, until);
         if (status)
             return status;
         if (!watch_decided_the_same(what, sizeof(what))) {

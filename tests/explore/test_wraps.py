@@ -7,15 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from mistaken_policy import SOURCE, mistakes
 from schedlab.errors import RuleBroken
 from schedlab.machines import explored
 from schedlab.machines.explored import Limits
-from schedlab.paths import ROOT
 from wrapping_policy import passes
 
 LIMITS = Limits(tasks=3, queues=1, depth=4, memory_mib=64)
-MISTAKEN = ROOT / "tests" / "mistakes" / "mistaken.c"
-CLOCKS = ["CLOCK_NS", "CLOCK_US"]
+VALUES = {
+    "none": "",
+    "clock_ns": "939 x 2^32 ns",
+    "clock_us": "2^32 us",
+    "clock_signed": "2^63 ns",
+    "run_time": "2^32 us",
+}
 
 
 @pytest.mark.parametrize("wraps", [False, True])
@@ -31,13 +36,12 @@ def test_a_task_that_starves_by_a_virtual_time_that_wraps(wraps: bool, tmp_path:
     assert "no shorter sequence of operations breaks a rule than 2:" in told
 
 
-@pytest.mark.parametrize("mistake", ["NONE", *CLOCKS])
-def test_a_clock_of_32_bits(mistake: str) -> None:
-    names = [line.split(",")[0].strip() for line in MISTAKEN.read_text().splitlines()]
-    number = [name for name in names if name.startswith("MISTAKE_")].index(f"MISTAKE_{mistake}")
-    tunables = f"mistake={number}"
-    if mistake == "NONE":
-        assert explored.explore(MISTAKEN, "mistaken", tunables, LIMITS).end == "depth"
+@pytest.mark.parametrize(("mistake", "value"), VALUES.items())
+def test_a_clock_or_a_run_time_that_wraps(mistake: str, value: str) -> None:
+    tunables = f"mistake={mistakes()[mistake]}"
+    if not value:
+        assert explored.explore(SOURCE, "mistaken", tunables, LIMITS).end == "depth"
         return
-    with pytest.raises(RuleBroken, match=r"while its clock passes a multiple of 2\^32 us"):
-        explored.explore(MISTAKEN, "mistaken", tunables, LIMITS)
+    with pytest.raises(RuleBroken) as error:
+        explored.explore(SOURCE, "mistaken", tunables, LIMITS)
+    assert str(error.value).endswith(f"otherwise while clock and run times pass {value}")

@@ -23,7 +23,7 @@ from schedlab.courses.grading.lab import (
 from schedlab.courses.grading.trying import with_mistake, without_kernel
 from schedlab.courses.submissions import apart, sandbox
 from schedlab.courses.submissions.compiling import compile_policy
-from schedlab.courses.submissions.trial import CLOCKS_NS
+from schedlab.courses.submissions.trial import BEGINS_NS
 from schedlab.errors import FileRefused
 from submissions import LAB, small_lab
 
@@ -98,13 +98,15 @@ def test_a_lab_that_is_wrong_is_refused_with_its_line(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_solution_decides_the_same_from_every_clock(name: str, tmp_path: Path) -> None:
+def test_a_solution_decides_the_same_from_every_clock_and_run_time(
+    name: str, tmp_path: Path
+) -> None:
     """Traces have the simulator's times, which do not begin elsewhere."""
     lab = find_lab(name)
     compiled = compile_policy(lab.form, lab.solution, trusted=bool(sandbox.lacking()))
     for test in lab.tests:
         traces = set()
-        for clock_ns in CLOCKS_NS:
-            trial = replace(test, policy_clock_ns=clock_ns)
+        for clock_ns, run_time_ns in BEGINS_NS:
+            trial = replace(test, policy_clock_ns=clock_ns, policy_run_time_ns=run_time_ns)
             traces.add(apart.run(trial, compiled, tmp_path / "trace.bin").trace.read_bytes())
         assert len(traces) == 1, test.name

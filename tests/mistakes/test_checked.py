@@ -34,7 +34,7 @@ def test_what_is_right_passes_and_a_kill_is_counted_but_is_no_mistake() -> None:
 @pytest.mark.parametrize(
     ("mistake", "value"),
     [
-        ("clock_ns", "3 x 2^32 ns"),
+        ("clock_ns", "939 x 2^32 ns"),
         ("clock_us", "2^32 us"),
         ("clock_signed", "2^63 ns"),
         ("run_time", "2^32 us"),

@@ -207,10 +207,16 @@ def test_save_and_restore(tmp_path: Path) -> None:
         ({"cpus": 1025}, "1025 CPUs: there may be 1 to 1024"),
         (
             {"cpus": -1},
-            "cpus, processes, tick_ns, seed, added_steps, policy_clock: can't convert negative",
+            "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time: can't convert negative",
         ),
-        ({"cpus": 2**40}, "cpus, processes, tick_ns, seed, added_steps, policy_clock: "),
-        ({"cpus": "two"}, "cpus, processes, tick_ns, seed, added_steps, policy_clock: "),
+        (
+            {"cpus": 2**40},
+            "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time: ",
+        ),
+        (
+            {"cpus": "two"},
+            "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time: ",
+        ),
         ({"tunables": {"slice": 0}}, "tunable slice=0 of policy rr"),
         ({"tunables": "pace=1"}, "tunable pace=1 of policy rr"),
         ({"costs": "free"}, "cost free: expected kernel, none or textbook"),

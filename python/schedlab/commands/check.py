@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from schedlab.base.display.numbers import milliseconds
 from schedlab.base.display.terminal import say
-from schedlab.commands.options import POLICIES
+from schedlab.commands.options import SOURCES
 from schedlab.errors import BuildFailed, RuleBroken
 
 if TYPE_CHECKING:
+    from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.base.toolchain.verifier import HookCost
     from schedlab.machines.checked import Passed
 
@@ -46,8 +48,8 @@ def notes(passed: Passed) -> Iterator[str]:
 
 
 @click.command()
-@click.argument("choices", metavar="POLICY[,POLICY]...", type=POLICIES)
-def check(choices: tuple[object, ...]) -> None:
+@click.argument("choices", metavar="POLICY[,POLICY]...|FILE.c", type=SOURCES)
+def check(choices: tuple[PolicyChoice | Path, ...]) -> None:
     """Find mistakes in policies before they run.
 
     The compiler tries a policy as every host would compile it. Then a simulator with sanitizers watches each hook:
@@ -59,7 +61,6 @@ def check(choices: tuple[object, ...]) -> None:
     `./schedlab run` does the same for policies that were changed since they passed. docs/mistakes.md has a table of
     mistakes and messages.
     """
-    from schedlab.base.toolchain.policies import PolicyChoice
     from schedlab.machines.checked import check as try_out
     from schedlab.machines.checked import sources_of, unchecked
 
@@ -69,8 +70,7 @@ def check(choices: tuple[object, ...]) -> None:
     sources = [
         source
         for choice in choices
-        if isinstance(choice, PolicyChoice)
-        for source in sources_of(choice)
+        for source in ([choice] if isinstance(choice, Path) else sources_of(choice))
     ]
     for source in dict.fromkeys(sources):
         try:

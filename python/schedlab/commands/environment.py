@@ -9,28 +9,20 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import sys
 import tempfile
 import traceback
 from pathlib import Path
 
 from schedlab import __version__
+from schedlab.base.host.addresses import need_addresses
 from schedlab.errors import WrongUsage
 from schedlab.paths import cache_folder
-
-ADDRESS_SPACE_MIN = 4 << 30
-"""Bytes. With 0.4 GiB a run aborts and a comparison hangs; with 2.9 GiB a comparison works (on 2 CPUs)."""
 
 
 def check_environment() -> None:
     """Raises WrongUsage if nothing can be run here."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < ADDRESS_SPACE_MIN:
-        raise WrongUsage(
-            f"ulimit -v: {limit >> 20} MiB of address space are too few; allow {ADDRESS_SPACE_MIN >> 20} MiB,"
-            " or limit memory by a control group"
-        )
+    need_addresses()
     try:
         os.getcwd()
     except FileNotFoundError:

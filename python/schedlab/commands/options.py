@@ -16,7 +16,12 @@ from click.core import ParameterSource
 from schedlab.base.display.names import json_text
 from schedlab.base.display.terminal import be_quiet
 from schedlab.base.host.disk import TRACE_LIMIT, TRACE_LIMIT_MIB
-from schedlab.base.toolchain.policies import parse_choices, parse_own_setting, parse_setting
+from schedlab.base.toolchain.policies import (
+    PolicyChoice,
+    parse_choices,
+    parse_own_setting,
+    parse_setting,
+)
 from schedlab.machines import MACHINES, machine_named
 from schedlab.machines.sim import Simulator
 from schedlab.report.deciding import parse_budget
@@ -79,8 +84,14 @@ def time_between(lowest: int, highest: int) -> Callable[[str], int]:
     return read
 
 
+def read_sources(text: str) -> tuple[PolicyChoice | Path, ...]:
+    """A C file, or policies by name."""
+    return (Path(text),) if text.endswith(".c") else parse_choices(text)
+
+
 CPUS = Parsed("CPUS", lambda text: parse_counts(text, 1, Simulator.cpus_max))
 POLICIES = Parsed("POLICIES", parse_choices)
+SOURCES = Parsed("POLICY", read_sources)
 SETTING = Parsed("NAME=VALUE", parse_setting)
 BUDGET = Parsed("[SEEDS|TIME]", parse_budget)
 OWN_SETTING = Parsed("[POLICY.]NAME=VALUE", parse_own_setting)
@@ -181,14 +192,17 @@ def quiet_option(command: Callable[..., T]) -> Callable[..., T]:
 
 def execution_options(command: Callable[..., T]) -> Callable[..., T]:
     """Adds the options of all commands that execute runs, `dry_run` and `as_json` among them."""
+    dry_run_option = click.option(
+        "--dry-run", is_flag=True, help="Only say how many runs there are, and show some."
+    )
+    return trace_limit_option(quiet_option(dry_run_option(json_option(command))))
 
+
+def trace_limit_option(command: Callable[..., T]) -> Callable[..., T]:
     def obey(_context: click.Context, _option: click.Parameter, mib: int | None) -> None:
         if mib is not None:
             os.environ[TRACE_LIMIT] = str(mib)
 
-    dry_run_option = click.option(
-        "--dry-run", is_flag=True, help="Only say how many runs there are, and show some."
-    )
     return click.option(
         "--trace-limit",
         type=click.IntRange(1),
@@ -196,7 +210,7 @@ def execution_options(command: Callable[..., T]) -> Callable[..., T]:
         expose_value=False,
         callback=obey,
         help=f"End a run that has written more than this.  [default: {TRACE_LIMIT_MIB}; also: {TRACE_LIMIT}]",
-    )(quiet_option(dry_run_option(json_option(command))))
+    )(command)
 
 
 def memory_option(command: Callable[..., T]) -> Callable[..., T]:

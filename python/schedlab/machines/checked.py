@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.base.display.working import working
+from schedlab.base.host.addresses import address_limit
 from schedlab.base.toolchain import diagnosis
 from schedlab.base.toolchain.build import build, build_lock, need_checkout
 from schedlab.base.toolchain.diagnosis import check_source, policy_of
@@ -107,19 +108,22 @@ _FAULTS: dict[int, str] = {
 
 @cache
 def has_sanitizers() -> bool:
-    """Returns whether this host has clang with AddressSanitizer's library."""
+    """Returns whether this host has clang with AddressSanitizer's library, and no limit of addresses forbids it."""
     need_checkout("checks of policies")
     need_if_there("system-compiler", "sanitizers")
     found = system_compiler_there()
-    return bool(found and found.sanitizer_library)
+    return bool(found and found.sanitizer_library) and address_limit() is None
 
 
 def unchecked() -> str:
     """Returns what checks leave out on this host, in a line, or "" if they leave out nothing."""
     if has_sanitizers():
         return ""
+    why = "this host has no sanitizers of clang"
+    if address_limit() is not None:
+        why = "`ulimit -v` leaves the sanitizers no room"
     return (
-        "this host has no sanitizers of clang: accesses beyond a variable, numbers that wrap, and what Linux's verifier"
+        f"{why}: accesses beyond a variable, numbers that wrap, and what Linux's verifier"
         f" asks for are not checked ({COMMAND} doctor)"
     )
 

@@ -14,7 +14,6 @@ from schedlab.analysis.comparison.suites import Suite, suites
 from schedlab.base.display.names import all_visible
 from schedlab.machines import SIMULATOR
 from schedlab.report import files, index, runs
-from schedlab.report.drawing import need_address_space
 from schedlab.report.findings import findings
 from schedlab.report.model import Page, Report, Table, Text
 from schedlab.report.numbering import Numbering
@@ -47,7 +46,6 @@ def write_report(
     WrongUsage before any work is done. `pictures`: draws each chart as SVG and PNG, as Markdown needs it.
     """
     check_place(out)
-    need_address_space()
     report = make_report(collection, progress)
     return write_into(report, out, formats, progress, pictures=pictures)
 
@@ -62,7 +60,6 @@ def write_into(
 ) -> Path:
     """The same of a report that is made."""
     check_place(out)
-    need_address_space()
     report = all_visible(report)
     files.check_names(report)
     with report_folder(out) as folder:

@@ -7,12 +7,11 @@ A process that only draws imports no more than this, which takes it a tenth of t
 from __future__ import annotations
 
 import re
-import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from schedlab.errors import WrongUsage
+from schedlab.base.host.addresses import chart_library
 
 WIDTH = 720
 """The width of a chart's view on paper, in pixels. A page makes it fit its place
@@ -23,34 +22,19 @@ _RELEASE = re.compile(r"/v(\d+\.\d+)[.\d]*\.json$")
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
-def need_address_space() -> None:
-    """Raises WrongUsage if the process may not have as many addresses as it likes.
-
-    The library that draws reserves more than 32 GiB of them, hardly uses any, and aborts if it does not get them.
-    """
-    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
-        raise WrongUsage(
-            "ulimit -v: charts cannot be drawn under a limit of addresses; limit memory by a control group instead"
-        )
-
-
 def svg(specification: Mapping[str, Any]) -> str:
     """Returns the picture as SVG."""
-    import vl_convert
-
     release = _RELEASE.search(specification["$schema"])
     assert release, "Altair says for which release it writes"
-    return str(vl_convert.vegalite_to_svg(dict(specification), vl_version=release[1]))
+    return str(chart_library().vegalite_to_svg(dict(specification), vl_version=release[1]))
 
 
 def draw(work: tuple[Mapping[str, Any], str]) -> None:
     """Draws one specification into STEM.svg and STEM.png."""
-    import vl_convert
-
     specification, stem = work
     picture = svg(specification)
     Path(f"{stem}.svg").write_text(picture)
-    Path(f"{stem}.png").write_bytes(vl_convert.svg_to_png(picture, scale=_PNG_SCALE))
+    Path(f"{stem}.png").write_bytes(chart_library().svg_to_png(picture, scale=_PNG_SCALE))
 
 
 def narrowed(specification: Mapping[str, Any], wanted: float) -> str:

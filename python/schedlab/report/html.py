@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from schedlab.base.display.names import json_in_script, slug
 from schedlab.base.files.whole import written
+from schedlab.base.host.addresses import chart_library
 from schedlab.paths import in_caches
 from schedlab.report import files, layout, markup, playing, trials
 from schedlab.report.model import Cell, Chart, Page, Report, Section, Table, Text
@@ -314,9 +315,7 @@ def bundle(name: str, ours: str) -> str:
     try:
         return kept.read_text()
     except OSError:
-        import vl_convert
-
-        script = str(vl_convert.javascript_bundle(ours, vl_version=VEGA_LITE))
+        script = str(chart_library().javascript_bundle(ours, vl_version=VEGA_LITE))
         with suppress(OSError):  # a cache that cannot be written is no error
             kept.parent.mkdir(parents=True, exist_ok=True)
             with written(kept) as new:

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 
 from schedlab import __version__
+from schedlab.base.host.addresses import chart_library
 from schedlab.report import drawing, layout, markup
 from schedlab.report.model import Cell, Chart, Column, Report, Table
 from schedlab.report.numbering import SIGNS, numbered_notes, used_tones
@@ -224,10 +225,8 @@ def _figure(chart: Chart) -> Iterator[str]:
 
 def _draw(chart: Chart, place: Path) -> None:
     """Draws it as wide as each of WIDTHS_MM, with letters of the same size where it is one plot."""
-    import vl_convert
-
     specification = for_paper(chart)
     for width in WIDTHS_MM:
         picture = drawing.narrowed(specification, width * _PIXELS_PER_MM)
-        pdf = vl_convert.svg_to_pdf(drawing.sized(picture, width * _POINTS_PER_MM))
+        pdf = chart_library().svg_to_pdf(drawing.sized(picture, width * _POINTS_PER_MM))
         (place / f"{chart.name}-{width}mm.pdf").write_bytes(pdf)

@@ -14,6 +14,7 @@ from rich.table import Table
 from schedlab.analysis.comparison.best import Front
 from schedlab.base.display.numbers import fitting
 from schedlab.base.files.placing import check_file
+from schedlab.base.host.addresses import chart_library
 from schedlab.errors import WrongUsage, parameter
 from schedlab.report.model import Chart
 from schedlab.sweep import listing
@@ -89,15 +90,13 @@ def draw(folder: Path, objectives: Sequence[Objective], place: Path) -> list[Pat
 
 def write_chart(chart: Chart, path: Path) -> None:
     """Writes one of PICTURES, by its name."""
-    import vl_convert
-
     from schedlab.report.specifications import VEGA_LITE, for_paper
 
-    svg = vl_convert.vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
+    svg = chart_library().vegalite_to_svg(for_paper(chart), vl_version=VEGA_LITE)
     if path.suffix == ".svg":
         path.write_text(svg)
     else:
-        path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        path.write_bytes(chart_library().svg_to_png(svg, scale=2))
 
 
 def frontier_chart(values: Values, objectives: Sequence[Objective], found: Front[Choice]) -> Chart:

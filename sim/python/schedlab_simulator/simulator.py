@@ -46,7 +46,7 @@ class Simulator:
     policies/support/shape_text.h has it; "": all CPUs are alike. `processes`: that may live at once, at most.
     `trace`: the file that the event trace is written to; with `trace_queues` it says, too, each time
     that a process was queued. `added_steps`: room for add_workload(). `policy_clock`: added to all
-    times that the policy sees, and to nothing else. Times are nanoseconds.
+    times that the policy sees; `policy_run_time`: to the run time of each process that it sees. Times are nanoseconds.
 
     The same arguments and acts give the same run and the same trace. Several may be used at
     once, each by one thread at a time; while one runs, other threads go on. Use it in a `with`
@@ -72,6 +72,7 @@ class Simulator:
         trace_queues: bool = False,
         added_steps: int = 0,
         policy_clock: int = 0,
+        policy_run_time: int = 0,
     ) -> None:
         programs = _workload(workload, tick_ns)
         self._begin(programs)
@@ -93,10 +94,11 @@ class Simulator:
             setup.tick_ns, setup.seed = tick_ns, seed
             setup.trace = ffi.NULL if trace is None else kept[2]
             setup.trace_queues, setup.added_steps = trace_queues, added_steps
-            setup.policy_clock = policy_clock
+            setup.policy_clock, setup.policy_run_time = policy_clock, policy_run_time
         except (OverflowError, TypeError) as error:
             raise SetupRefused(
-                f"cpus, processes, tick_ns, seed, added_steps, policy_clock: {error}"
+                "cpus, processes, tick_ns, seed, added_steps, policy_clock, policy_run_time:"
+                f" {error}"
             ) from None
         cost_address = ffi.addressof(setup, "costs")
         self._check(

@@ -12,12 +12,13 @@ import click
 
 from schedlab.base.display.terminal import say, tell
 from schedlab.base.display.working import Update, working
+from schedlab.base.host.addresses import need_all_addresses
 from schedlab.base.files.whole import written
-from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
+from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import (
     FILE,
     SETTING,
-    Parsed,
+    SOURCES,
     as_object,
     echo_json,
     for_option,
@@ -36,14 +37,6 @@ from schedlab.machines.explored import (
     words_of,
     workload_that_breaks,
 )
-
-
-def read_policies(text: str) -> tuple[PolicyChoice | Path, ...]:
-    """A C file, or policies by name."""
-    return (Path(text),) if text.endswith(".c") else parse_choices(text)
-
-
-POLICIES = Parsed("POLICY", read_policies)
 
 
 class Wanted:
@@ -75,7 +68,7 @@ class Wanted:
 
 
 @click.command()
-@click.argument("choices", metavar="POLICY[,POLICY]...|FILE.c", type=POLICIES)
+@click.argument("choices", metavar="POLICY[,POLICY]...|FILE.c", type=SOURCES)
 @click.option(
     "--tasks",
     default=4,
@@ -136,6 +129,7 @@ def policy(wanted: Wanted) -> None:
     """
     from schedlab.machines.checked import has_sanitizers
 
+    need_all_addresses("searches of policies")
     if not has_sanitizers():
         raise MachineUnfit(
             "the library of AddressSanitizer is missing: install clang-19, lld-19, llvm-19 and libclang-rt-19-dev"

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from schedlab.courses.grading.verdict import Scored, TestVerdict, Verdict, pictu
 from schedlab.courses.submissions import apart
 from schedlab.courses.submissions.compiling import Compiled, NotCompiled, compile_policy
 from schedlab.courses.submissions.sandbox import need_sandbox
+from schedlab.courses.submissions.trial import NO_WRAPS_NS
 from schedlab.errors import FileRefused, MachineUnfit, NotGraded, WrongUsage
 from schedlab.machines.folder import TRACE_FILE
 
@@ -68,7 +70,21 @@ class Grader:
         )
 
     def run_test(self, test: LabTest, policy: Compiled, keep: Path | None = None) -> TestVerdict:
-        """`keep`: a folder for the run if it loses points."""
+        """`keep`: a folder for the run if it loses points. A policy that goes by how long a task has run in all loses
+        none by old run times."""
+        verdict = self._run(test, policy, keep)
+        if not (verdict.lost and test.policy_run_time_ns):
+            return verdict
+        young = replace(test, policy_run_time_ns=0)
+        if self._run(young, policy).points <= verdict.points:
+            return verdict
+        if not _goes_by(_RUN_TIME, test, policy):
+            return verdict
+        if keep:
+            shutil.rmtree(keep / test.name)
+        return self._run(young, policy, keep)
+
+    def _run(self, test: LabTest, policy: Compiled, keep: Path | None = None) -> TestVerdict:
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             path = Path(folder) / TRACE_FILE
             try:
@@ -112,45 +128,76 @@ def check_out(lab: Lab, out: Path) -> None:
 
 
 @contextmanager
-def grader(lab: Lab, trusted: bool, kernel_tried: bool = False) -> Iterator[Grader]:
-    """Makes a lab ready: runs its solution in each test, which must get all points of the kernel's tests.
-    `kernel_tried`: it got them on this host before. Raises NotGraded, also out of the body, for a fault of the host,
+def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Grader]:
+    """Makes a lab ready: runs its solution in each test, which must get all points.
+    `solution_tried`: it got them on this host before. Raises NotGraded, also out of the body, for a fault of the host,
     and FileRefused if the lab's own solution fails."""
     try:
         if not trusted:
             need_sandbox()
         apart.need_library()
-        on_kernel = [
-            (test, expected)
-            for test in lab.tests
-            for expected in test.expectations
-            if expected.kind == "kernel"
-        ]
-        if on_kernel:
+        if any(each.kind == "kernel" for test in lab.tests for each in test.expectations):
             kernel.need_kernel()
         with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
             references = Path(folder)
+            fails = f"{lab.solution}: the lab's own solution fails"
             try:
                 solution = compile_policy(lab.form, lab.solution, trusted)
+                tests = tuple(_begun(test, solution) for test in lab.tests)
                 instructions = {
                     test.name: apart.run(
                         test, solution, references / f"{test.name}.bin"
                     ).instructions
-                    for test in lab.tests
+                    for test in tests
                 }
             except (NotCompiled, apart.Broken) as error:
-                raise FileRefused(
-                    f"{lab.solution}: the lab's own solution fails: {error}"
-                ) from None
-            for test, expected in on_kernel if not kernel_tried else ():
-                judged = kernel.judge(test, expected, solution, trusted)
-                if judged.points < expected.points:
-                    raise FileRefused(
-                        f"{lab.solution}: the lab's own solution fails in {test.name}: {judged.why}"
-                    )
-            yield Grader(lab, trusted, references, instructions)
+                raise FileRefused(f"{fails}: {error}") from None
+            made = Grader(replace(lab, tests=tests), trusted, references, instructions)
+            for test in () if solution_tried else tests:
+                for scored in made.run_test(test, solution).scored:
+                    if scored.points < scored.most:
+                        raise FileRefused(f"{fails} in {test.name}: {scored.why}")
+            yield made
     except MachineUnfit as error:
         raise NotGraded(f"not graded: {error}") from None
+
+
+_RUN_TIME = "policy_run_time_ns"
+_BEGINS = {"policy_clock_ns": "clocks wrap", _RUN_TIME: "run times wrap"}
+"""Fields of a test with what may matter of them."""
+
+
+def _begun(test: LabTest, solution: Compiled) -> LabTest:
+    """Returns the test with the clock and run times by which the solution decides as from 0. Raises apart.Broken if it
+    decides otherwise only where numbers wrap."""
+    zero = replace(test, **dict.fromkeys(_BEGINS, 0))
+    if test == zero or _decisions(test, solution) == _decisions(zero, solution):
+        return test
+    for begin, where in _BEGINS.items():
+        young = replace(test, **{begin: 0})
+        if _decisions(young, solution) == _decisions(test, solution):
+            continue
+        if not _goes_by(begin, test, solution):
+            raise apart.Broken(f"it decides otherwise in {test.name} only where {where}")
+        test = young
+    return test
+
+
+def _goes_by(begin: str, test: LabTest, policy: Compiled) -> bool:
+    """Returns whether a policy decides by what time it is, or by how long tasks have run in all, where nothing wraps,
+    too."""
+    zero = replace(test, **dict.fromkeys(_BEGINS, 0))
+    later = replace(zero, **{begin: NO_WRAPS_NS})
+    return _decisions(later, policy) != _decisions(zero, policy)
+
+
+def _decisions(test: LabTest, policy: Compiled) -> bytes:
+    """Returns the trace of a run, or why it has not ended well."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-grade-") as folder:
+        try:
+            return apart.run(test, policy, Path(folder) / TRACE_FILE).trace.read_bytes()
+        except apart.Broken as error:
+            return str(error).encode()
 
 
 def _scored(expected: Expectation, judged: Judged) -> Scored:

@@ -39,10 +39,10 @@ def judge(test: LabTest, expected: Expectation, seen: Seen, right: Seen) -> Judg
     judges = {"law": _law, "order": _order, "levels": _levels, "figure": _figure}
     found = judges[expected.kind](test, expected, seen, right)
     if found.points != expected.points and test.policy_clock_ns:
-        found = replace(
-            found,
-            why=f"{found.why}; the policy's clock began at {moment(test.policy_clock_ns, 0)}",
-        )
+        begins = f"the policy's clock began at {moment(test.policy_clock_ns, 0)}"
+        if test.policy_run_time_ns:
+            begins += f", run times at {moment(test.policy_run_time_ns, 0)}"
+        found = replace(found, why=f"{found.why}; {begins}")
     if found.points == expected.points or found.at_ns is not None:
         return found
     return _with_the_first_decision(found, test, seen, right)

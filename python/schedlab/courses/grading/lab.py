@@ -17,7 +17,7 @@ from typing import Any
 from schedlab.base.display.numbers import TIME, milliseconds
 from schedlab.base.files.json_lines import JsonError, Node, Object, parse
 from schedlab.base.files.reading import read_bytes
-from schedlab.courses.submissions.trial import CLOCKS_NS, CPUS_MAX, PROCESSES_MAX, Form, Trial
+from schedlab.courses.submissions.trial import BEGINS_NS, CPUS_MAX, PROCESSES_MAX, Form, Trial
 from schedlab.errors import FileRefused, WrongUsage
 from schedlab.metrics.registry import METRICS
 from schedlab.paths import ROOT
@@ -214,8 +214,8 @@ class _Reader:
         if len(set(names)) < len(names):
             raise wrong(node, "each name of a test once")
         return tuple(
-            replace(self.test(name, each), policy_clock_ns=clock_ns)
-            for (name, each), clock_ns in zip(found, cycle(CLOCKS_NS), strict=False)
+            replace(self.test(name, each), policy_clock_ns=clock, policy_run_time_ns=run_time)
+            for (name, each), (clock, run_time) in zip(found, cycle(BEGINS_NS), strict=False)
         )
 
     def test(self, name: str, node: Node) -> LabTest:

@@ -211,7 +211,7 @@ def grade_one(lab: str, source: str, out: str, trusted: bool) -> dict[str, Any]:
     """Grades a submission by a lab whose solution was tried on this host before; returns its verdict."""
     found = find_lab(lab)
     check_out(found, Path(out))
-    with grader(found, trusted, kernel_tried=True) as ready:
+    with grader(found, trusted, solution_tried=True) as ready:
         return ready.grade(Path(source), Path(out)).to_dict()
 
 

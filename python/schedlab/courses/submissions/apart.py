@@ -75,6 +75,7 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
                 trace=trace,
                 trace_queues=True,
                 policy_clock=test.policy_clock_ns,
+                policy_run_time=test.policy_run_time_ns,
             ) as running:
                 done = running.run(test.limit_ns) is simulator.Status.DONE
                 if done:
@@ -143,7 +144,6 @@ def _library() -> ctypes.CDLL:
 @cache
 def _engine() -> Any:
     os.environ["WASMTIME_BACKTRACE_DETAILS"] = "1"
-    need_extra("courses")
     import wasmtime
 
     config = wasmtime.Config()
@@ -306,9 +306,10 @@ def _first_line(error: BaseException) -> str:
 
 
 def need_library() -> None:
-    """Builds the simulator's library, if need be. Raises SchedlabError."""
+    """Installs wasmtime and builds the simulator's library, if need be. Raises SchedlabError."""
     from schedlab.base.toolchain.build import build
 
+    need_extra("courses")
     build(str(LIBRARY.relative_to(BUILD.parent)))
     if not LIBRARY.exists():
         raise SchedlabError(f"{LIBRARY} was not built")

@@ -14,11 +14,17 @@ CPUS_MAX, PROCESSES_MAX = 64, 1024
 """Of sim/apart/message.h."""
 
 
-CLOCKS_NS = (0, 98_784_000_000_000, 60_000_000_000, 9_223_372_036_800_000_000)
-"""0, and multiples of 2.4 s from which a policy's clock passes 23 x 2^32 us, 14 x 2^32 ns and 2^63 ns within 0.25 s.
-
-Run times still begin at 0: a policy may go by how long a task has run in all.
+BEGINS_NS = (
+    (0, 0),
+    (98_784_000_000_000, 23 * 2**32 * 1000 - 500_000),
+    (60_000_000_000, 14 * 2**32 - 500_000),
+    (9_223_372_036_800_000_000, 2**63 - 500_000),
+)
+"""A policy's clock, a multiple of 2.4 s, and the run time of new tasks: 0, and where clocks pass 23 x 2^32 us, 14 x
+2^32 ns and 2^63 ns within 0.25 s, and run times within 0.5 ms.
 """
+NO_WRAPS_NS = 2_400_000_000
+"""A clock or run time after which no number of 32 bits wraps for 1.8 s, and that still fits into one."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class Trial:
     """Tunables."""
     policy_clock_ns: int = field(default=0, kw_only=True)
     """Added to all times that the policy sees."""
+    policy_run_time_ns: int = field(default=0, kw_only=True)
+    """Of each new task, as the policy sees it."""
 
     @cached_property
     def text(self) -> str:

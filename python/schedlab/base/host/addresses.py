@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""A process's limit of addresses (`ulimit -v`), under which some libraries abort."""
+
+from __future__ import annotations
+
+import resource
+from typing import Any
+
+from schedlab.errors import WrongUsage
+
+ADDRESS_SPACE_MIN = 4 << 30
+"""Bytes. With 0.4 GiB a run aborts and a comparison hangs; with 2.9 GiB a comparison works (on 2 CPUs)."""
+_INSTEAD = "limit memory by a control group instead"
+
+
+def address_limit() -> int | None:
+    """Returns the bytes of addresses that this process may have; None: as many as it likes."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def need_addresses() -> None:
+    """Raises WrongUsage if the limit is too low for any command."""
+    limit = address_limit()
+    if limit is not None and limit < ADDRESS_SPACE_MIN:
+        raise WrongUsage(
+            f"ulimit -v: {limit >> 20} MiB of address space are too few; allow {ADDRESS_SPACE_MIN >> 20} MiB,"
+            " or limit memory by a control group"
+        )
+
+
+def need_all_addresses(what: str) -> None:
+    """Raises WrongUsage if there is a limit: `what`, in the plural, reserves more addresses than any limit leaves."""
+    if address_limit() is not None:
+        raise WrongUsage(f"ulimit -v: {what} cannot be made under a limit of addresses; {_INSTEAD}")
+
+
+def chart_library() -> Any:
+    """Returns vl_convert, which reserves more than 64 GiB and aborts without them. Raises WrongUsage if there is a
+    limit."""
+    need_all_addresses("charts")
+    import vl_convert
+
+    return vl_convert
