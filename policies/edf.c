@@ -116,6 +116,14 @@ POLICY_FUNCTION void edf_begin_period(task_t *task, uint64_t release)
     own->budget = task->runtime;
 }
 
+/* After a pick or at a tick: what the host takes of the task's time is not charged. */
+POLICY_FUNCTION void edf_go_on(run_queue_t *queue, task_t *task)
+{
+    edf_task_t *own = edf_task_of(task);
+    own->budget += queue->scheduler->overhead_ns;
+    queue->turn_end = queue->now + own->budget;
+}
+
 /* A task that wakes would use more than its part until its deadline: a new period begins. */
 POLICY_FUNCTION void edf_wake(const run_queue_t *queue, task_t *task)
 {
@@ -308,7 +316,7 @@ POLICY_FUNCTION task_t *edf_pick(run_queue_t *queue, uint32_t cpu)
     edf_take(queue, task);
     edf_task_of(task)->charged = task->run_time;
     if (edf_task_of(task)->reserved > 0) {
-        queue->turn_end = queue->now + edf_task_of(task)->budget;
+        edf_go_on(queue, task);
         queue->remark = edf_task_of(task)->deadline;
     }
     return task;
@@ -330,8 +338,11 @@ POLICY_FUNCTION enum tick_verdict edf_tick(run_queue_t *queue, task_t *task)
 {
     edf_task_t *own = edf_task_of(task);
     edf_charge(task);
-    if (own->reserved > 0)
+    if (own->reserved > 0) {
+        if (own->budget > 0)
+            edf_go_on(queue, task);
         return TICK_CONTINUE;
+    }
     own->ticks++;
     return own->ticks >= (uint64_t)queue->scheduler->tunable[EDF_SLICE] ? TICK_PREEMPT
                                                                         : TICK_CONTINUE;

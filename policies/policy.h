@@ -221,12 +221,14 @@ struct machine_shape {
 /* One system of CPUs under one policy. */
 struct scheduler {
     uint32_t cpus;
-    uint32_t queues;     /* run queues in use: cpus, or 1 */
-    uint64_t tick_ns;    /* length of a tick */
-    uint64_t seed;       /* of the policy's random generator, if it has one */
-    bool ending;         /* another policy takes over: pick() gives the tasks that are held, too */
-    bool follows_waits;  /* scheduler_init() says so: waiters_changed() is to be called */
-    bool orders_waiters; /* scheduler_init() says so: overtakes() is to be called */
+    uint32_t queues;      /* run queues in use: cpus, or 1 */
+    uint64_t tick_ns;     /* length of a tick */
+    uint64_t overhead_ns; /* of a task's run_time, what the host itself takes at a tick or after a
+                           * pick, at most as a rule; 0: nothing */
+    uint64_t seed;        /* of the policy's random generator, if it has one */
+    bool ending;          /* another policy takes over: pick() gives the tasks that are held, too */
+    bool follows_waits;   /* scheduler_init() says so: waiters_changed() is to be called */
+    bool orders_waiters;  /* scheduler_init() says so: overtakes() is to be called */
     int64_t tunable[POLICY_TUNABLES_MAX]; /* values now, in the order of policy->tunables */
     void SHARED_MEMORY *state;            /* POLICY_SCHEDULER_BYTES; see struct policy */
     run_queue_t *queue[POLICY_CPUS_MAX];

@@ -69,6 +69,9 @@ bool set_costs(struct simulator *simulator, const struct policy_choice *choice,
         return false;
     }
     simulator->costs = costs;
+    simulator->scheduler.overhead_ns = costs.scheduler + costs.context_switch + costs.tick +
+                                       costs.wakeup + costs.interrupt + costs.migration +
+                                       costs.call + costs.sleep + costs.pipe;
     set_step_costs(simulator);
     return true;
 }

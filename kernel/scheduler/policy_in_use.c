@@ -18,6 +18,9 @@
 #include "time/clock.h"
 #include "trace/trace.h"
 
+/* Some 20 % above what sim/costs/kernel.json has of a tick, a wake-up, a call and a switch. */
+#define OVERHEAD_NS 3500
+
 static uint64_t scheduler_state[POLICY_SCHEDULER_BYTES / 8];
 static char policy_text[POLICY_TEXT_BYTES]; /* "name" or "name:preset". All queues locked */
 
@@ -279,6 +282,7 @@ void run_queues_init(void)
     scheduler = (struct scheduler){
         .cpus = machine.cpus,
         .tick_ns = clock_tick_ns(),
+        .overhead_ns = OVERHEAD_NS,
         .seed = boot_argument_number("seed", 1),
         .state = scheduler_state,
         .shape = machine_shape_at_boot(),

@@ -144,7 +144,7 @@ struct apart_answer {
 
 /* Carried only when something of it has changed. */
 struct apart_scheduler {
-    int64_t cpus, queues, tick_ns, seed, ending, groups;
+    int64_t cpus, queues, tick_ns, overhead_ns, seed, ending, groups;
     int64_t tunables[POLICY_TUNABLES_MAX];
     struct apart_group group[GROUPS_MAX];
 };

@@ -152,6 +152,7 @@ CARRIES static void hear_scheduler(void)
     scheduler.cpus = (uint32_t)from->cpus;
     scheduler.queues = (uint32_t)from->queues;
     scheduler.tick_ns = (uint64_t)from->tick_ns;
+    scheduler.overhead_ns = (uint64_t)from->overhead_ns;
     scheduler.seed = (uint64_t)from->seed;
     scheduler.ending = from->ending != 0;
     scheduler.groups = (uint32_t)from->groups;

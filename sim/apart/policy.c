@@ -108,8 +108,9 @@ static bool is_known_scheduler(const scheduler_t *scheduler)
 {
     const struct scheduler *was = &known_scheduler;
     return knows_scheduler && scheduler->cpus == was->cpus && scheduler->queues == was->queues &&
-           scheduler->tick_ns == was->tick_ns && scheduler->seed == was->seed &&
-           scheduler->ending == was->ending && scheduler->groups == was->groups &&
+           scheduler->tick_ns == was->tick_ns && scheduler->overhead_ns == was->overhead_ns &&
+           scheduler->seed == was->seed && scheduler->ending == was->ending &&
+           scheduler->groups == was->groups &&
            memcmp(scheduler->tunable, was->tunable, sizeof(was->tunable)) == 0 &&
            memcmp(scheduler->group, was->group, sizeof(was->group)) == 0;
 }
@@ -125,6 +126,7 @@ static void tell_scheduler(const scheduler_t *scheduler)
     told->cpus = scheduler->cpus;
     told->queues = scheduler->queues;
     told->tick_ns = (int64_t)scheduler->tick_ns;
+    told->overhead_ns = (int64_t)scheduler->overhead_ns;
     told->seed = (int64_t)scheduler->seed;
     told->ending = scheduler->ending;
     told->groups = scheduler->groups;

@@ -203,3 +203,20 @@ def test_work_that_ends_with_its_budget_has_ended(tmp_path: Path, policy: str, c
     analysis = analysed(tmp_path, ALONE, "--policy", policy, "--costs", costs)
     assert longest_ms(analysis) == [20]
     assert analysis["runs"][0]["tasks"][0]["jobs"] == 40
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "most_ms"),
+    [
+        ("edf", ("--costs", "kernel"), 20.1),
+        ("edf:global", ("--costs", "kernel,tick=50000,switch=20000,wakeup=5000"), 21.5),
+        ("edf", ("--machine", "spike"), 20.1),
+    ],
+)
+def test_what_the_machine_takes_is_not_charged_to_the_budget(
+    tmp_path: Path, policy: str, options: tuple[str, ...], most_ms: float
+) -> None:
+    analysis = analysed(tmp_path, ALONE, "--policy", policy, *options)
+    (task,) = analysis["runs"][0]["tasks"]
+    assert (task["misses"], task["jobs"]) == (0, 40)
+    assert 20 <= longest_ms(analysis)[0] <= most_ms
