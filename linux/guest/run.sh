@@ -12,7 +12,8 @@
 # server watches then.
 #
 # Exit status: 0; 1, the command failed; 102, it was not done after SECONDS; 103, the policy could
-# not be brought to the kernel; 104, the kernel threw it out while the command ran.
+# not be brought to the kernel; 104, the kernel threw it out while the command ran; 105, the server
+# had ended before the command, since the trace was full.
 
 seed=$1 seconds=$2 policy=$3 command=$4
 shift 4
@@ -98,6 +99,7 @@ wait "$workload"
 status=$?
 end_all "$watch" "$workload" # and whatever that has left in the background
 
+[ -e "$control/sched_status" ] || exit 105
 ruled=$(in_force)
 why=$(cat "$control/sched_problem")
 end_scheduler

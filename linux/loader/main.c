@@ -57,6 +57,7 @@ static const char usage[] =
     "  --trace FILE        write the event trace there\n"
     "  --trace-memory      keep the trace in memory until the end\n"
     "  --trace-queues      tell of each place in a policy's queues, too\n"
+    "  --trace-limit MIB   end when the trace has so many; 4096, or $SCHEDLAB_TRACE_LIMIT\n"
     "  --trace-delay MS    after which a record is in the file at the latest; 50\n"
     "  --load-limit S      seconds after which the loading of a policy is broken off; 120\n"
     "  --for TIME          a trial: after so long, such as 60s or 10min, it ends by itself\n"
@@ -75,6 +76,7 @@ enum option_number {
     OPTION_TRACE,
     OPTION_TRACE_MEMORY,
     OPTION_TRACE_QUEUES,
+    OPTION_TRACE_LIMIT,
     OPTION_TRACE_DELAY,
     OPTION_LOAD_LIMIT,
     OPTION_FOR,
@@ -102,6 +104,7 @@ static const struct option serve_long_options[] = {
     {"trace", required_argument, NULL, OPTION_TRACE},
     {"trace-memory", no_argument, NULL, OPTION_TRACE_MEMORY},
     {"trace-queues", no_argument, NULL, OPTION_TRACE_QUEUES},
+    {"trace-limit", required_argument, NULL, OPTION_TRACE_LIMIT},
     {"trace-delay", required_argument, NULL, OPTION_TRACE_DELAY},
     {"load-limit", required_argument, NULL, OPTION_LOAD_LIMIT},
     {"for", required_argument, NULL, OPTION_FOR},
@@ -170,6 +173,11 @@ static void choose_policy(struct serve_options *options, char *name)
     options->policy = name;
 }
 
+static unsigned trace_limit(const char *name, const char *text)
+{
+    return (unsigned)number_between(name, text, 1, TRACE_LIMIT_MIB_MAX);
+}
+
 static void take_serve_option(struct serve_options *options, int option)
 {
     switch (option) {
@@ -196,6 +204,9 @@ static void take_serve_option(struct serve_options *options, int option)
         break;
     case OPTION_TRACE_QUEUES:
         options->trace_queues = true;
+        break;
+    case OPTION_TRACE_LIMIT:
+        options->trace_limit_mib = trace_limit("--trace-limit", optarg);
         break;
     case OPTION_TRACE_DELAY:
         options->trace_delay_ms =
@@ -313,7 +324,11 @@ static struct serve_options read_serve_options(int count, char **words, const ch
         .seed = seed_from_clock(),
         .load_limit_s = LOAD_LIMIT_S,
         .trace_delay_ms = TRACE_DELAY_MS,
+        .trace_limit_mib = TRACE_LIMIT_MIB,
     };
+    const char *limit = getenv("SCHEDLAB_TRACE_LIMIT");
+    if (limit)
+        options.trace_limit_mib = trace_limit("SCHEDLAB_TRACE_LIMIT", limit);
     int option;
     configuration = configuration_of(count, words, configuration);
     if (configuration)

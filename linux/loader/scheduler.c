@@ -85,6 +85,11 @@ int scheduler_begin_trace(struct trace_settings settings)
     return error;
 }
 
+const char *scheduler_trace_problem(void)
+{
+    return trace_problem(trace);
+}
+
 static int end_trace(void)
 {
     struct trace_outcome outcome;

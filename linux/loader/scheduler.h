@@ -51,6 +51,8 @@ int scheduler_obey_tunables(char *line);
 /* Begins the event trace; once. What the settings say of this machine is filled in. Returns 0, or a
  * negative errno, and said. */
 int scheduler_begin_trace(struct trace_settings settings);
+/* Returns why the trace has to end now, in words; null: it goes on, or there is none. */
+const char *scheduler_trace_problem(void);
 /* Loads what the policy of that name needs, and leaves the one in force. */
 int scheduler_prepare(const char *name);
 /* The policy, and its tunables from the beginning on. Texts as from a command line. */

@@ -216,9 +216,12 @@ static int begin_trace(const struct serve_options *options)
         return 0;
     struct trace_settings settings = {
         .path = options->trace,
-        .memory_bytes = options->trace_memory ? TRACE_MEMORY_BYTES : 0,
+        .in_memory = options->trace_memory,
+        .limit_bytes = (uint64_t)options->trace_limit_mib << 20,
         .delay_ms = options->trace_delay_ms,
     };
+    if (settings.in_memory && settings.limit_bytes > TRACE_MEMORY_BYTES)
+        settings.limit_bytes = TRACE_MEMORY_BYTES;
     return scheduler_begin_trace(settings);
 }
 
@@ -283,7 +286,10 @@ static int serve_until_ended(struct server *server, const struct serve_options *
     tell_ready(server);
     while (!server->ended)
         handle_event(server);
-    return 0;
+    const char *problem = scheduler_trace_problem();
+    if (problem)
+        say("%s", problem);
+    return problem ? FAILED : 0;
 }
 
 static int serve_here(const struct serve_options *options, int ready_to)

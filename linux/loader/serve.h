@@ -20,6 +20,7 @@ struct serve_options {
     bool trace_memory; /* the trace stays in memory until the end */
     bool trace_queues;
     unsigned trace_delay_ms;
+    unsigned trace_limit_mib;
     bool background;
     bool dry_run;
     bool ignore_limits; /* policies begin where limits are in use that they do not honour */

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ struct trace {
     bool has_thread;
     int wake; /* an eventfd: the thread is to end */
     atomic_bool stop;
+    atomic_int problem; /* enum trace_problem */
 };
 
 static int fail(char *problem, size_t size, int error, const char *format, ...)
@@ -115,6 +117,21 @@ static void drain(struct trace *trace)
     ring_buffer__consume(trace->ring);
     tell_losses(trace);
     trace_file_flush(&trace->file);
+    enum trace_problem problem = trace_file_problem(&trace->file);
+    if (problem && !atomic_exchange(&trace->problem, (int)problem))
+        kill(getpid(), SIGTERM); /* the server ends as by its user */
+}
+
+const char *trace_problem(const struct trace *trace)
+{
+    static const char *const words[] = {
+        [TRACE_GOES_ON] = NULL,
+        [TRACE_LIMIT_REACHED] = "the trace has reached its limit, and ends: --trace-limit raises "
+                                "it, or without --trace-memory",
+        [TRACE_DISK_FULL] = "the trace's disk is nearly full, and the trace ends: free some space, "
+                            "or name a file on another disk",
+    };
+    return trace ? words[atomic_load(&trace->problem)] : NULL;
 }
 
 static void *drain_until_end(void *context)
@@ -281,7 +298,8 @@ static int open_file(struct trace *trace, const struct trace_settings *settings,
         .cycles_per_second = CYCLES_PER_SECOND,
         .seed = settings->seed,
     };
-    int error = trace_file_open(&trace->file, settings->path, &header, settings->memory_bytes);
+    int error = trace_file_open(&trace->file, settings->path, &header, settings->limit_bytes,
+                                settings->in_memory);
     trace->has_file = !error;
     if (error && trace->file.why[0])
         snprintf(problem, size, "the trace is not written to %s: %s", settings->path,

@@ -31,14 +31,15 @@ struct trace_settings {
     uint32_t cpus;
     uint64_t tick_ns;
     uint64_t seed;
-    /* 0: records go to the file as they come. Else nothing is written until the trace ends, and
-     * records take no more than this many bytes of memory. */
-    uint64_t memory_bytes;
+    bool in_memory;       /* nothing is written until the trace ends */
+    uint64_t limit_bytes; /* that records may take, of memory or of the disk */
     /* How long a record may wait before it goes to the file, in milliseconds. */
     uint32_t delay_ms;
 };
 
-#define TRACE_MEMORY_BYTES (256ull << 20)
+#define TRACE_MEMORY_BYTES  (256ull << 20)
+#define TRACE_LIMIT_MIB     4096
+#define TRACE_LIMIT_MIB_MAX (1 << 30)
 
 /*
  * The ring has room for 64 MiB, of 40 bytes a record: at a million records a
@@ -62,6 +63,9 @@ void trace_attribute(struct trace *trace, int32_t pid, uint32_t kind, int64_t va
 
 /* Says what a group of tasks has now. `field`: enum group_field. */
 void trace_group(struct trace *trace, uint32_t group, uint32_t field, int64_t value);
+
+/* Returns why the trace has to end now, in words; null: it goes on. */
+const char *trace_problem(const struct trace *trace);
 
 /* What a trace came to. */
 struct trace_outcome {

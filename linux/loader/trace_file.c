@@ -7,10 +7,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define CHUNK_RECORDS 32768 /* 1 MiB */
-#define HURRY_MS      2000  /* that a reader has for each step, once the trace is to end */
+#define RESERVE_BYTES (256ull << 20)
+#define HURRY_MS      2000 /* that a reader has for each step, once the trace is to end */
 
 /* Records that wait to be written; more chunks than one only in memory. */
 struct record_chunk {
@@ -112,17 +114,35 @@ static void keep(struct trace_file *file, const struct trace_record *record)
     cpu->records++;
 }
 
+/* Free bytes of the disk on which the file is; UINT64_MAX: it is on none, or that is not known. */
+static uint64_t free_bytes(const struct trace_file *file)
+{
+    struct statvfs disk;
+    if (file->is_stream || file->in_memory || fstatvfs(file->descriptor, &disk))
+        return UINT64_MAX;
+    return (uint64_t)disk.f_bavail * disk.f_frsize;
+}
+
+enum trace_problem trace_file_problem(const struct trace_file *file)
+{
+    if (file->room <= file->margin)
+        return TRACE_LIMIT_REACHED;
+    return free_bytes(file) < file->reserve ? TRACE_DISK_FULL : TRACE_GOES_ON;
+}
+
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
-                    uint64_t memory_bytes)
+                    uint64_t limit_bytes, bool in_memory)
 {
     struct stat status;
-    *file = (struct trace_file){.header = *header, .hurry = -1};
-    file->in_memory = memory_bytes > 0;
-    file->room = memory_bytes > 0 ? memory_bytes / sizeof(struct trace_record) : UINT64_MAX;
+    *file = (struct trace_file){.header = *header, .hurry = -1, .in_memory = in_memory};
+    file->room = limit_bytes / sizeof(struct trace_record);
+    file->margin = in_memory ? file->room / 8 : 0;
     file->descriptor = trusted_create(path, O_WRONLY | O_NONBLOCK, 0644, file->why);
     if (file->descriptor < 0)
         return file->descriptor;
     file->is_stream = fstat(file->descriptor, &status) || !S_ISREG(status.st_mode);
+    uint64_t half = free_bytes(file) / 2;
+    file->reserve = half < RESERVE_BYTES ? half : RESERVE_BYTES;
     write_bytes(file, &file->header, sizeof(file->header));
     int error = file->error;
     if (error)
@@ -132,11 +152,11 @@ int trace_file_open(struct trace_file *file, const char *path, const struct trac
 
 void trace_file_take(struct trace_file *file, const struct trace_record *record)
 {
-    if (file->room == 0 || record->cpu >= HOST_CPUS) {
+    if ((file->room == 0 && file->in_memory) || record->cpu >= HOST_CPUS) {
         file->dropped++;
         return;
     }
-    file->room--;
+    file->room -= file->room > 0;
     if (record->cpu >= file->header.cpus)
         file->header.cpus = record->cpu + 1u; /* it was not there when the trace began */
     keep(file, record);

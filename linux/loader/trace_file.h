@@ -34,7 +34,9 @@ struct trace_file {
     int error;                   /* errno of the first write that failed; 0 */
     bool is_stream;              /* a pipe or a device: its beginning cannot be written again */
     bool in_memory;              /* nothing is written until the end */
-    uint64_t room;               /* records that may be taken yet */
+    uint64_t room;               /* records until the limit */
+    uint64_t margin;             /* so many before it, the trace is to end */
+    uint64_t reserve;            /* bytes of the disk that are to stay free */
     uint64_t dropped; /* records for which there was no room, or that could not be written */
     struct record_chunk *first;
     struct record_chunk *last;
@@ -44,12 +46,12 @@ struct trace_file {
 /*
  * Makes the file, on a way that is to be trusted, and writes its header. It may be a pipe that
  * has a reader, or a character device. Writing waits for its reader, as long as `hurry` allows;
- * the kernel's ring takes what comes meanwhile. `memory_bytes`: 0, or what records may take of
- * memory, where they then stay until the end. Returns 0, or a negative errno, and nothing needs to
- * be closed; `why` may tell more.
+ * the kernel's ring takes what comes meanwhile. `limit_bytes`: what records may take. If
+ * `in_memory`, they stay there until the end, and those beyond the limit are dropped. Returns 0, or
+ * a negative errno, and nothing needs to be closed; `why` may tell more.
  */
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
-                    uint64_t memory_bytes);
+                    uint64_t limit_bytes, bool in_memory);
 
 /* A record of the kernel. Those of a CPU come in their order. */
 void trace_file_take(struct trace_file *file, const struct trace_record *record);
@@ -66,6 +68,14 @@ int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence,
 
 /* Closes a file that will not be completed. */
 void trace_file_abandon(struct trace_file *file);
+
+enum trace_problem {
+    TRACE_GOES_ON,
+    TRACE_LIMIT_REACHED,
+    TRACE_DISK_FULL, /* or nearly so */
+};
+
+enum trace_problem trace_file_problem(const struct trace_file *file);
 
 /* Returns how many records are in it. */
 uint64_t trace_file_records(const struct trace_file *file);

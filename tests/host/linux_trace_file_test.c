@@ -21,6 +21,7 @@
 #include "linux/loader/trusted_path.c"
 
 #define READ_MAX 100000
+#define NO_LIMIT (1ull << 40)
 
 static char path[] = "/tmp/schedlab-trace-file-XXXXXX";
 static struct trace_header read_header;
@@ -60,7 +61,7 @@ static void take(struct trace_file *file, uint16_t cpu, uint16_t kind, uint64_t 
 static void test_each_cpu_has_a_beginning_and_an_end(void)
 {
     struct trace_file file;
-    check(trace_file_open(&file, path, &header, 0) == 0);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0);
     take(&file, 0, TRACE_START, 100, 100);
     take(&file, 0, TRACE_YIELD, 110, 0);
     trace_file_flush(&file);
@@ -78,7 +79,7 @@ static void test_each_cpu_has_a_beginning_and_an_end(void)
 static void test_a_cpu_that_comes_later_is_in_the_header(void)
 {
     struct trace_file file;
-    check(trace_file_open(&file, path, &header, 0) == 0);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0);
     take(&file, 3, TRACE_START, 100, 100);
     check(trace_file_finish(&file, 130, 1, 0) == 0);
     check(read_file() == 8 && read_header.cpus == 4);
@@ -87,7 +88,7 @@ static void test_a_cpu_that_comes_later_is_in_the_header(void)
 static void test_time_does_not_go_back(void)
 {
     struct trace_file file;
-    check(trace_file_open(&file, path, &header, 0) == 0);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0);
     take(&file, 0, TRACE_START, 100, 100);
     take(&file, 1, TRACE_START, 50, 50);
     take(&file, 0, TRACE_SCHEDULER_ENTER, 90, 95);
@@ -104,7 +105,7 @@ static void test_time_does_not_go_back(void)
 static void test_memory_has_an_end_and_what_was_lost_is_told(void)
 {
     struct trace_file file;
-    check(trace_file_open(&file, path, &header, 5 * sizeof(struct trace_record)) == 0);
+    check(trace_file_open(&file, path, &header, 5 * sizeof(struct trace_record), true) == 0);
     for (int i = 0; i < 8; i++)
         take(&file, 0, i ? TRACE_YIELD : TRACE_START, 100, 100);
     trace_file_flush(&file);
@@ -116,11 +117,43 @@ static void test_memory_has_an_end_and_what_was_lost_is_told(void)
     check(got[6].kind == TRACE_END && got[6].second == 7);
 }
 
+/* What comes until the server has ended is written, too. */
+static void test_a_file_at_its_limit_and_a_full_disk_are_told(void)
+{
+    struct trace_file file;
+    check(trace_file_open(&file, path, &header, 3 * sizeof(struct trace_record), false) == 0);
+    take(&file, 0, TRACE_START, 100, 100);
+    take(&file, 1, TRACE_START, 100, 100);
+    check(trace_file_problem(&file) == TRACE_GOES_ON);
+    take(&file, 0, TRACE_YIELD, 110, 0);
+    check(trace_file_problem(&file) == TRACE_LIMIT_REACHED);
+    take(&file, 0, TRACE_YIELD, 120, 0);
+    check(trace_file_finish(&file, 130, 4, 0) == 0);
+    check(read_file() == 6 && file.dropped == 0);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0);
+    check(trace_file_problem(&file) == TRACE_GOES_ON);
+    file.reserve = UINT64_MAX;
+    check(trace_file_problem(&file) == TRACE_DISK_FULL);
+    trace_file_abandon(&file);
+}
+
+static void test_memory_that_is_nearly_full_is_told(void)
+{
+    struct trace_file file;
+    check(trace_file_open(&file, path, &header, 16 * sizeof(struct trace_record), true) == 0);
+    for (int i = 0; i < 14; i++) {
+        check(trace_file_problem(&file) == TRACE_GOES_ON);
+        take(&file, 0, i ? TRACE_YIELD : TRACE_START, 100, 100);
+    }
+    check(trace_file_problem(&file) == TRACE_LIMIT_REACHED);
+    trace_file_abandon(&file);
+}
+
 static void test_more_than_a_chunk(void)
 {
-    for (uint64_t memory = 0; memory <= 1 << 30; memory += 1 << 30) {
+    for (int in_memory = 0; in_memory < 2; in_memory++) {
         struct trace_file file;
-        check(trace_file_open(&file, path, &header, memory) == 0);
+        check(trace_file_open(&file, path, &header, NO_LIMIT, in_memory) == 0);
         for (uint32_t i = 0; i < 2 * CHUNK_RECORDS + 5; i++)
             take(&file, 0, i ? TRACE_YIELD : TRACE_START, i, 0);
         check(trace_file_finish(&file, 1 << 20, 0, 0) == 0);
@@ -138,9 +171,10 @@ static void test_a_reader_that_stalls(void)
     int hurry[2];
     unlink(path);
     check(mkfifo(path, 0600) == 0 && pipe(hurry) == 0);
-    check(trace_file_open(&file, path, &header, 0) == -ENXIO); /* no process reads it */
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) ==
+          -ENXIO); /* no process reads it */
     int reader = open(path, O_RDONLY | O_NONBLOCK);
-    check(trace_file_open(&file, path, &header, 0) == 0 && file.is_stream);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0 && file.is_stream);
     file.hurry = hurry[0];
     check(write(hurry[1], "!", 1) == 1);
     for (uint32_t i = 0; i < CHUNK_RECORDS; i++)
@@ -160,7 +194,7 @@ static void test_a_pipe_that_is_read(void)
     unlink(path);
     check(mkfifo(path, 0600) == 0);
     int reader = open(path, O_RDONLY | O_NONBLOCK);
-    check(trace_file_open(&file, path, &header, 0) == 0);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0);
     check(read(reader, &read_header, sizeof(read_header)) == (ssize_t)sizeof(read_header));
     take(&file, 0, TRACE_START, 7, 7);
     trace_file_flush(&file);
@@ -177,14 +211,14 @@ static void test_a_file_that_cannot_grow(void)
     check(getrlimit(RLIMIT_FSIZE, &before) == 0);
     struct rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
     signal(SIGXFSZ, SIG_IGN);
-    check(trace_file_open(&file, path, &header, 0) == 0);
+    check(trace_file_open(&file, path, &header, NO_LIMIT, false) == 0);
     check(setrlimit(RLIMIT_FSIZE, &small) == 0);
     for (uint32_t i = 0; i < CHUNK_RECORDS + 5; i++)
         take(&file, 0, i ? TRACE_YIELD : TRACE_START, i, 0);
     check(trace_file_finish(&file, 1 << 20, 0, 0) == -EFBIG);
     check(file.dropped >= CHUNK_RECORDS);
     check(setrlimit(RLIMIT_FSIZE, &before) == 0);
-    check(trace_file_open(&file, "/nowhere/trace", &header, 0) == -ENOENT);
+    check(trace_file_open(&file, "/nowhere/trace", &header, NO_LIMIT, false) == -ENOENT);
 }
 
 int main(void)
@@ -196,6 +230,8 @@ int main(void)
     run_test(test_a_cpu_that_comes_later_is_in_the_header);
     run_test(test_time_does_not_go_back);
     run_test(test_memory_has_an_end_and_what_was_lost_is_told);
+    run_test(test_a_file_at_its_limit_and_a_full_disk_are_told);
+    run_test(test_memory_that_is_nearly_full_is_told);
     run_test(test_more_than_a_chunk);
     run_test(test_a_file_that_cannot_grow);
     run_test(test_a_pipe_that_is_read);

@@ -14,7 +14,8 @@ import pytest
 
 from conftest import Command
 from schedlab.base.host.disk import TRACE_LIMIT, DiskWatch
-from schedlab.base.host.supervision import supervise
+from schedlab.base.host.supervision import attend, supervise
+from schedlab.errors import SchedlabError
 
 ENDLESS = {
     "global": {"duration": 500_000_000},
@@ -97,3 +98,18 @@ def test_what_was_there_before_does_not_count(
     assert not watch.has_problem()
     (tmp_path / "after").write_bytes(b"x" * 2 * MIB)
     assert watch.has_problem()
+
+
+def test_a_machine_in_a_terminal_is_ended_too(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(TRACE_LIMIT, "1")
+    writes = (
+        "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(open('end', 'w').close()))\n"
+        "open('trace', 'wb').write(bytes(1 << 21)); time.sleep(50)"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SchedlabError, match=TRACE_LIMIT):
+        attend([sys.executable, "-c", writes], DiskWatch(tmp_path))
+    assert (tmp_path / "end").exists()
+    assert attend([sys.executable, "-c", "raise SystemExit(3)"], DiskWatch(tmp_path)) == 3

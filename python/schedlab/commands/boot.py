@@ -9,9 +9,18 @@ from pathlib import Path
 import click
 
 from schedlab.base.display.terminal import say
+from schedlab.base.host.disk import DiskWatch
+from schedlab.base.host.supervision import attend
 from schedlab.base.toolchain.build import IMAGE, KERNEL, build
 from schedlab.base.toolchain.policies import STANDARD, PolicyChoice, check_choices, read_catalogue
-from schedlab.commands.options import FILE_THERE, FOLDER, POLICIES, TICK, memory_option
+from schedlab.commands.options import (
+    FILE_THERE,
+    FOLDER,
+    POLICIES,
+    TICK,
+    memory_option,
+    trace_limit_option,
+)
 from schedlab.errors import WrongUsage
 from schedlab.machines import KERNEL_MACHINES, Boot, kernel_machine
 from schedlab.machines.folder import TRACE_FILE
@@ -54,6 +63,7 @@ from schedlab.units import format_time
     help="Of spike: type again what such a recording has, at the same times. With the same kernel,"
     " disk and options it is the same run, byte for byte (docs/spike.md).",
 )
+@trace_limit_option
 def boot(
     cpus: int,
     policies: tuple[PolicyChoice, ...],
@@ -101,6 +111,7 @@ def boot(
     say("It goes as it was typed." if typed else f"To leave: {leave}.")
     if record:
         enter_new(record)
+        raise SystemExit(attend(command, DiskWatch(Path())))
     os.execv(command[0], command)
 
 

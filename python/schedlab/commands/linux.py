@@ -26,6 +26,7 @@ from schedlab.commands.options import (
     for_option,
     json_option,
     no_kvm_option,
+    trace_limit_option,
 )
 from schedlab.errors import WrongUsage
 
@@ -175,6 +176,7 @@ def stop() -> None:
 @for_option("A trial: after so long it ends by itself, such as 60s or 10min.", "8760h")
 @click.option("--background", is_flag=True, help="Return when the server is ready; it goes on.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@trace_limit_option
 def serve(
     name: str,
     settings: tuple[tuple[str, int], ...],

@@ -39,15 +39,15 @@ class DiskWatch:
         self.problem = ""
         if self._used() - self._before > self._limit_mib * _MIB:
             self.problem = (
-                f"the run had written {self._limit_mib:,} MiB and was ended; its metrics are of what"
-                f" recorded until then. Raise the limit of traces with {TRACE_LIMIT}=MIB"
+                f"the run had written {self._limit_mib:,} MiB and was ended; what was recorded until then is kept."
+                f" Raise the limit of traces with {TRACE_LIMIT}=MIB"
             )
         for folder, reserve in self._reserve.items():
             free = _free_bytes(folder)
             if free < reserve:
                 self.problem = (
-                    f"{folder}: its disk has only {free // _MIB:,} MiB left, and the run was ended; its metrics are of"
-                    " what was recorded until then. Free some space, or name a folder of another disk for the results"
+                    f"{folder}: its disk has only {free // _MIB:,} MiB left, and the run was ended; what was recorded"
+                    " until then is kept. Free some space, or name a folder of another disk for the results"
                 )
         return bool(self.problem)
 

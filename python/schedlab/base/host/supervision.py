@@ -16,7 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from schedlab.base.host.disk import LOOK_SECONDS
+from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
+from schedlab.errors import SchedlabError
 
 T = TypeVar("T")
 
@@ -51,6 +52,22 @@ def supervise(
             signal_group(process.pid, signal.SIGKILL)
             status = process.wait()
         return status if ended else None
+
+
+def attend(command: Sequence[str], disk: DiskWatch) -> int:
+    """Runs a program in this terminal, whose keys are the program's. Returns its exit status. Raises SchedlabError if
+    it had to be ended since the disk has a problem."""
+    process = subprocess.Popen(command)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        while not disk.has_problem():
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(LOOK_SECONDS)
+        raise SchedlabError(disk.problem)
+    finally:
+        process.terminate()
+        process.wait()
+        signal.signal(signal.SIGINT, before)
 
 
 def _ends_within(

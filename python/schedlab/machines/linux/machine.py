@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedlab.base.host.disk import trace_limit_mib
 from schedlab.base.toolchain.needs import LINUX_GUEST
 from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
@@ -41,6 +42,8 @@ _POLICY_FAILED = {
     104: "the kernel threw the policy out while the workload ran",
 }
 """Messages, by exit statuses of linux/guest/run.sh."""
+_SERVER_ENDED = 105
+"""Its exit status if the server had ended before the workload: the trace was full."""
 _SERVER, _OUTPUT = "server", "output"
 """What it leaves beside the trace: what the server of the policy said, and what the workload did."""
 _EVEN_QEMU = (8, 1)
@@ -148,6 +151,7 @@ class Linux(Machine):
         for name, value in run.settings:
             words += ["--set", f"{name}={value}"]
         words += ["--ignore-limits"] if run.ignore_limits else []
+        words += ["--trace-limit", str(trace_limit_mib())]
         return shlex.join(words) + (remark_on(run.policy) if is_published(run.policy) else "")
 
     def release(self) -> Release:
@@ -215,6 +219,10 @@ class Linux(Machine):
         if status in _POLICY_FAILED:
             why = tail_of(server.decode(errors="replace"), "its server's words end")
             return Outcome("failed", _POLICY_FAILED[status] + why)
+        if status == _SERVER_ENDED:
+            words = server.decode(errors="replace")
+            why = "the policy's server ended before the workload; what was recorded is kept"
+            return Outcome("disk", f"{why}{tail_of(words, 'its words end')}")
         return _outcome(status, read_console(console), message)
 
     def _mode(self) -> str:
