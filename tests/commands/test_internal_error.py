@@ -16,8 +16,7 @@ from schedlab import __version__
 from schedlab.commands import cli
 from schedlab.errors import WrongUsage, refusal
 from schedlab.machines import checked
-from schedlab.report.build import write_report
-from schedlab.runs.collection import Collection
+from schedlab.report import drawing, html
 
 
 def ended(capsys: pytest.CaptureFixture[str]) -> str:
@@ -138,26 +137,22 @@ def test_a_panic_of_a_library_is_one_too(
     assert "PanicException: index out of bounds" in log_of(ended(capsys)).read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [(("check", "rr"), "checks of policies"), (("explore", "policy", "rr"), "checks of policies")],
-)
 def test_sanitizers_are_not_begun_where_they_would_abort(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    what: str,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
-    monkeypatch.setattr("sys.argv", ["schedlab", *arguments])
-    assert f"ulimit -v: {what} cannot be made under a limit of addresses" in refused(capsys)
-    assert not checked.can_check()
+    monkeypatch.setattr("sys.argv", ["schedlab", "explore", "policy", "rr"])
+    assert "ulimit -v: searches of policies cannot be made" in refused(capsys)
+    checked.has_sanitizers.cache_clear()
+    assert "`ulimit -v` leaves the sanitizers no room" in checked.unchecked()
+    checked.has_sanitizers.cache_clear()
 
 
 def test_charts_are_not_begun_where_the_library_would_abort(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("resource.getrlimit", lambda _: (32 << 30, -1))
-    with pytest.raises(WrongUsage, match="ulimit -v"):
-        write_report(Collection([]), tmp_path / "report", pictures=True)
-    assert not (tmp_path / "report").exists()
+    with pytest.raises(WrongUsage, match="ulimit -v: charts cannot be made"):
+        drawing.svg({"$schema": "https://vega.github.io/schema/vega-lite/v6.4.0.json"})
+    with pytest.raises(WrongUsage, match="ulimit -v: charts cannot be made"):
+        html.bundle("none", "of this name is kept")

@@ -75,10 +75,10 @@ class Grader:
         verdict = self._run(test, policy, keep)
         if not (verdict.lost and test.policy_run_time_ns):
             return verdict
-        young = replace(test, policy_run_time_ns=0)
+        young = _beginning(test, test.policy_clock_ns)
         if self._run(young, policy).points <= verdict.points:
             return verdict
-        if not _goes_by(_RUN_TIME, test, policy):
+        if not _goes_by_run_time(test, policy):
             return verdict
         if keep:
             shutil.rmtree(keep / test.name)
@@ -162,33 +162,30 @@ def grader(lab: Lab, trusted: bool, solution_tried: bool = False) -> Iterator[Gr
         raise NotGraded(f"not graded: {error}") from None
 
 
-_RUN_TIME = "policy_run_time_ns"
-_BEGINS = {"policy_clock_ns": "clocks wrap", _RUN_TIME: "run times wrap"}
-"""Fields of a test with what may matter of them."""
+def _beginning(test: LabTest, clock_ns: int = 0, run_time_ns: int = 0) -> LabTest:
+    return replace(test, policy_clock_ns=clock_ns, policy_run_time_ns=run_time_ns)
 
 
 def _begun(test: LabTest, solution: Compiled) -> LabTest:
     """Returns the test with the clock and run times by which the solution decides as from 0. Raises apart.Broken if it
     decides otherwise only where numbers wrap."""
-    zero = replace(test, **dict.fromkeys(_BEGINS, 0))
-    if test == zero or _decisions(test, solution) == _decisions(zero, solution):
+    right = _decisions(_beginning(test), solution)
+    if _decisions(test, solution) == right:
         return test
-    for begin, where in _BEGINS.items():
-        young = replace(test, **{begin: 0})
-        if _decisions(young, solution) == _decisions(test, solution):
-            continue
-        if not _goes_by(begin, test, solution):
-            raise apart.Broken(f"it decides otherwise in {test.name} only where {where}")
-        test = young
-    return test
+    found, later = _beginning(test, test.policy_clock_ns), _beginning(test, 0, NO_WRAPS_NS)
+    where = "run times wrap"
+    if _decisions(found, solution) != right:
+        found, later = _beginning(test), _beginning(test, NO_WRAPS_NS)
+        where = "clocks wrap"
+    if _decisions(later, solution) == right:
+        raise apart.Broken(f"it decides otherwise in {test.name} only where {where}")
+    return found
 
 
-def _goes_by(begin: str, test: LabTest, policy: Compiled) -> bool:
-    """Returns whether a policy decides by what time it is, or by how long tasks have run in all, where nothing wraps,
-    too."""
-    zero = replace(test, **dict.fromkeys(_BEGINS, 0))
-    later = replace(zero, **{begin: NO_WRAPS_NS})
-    return _decisions(later, policy) != _decisions(zero, policy)
+def _goes_by_run_time(test: LabTest, policy: Compiled) -> bool:
+    """Returns whether a policy decides by how long tasks have run in all where nothing wraps, too."""
+    later = _beginning(test, 0, NO_WRAPS_NS)
+    return _decisions(later, policy) != _decisions(_beginning(test), policy)
 
 
 def _decisions(test: LabTest, policy: Compiled) -> bytes:
