@@ -68,17 +68,19 @@ end_all() {
 }
 
 # Asked to end, it leaves nothing that runs. The server ends with this process in any case.
-workload= scheduler= watch=
+workload= scheduler= watch= alive=
 leave() {
-    end_all "$workload" "$watch"
+    end_all "$workload" "$watch" "$alive"
     end_scheduler
     schedlab-linux stop
     exit 143
 }
 trap leave TERM INT HUP
 
+# Open for as long as the server lives.
+mkfifo alive
 schedlab-linux serve --background --while $$ --seed "$seed" --policy "$served" "$@" \
-    --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 || exit 103
+    --trace "$result"/trace.bin --trace-memory >"$result"/server 2>&1 9<>alive || exit 103
 if ! begin_scheduler; then
     end_scheduler
     schedlab-linux stop
@@ -95,9 +97,11 @@ setsid chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
 workload=$!
 setsid sh -c 'sleep "$1" && touch late && kill -s KILL -- "-$2"' watch "$seconds" "$workload" &
 watch=$!
+setsid sh -c 'read -r line <alive; kill -s KILL -- "-$1"' alive "$workload" &
+alive=$!
 wait "$workload"
 status=$?
-end_all "$watch" "$workload" # and whatever that has left in the background
+end_all "$watch" "$alive" "$workload" # and whatever that has left in the background
 
 [ -e "$control/sched_status" ] || exit 105
 ruled=$(in_force)

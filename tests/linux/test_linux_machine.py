@@ -22,7 +22,7 @@ from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.linux import machine as linux
-from schedlab.machines.linux.machine import FreeLinux, Linux, command_of
+from schedlab.machines.linux.machine import _SERVER_ENDED, FreeLinux, Linux, command_of
 from schedlab.machines.linux.parts import archive
 from schedlab.machines.outcome import Outcome
 from schedlab.machines.spec import RunSpec
@@ -289,6 +289,13 @@ def test_the_script_says_what_failed(tmp_path: Path, ways: dict[str, str], expec
     status, told = scripted(tmp_path, **ways)
     assert status == expected
     assert ("stop" in told) == (expected != 103)
+
+
+def test_the_script_ends_with_a_server_whose_trace_is_full(tmp_path: Path) -> None:
+    ends = '(sleep 0.2; rm "$WORKLOAD_CONTROL"/sched_status) &'
+    server = f'#!/bin/sh\necho "$@" >>"$LOG"\n[ "$1" != serve ] || {ends}\n'
+    status, _ = run_script(tmp_path, "sleep 60", {"schedlab-linux": server}, "wrr")
+    assert status == _SERVER_ENDED
 
 
 # --- workloads as programs of Linux

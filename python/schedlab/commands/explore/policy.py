@@ -12,8 +12,8 @@ import click
 
 from schedlab.base.display.terminal import say, tell
 from schedlab.base.display.working import Update, working
-from schedlab.base.host.addresses import need_all_addresses
 from schedlab.base.files.whole import written
+from schedlab.base.host.addresses import need_all_addresses
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import (
     FILE,
