@@ -17,6 +17,7 @@ from built_once import build_once
 from conftest import ROOT, Command
 from kept_runs import keep_simulated
 from linux_stand_ins import SERVER, run_script
+from schedlab.base.host.disk import TRACE_LIMIT_MIB
 from schedlab.base.toolchain.policies import FAIR, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
@@ -50,9 +51,11 @@ FILE = ROOT / "workloads" / "files" / "cpu-bound.json"
 
 
 def test_the_machine_is_told_policy_seed_and_command() -> None:
-    assert RUN.machine.arguments(RUN) == "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    limit = f"--trace-limit {TRACE_LIMIT_MIB}"
+    words = "7 90.5 wrr:linux 'mixed -n 4' --set quantum_us=2000"
+    assert RUN.machine.arguments(RUN) == f"{words} {limit}"
     fair = replace(RUN, policy=PolicyChoice(FAIR.name), settings=(), workload="hackbench")
-    assert fair.machine.arguments(fair) == "7 90.5 fair 'measure hackbench'"
+    assert fair.machine.arguments(fair) == f"7 90.5 fair 'measure hackbench' {limit}"
 
 
 @pytest.mark.parametrize(
