@@ -2,14 +2,15 @@
 #ifndef ABI_WORKLOAD_FILE_H
 #define ABI_WORKLOAD_FILE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "workload_steps.h"
 
 /*
- * A workload as a file of bytes, little-endian: what `schedlab-sim --compile` makes of
- * the text of docs/simulator.md, and the program `play` acts out. Behind the header
- * lie, without gaps, in this order:
+ * A workload as a file of bytes, little-endian: what schedlab makes of a workload's JSON
+ * (python/schedlab/workload/words.py), and what the simulator and the program `play` act
+ * out. Behind the header lie, without gaps, in this order:
  *
  *   program_count  struct workload_file_program: the first one is the first process's
  *   step_count     struct workload_step: those of each program in a row, STEP_EXIT last;
@@ -29,7 +30,7 @@ struct workload_file_header {
     uint32_t header_bytes; /* of this structure */
     uint64_t bytes;        /* of the file */
     uint64_t checksum;     /* of the bytes behind the header */
-    uint64_t tick_ns;      /* what a tick was in the text: the machine's must be the same */
+    uint64_t tick_ns;      /* for which the file was made: the machine's must be the same */
     uint32_t program_count;
     uint32_t step_count;
     uint32_t channel_count;
@@ -52,10 +53,12 @@ _Static_assert(sizeof(struct workload_step) == 16, "a file has no gaps");
 /* The size that a file with this header must have. */
 static inline uint64_t workload_file_bytes(const struct workload_file_header *header)
 {
-    return sizeof(*header) + sizeof(struct workload_file_program) * header->program_count +
-           sizeof(struct workload_step) * header->step_count +
-           sizeof(uint64_t) * header->channel_count + sizeof(uint32_t) * header->text_count +
-           header->text_bytes;
+    uint64_t bytes = sizeof(*header); /* where size_t has 32 bits, too */
+    bytes += (uint64_t)sizeof(struct workload_file_program) * header->program_count;
+    bytes += (uint64_t)sizeof(struct workload_step) * header->step_count;
+    bytes += (uint64_t)sizeof(uint64_t) * header->channel_count;
+    bytes += (uint64_t)sizeof(uint32_t) * header->text_count;
+    return bytes + header->text_bytes;
 }
 
 #define WORKLOAD_FILE_CHECKSUM_BEGIN 0xcbf29ce484222325ull
@@ -67,6 +70,44 @@ static inline uint64_t workload_file_checksum(uint64_t sum, const void *bytes, u
     for (uint64_t i = 0; i < count; i++)
         sum = (sum ^ next[i]) * 0x100000001b3ull;
     return sum;
+}
+
+/* Returns what is wrong with a header or with the size of its file, or null. */
+static inline const char *workload_file_flaw(const struct workload_file_header *header,
+                                             uint64_t bytes)
+{
+    if (bytes < sizeof(*header) || header->magic != WORKLOAD_FILE_MAGIC)
+        return "it is no workload file: `./schedlab workloads` makes one";
+    if (header->version != WORKLOAD_FILE_VERSION || header->header_bytes != sizeof(*header))
+        return "it is of another version: compile the workload anew";
+    if (header->bytes != bytes || workload_file_bytes(header) != bytes)
+        return "it is damaged: its size is wrong";
+    if (header->checksum !=
+        workload_file_checksum(WORKLOAD_FILE_CHECKSUM_BEGIN, header + 1, bytes - sizeof(*header)))
+        return "it is damaged: its checksum is wrong";
+    return NULL;
+}
+
+/* Where everything lies in a file of the right size. */
+struct workload_file_contents {
+    const struct workload_file_header *header;
+    const struct workload_file_program *programs;
+    const struct workload_step *steps;
+    const uint64_t *channels;
+    const uint32_t *texts;
+    const char *characters; /* of names and texts */
+};
+
+static inline struct workload_file_contents
+workload_file_contents(const struct workload_file_header *header)
+{
+    struct workload_file_contents file = {.header = header};
+    file.programs = (const void *)(header + 1);
+    file.steps = (const void *)(file.programs + header->program_count);
+    file.channels = (const void *)(file.steps + header->step_count);
+    file.texts = (const void *)(file.channels + header->channel_count);
+    file.characters = (const void *)(file.texts + header->text_count);
+    return file;
 }
 
 #endif

@@ -41,11 +41,12 @@ const char *EXPORTED(machine_error)(void)
 
 /* ---- a machine ---- */
 
-/* A machine that plays a workload's text (docs/simulator.md). `added_steps`: room for
- * machine_start(). */
-bool EXPORTED(machine_begin)(const char *policy, const char *tunables, uint32_t cpus,
-                             uint32_t processes, uint64_t tick_ns, uint64_t seed, const char *costs,
-                             const char *workload_text, bool trace_queues, uint32_t added_steps)
+/* A machine that plays a workload file (abi/workload_file.h). `added_steps`: room for
+ * machine_add(). */
+bool EXPORTED(machine_play)(const char *policy, const char *tunables, uint32_t cpus,
+                            uint32_t processes, uint64_t tick_ns, uint64_t seed, const char *costs,
+                            const void *file, uint32_t bytes, bool trace_queues,
+                            uint32_t added_steps)
 {
     struct simulator_workload workload;
     struct simulator_setup setup = {
@@ -60,7 +61,7 @@ bool EXPORTED(machine_begin)(const char *policy, const char *tunables, uint32_t 
         .added_steps = added_steps,
     };
     if (!simulator_read_costs(&setup.costs, costs, &error) ||
-        !simulator_read_workload(&workload, "workload", workload_text, tick_ns, &error))
+        !simulator_read_workload(&workload, "workload", file, bytes, tick_ns, &error))
         return false;
     machine = simulator_create(&setup, &workload, &error);
     simulator_free_workload(&workload);
@@ -141,11 +142,11 @@ size_t EXPORTED(machine_taken_bytes)(void)
 
 /* ---- acts ---- */
 
-/* Adds a workload and starts it. Returns its first process's PID. */
-int32_t EXPORTED(machine_start)(const char *name, const char *workload_text, uint64_t tick_ns)
+/* Adds a workload file and starts it. Returns its first process's PID. */
+int32_t EXPORTED(machine_add)(const char *name, const void *file, uint32_t bytes, uint64_t tick_ns)
 {
     struct simulator_workload workload;
-    if (!simulator_read_workload(&workload, name, workload_text, tick_ns, &error))
+    if (!simulator_read_workload(&workload, name, file, bytes, tick_ns, &error))
         return 0;
     uint32_t program = simulator_add_workload(machine, &workload, &error);
     simulator_free_workload(&workload);

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "policies/policy.h"
-#include "sim/compile.h"
 #include "sim/control.h"
 #include "sim/last_words.h"
 #include "sim/workload.h"
@@ -19,8 +18,9 @@ static const char usage[] =
     "usage: schedlab-sim [OPTION]... WORKLOAD\n"
     "       schedlab-sim [OPTION]... --continue CHECKPOINT\n"
     "\n"
-    "Runs the workload (docs/simulator.md; - for the standard input) under a policy, and\n"
-    "prints what was counted, a name and a number on each line.\n"
+    "Runs a workload file (`./schedlab workloads FILE.json --output WORKLOAD` makes one; - for\n"
+    "the standard input) under a policy, and prints what was counted, a name and a number on each\n"
+    "line.\n"
     "\n"
     "  --policy NAME[:PRESET]    the policy (rr)\n"
     "  --set NAME=VALUE,...      its tunables\n"
@@ -40,8 +40,6 @@ static const char usage[] =
     "  --at NS                   and at this time already\n"
     "  --continue FILE           goes on with a run that was put aside; its trace goes on, too\n"
     "  --speed                   also how long it took, which differs from run to run\n"
-    "  --compile FILE            runs nothing: writes the workload as a file that the kernel's\n"
-    "                            program `play` acts out (abi/workload_file.h)\n"
     "\n"
     "Exit status: 0 the first process ended with status 0, or the run was put aside; 1 it did\n"
     "not, or the run failed, or was over before it was to be put aside; 2 wrong usage; 3 the\n"
@@ -50,7 +48,6 @@ static const char usage[] =
 struct options {
     struct simulator_setup setup;
     const char *workload;
-    const char *compile; /* null: it is run */
     const char *save;    /* null: it is not put aside */
     const char *restore; /* the checkpoint to go on with; null: a run begins */
     uint64_t limit;
@@ -91,25 +88,15 @@ static _Noreturn void wrong_usage(const char *text)
 }
 
 static const struct option long_options[] = {
-    {"policy", required_argument, NULL, 'p'},
-    {"set", required_argument, NULL, 's'},
-    {"cpus", required_argument, NULL, 'c'},
-    {"processes", required_argument, NULL, 'n'},
-    {"seed", required_argument, NULL, 'r'},
-    {"tick", required_argument, NULL, 't'},
-    {"limit", required_argument, NULL, 'l'},
-    {"costs", required_argument, NULL, 'k'},
-    {"trace", required_argument, NULL, 'o'},
-    {"no-trace", no_argument, NULL, 'x'},
-    {"trace-queues", no_argument, NULL, 'q'},
-    {"speed", no_argument, NULL, 'v'},
-    {"compile", required_argument, NULL, 'b'},
-    {"save", required_argument, NULL, 'f'},
-    {"at", required_argument, NULL, 'a'},
-    {"continue", required_argument, NULL, 'g'},
-    {"shape", required_argument, NULL, 'm'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+    {"policy", required_argument, NULL, 'p'},   {"set", required_argument, NULL, 's'},
+    {"cpus", required_argument, NULL, 'c'},     {"processes", required_argument, NULL, 'n'},
+    {"seed", required_argument, NULL, 'r'},     {"tick", required_argument, NULL, 't'},
+    {"limit", required_argument, NULL, 'l'},    {"costs", required_argument, NULL, 'k'},
+    {"trace", required_argument, NULL, 'o'},    {"no-trace", no_argument, NULL, 'x'},
+    {"trace-queues", no_argument, NULL, 'q'},   {"speed", no_argument, NULL, 'v'},
+    {"save", required_argument, NULL, 'f'},     {"at", required_argument, NULL, 'a'},
+    {"continue", required_argument, NULL, 'g'}, {"shape", required_argument, NULL, 'm'},
+    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
 };
 
 static void take_option(struct options *options, int letter, const char *name, const char *value)
@@ -160,9 +147,6 @@ static void take_option(struct options *options, int letter, const char *name, c
     case 'v':
         options->speed = true;
         break;
-    case 'b':
-        options->compile = value;
-        break;
     case 'f':
         options->save = value;
         break;
@@ -182,9 +166,9 @@ static void take_option(struct options *options, int letter, const char *name, c
 
 static void check_options(const struct options *options)
 {
-    if (!options->compile && (options->setup.trace != NULL) == options->no_trace)
+    if ((options->setup.trace != NULL) == options->no_trace)
         wrong_usage("expected either --trace FILE or --no-trace");
-    if (options->restore && (options->describes || options->compile))
+    if (options->restore && options->describes)
         wrong_usage("the checkpoint says what the machine is: expected, beside --continue, only "
                     "--limit, --trace or --no-trace, --save, --at and --speed");
     if (options->save_at != NEVER && !options->save)
@@ -306,26 +290,6 @@ static void simulate(const struct options *options, struct outcome *outcome)
     simulator_destroy(simulator);
 }
 
-/* Checks the workload as a run of it would on the largest machine, and writes it as a file. Returns
- * the exit status. */
-static int compile(const struct options *options)
-{
-    struct simulator_workload workload = load(options);
-    struct simulator_setup setup = options->setup;
-    struct simulator_error error;
-    setup.trace = NULL;
-    setup.cpus = POLICY_CPUS_MAX;
-    struct simulator *simulator = simulator_create(&setup, &workload, &error);
-    bool good = simulator != NULL;
-    simulator_destroy(simulator);
-    int failed = good ? 1 : EXIT_WRONG_USAGE;
-    good = good && simulator_compile(&workload, setup.tick_ns, options->compile, &error);
-    simulator_free_workload(&workload);
-    if (!good)
-        fprintf(stderr, "schedlab-sim: %s\n", error.text);
-    return good ? 0 : failed;
-}
-
 /* Returns the exit status, and says why it is not 0. */
 static int exit_status(const struct options *options, const struct outcome *outcome)
 {
@@ -350,8 +314,6 @@ int main(int argument_count, char **arguments)
 {
     struct options options = read_options(argument_count, arguments);
     struct outcome outcome;
-    if (options.compile)
-        return compile(&options);
     simulate(&options, &outcome);
     if (outcome.status == SIMULATOR_FAILED) {
         fprintf(stderr, "schedlab-sim: %s\n", outcome.error.text);

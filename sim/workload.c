@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A workload from a text or a file, whole or not at all. */
+/* A workload from a file, whole or not at all. */
 
 #include "sim/workload.h"
 
@@ -10,143 +10,141 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/workload_file.h"
 #include "sim/checks.h"
 #include "sim/machine.h"
-#include "sim/workload_reader.h"
 
-static void check_drafts(struct reader *reader)
+/* Does a text begin there, behind the one before? So texts never overlap, and reading all of them
+ * takes no longer than the file is. */
+static bool begins_text(const struct workload_file_contents *file, uint32_t place, uint32_t *next)
 {
-    if (reader->drafts.count == 0)
-        complain(reader, "a program: `program NAME`", NULL);
-    for (uint32_t i = 0; i < reader->drafts.count && !reader->failed; i++) {
-        const struct draft *draft = draft_at(reader, i);
-        if (!draft->begun) {
-            reader->failed = true;
-            set_error(reader->error, "%s:%" PRIu32 ": %s: expected the name of a program",
-                      reader->name, draft->line, draft->name);
-        }
-    }
+    bool begins = place >= *next && place < file->header->text_bytes &&
+                  (place == 0 || file->characters[place - 1] == '\0');
+    *next = place + 1;
+    return begins;
 }
 
-static void hand_over(struct reader *reader, struct simulator_workload *workload)
+/* Returns what does not lie where it must, or null. The sizes in the header are right. */
+static const char *contents_flaw(const struct workload_file_contents *file)
 {
-    struct simulator_program *programs = calloc(reader->drafts.count, sizeof(*programs));
-    if (!programs) {
-        complain(reader, "less: there is no memory for so large a workload", NULL);
-        return;
+    const struct workload_file_header *header = file->header;
+    uint32_t steps = 0;
+    uint32_t next = 0;
+    if (header->text_bytes > 0 && file->characters[header->text_bytes - 1] != '\0')
+        return "it is damaged: its last text has no end";
+    for (uint32_t i = 0; i < header->program_count; i++) {
+        const struct workload_file_program *program = &file->programs[i];
+        if (program->first != steps || program->count > header->step_count - steps)
+            return "it is damaged: a program's steps are not where they must be";
+        if (!begins_text(file, program->name, &next))
+            return "it is damaged: a program's name is not where it must be";
+        steps += program->count;
     }
-    for (uint32_t i = 0; i < reader->drafts.count; i++) {
-        struct draft *draft = draft_at(reader, i);
+    for (uint32_t i = 0; i < header->text_count; i++) {
+        if (!begins_text(file, file->texts[i], &next))
+            return "it is damaged: a text is not where it must be";
+    }
+    return steps == header->step_count ? NULL : "it is damaged: steps are no program's";
+}
+
+/* One piece of memory has the arrays of pointers, and behind them the file. Returns false if there
+ * is too little. */
+static bool hand_over(struct simulator_workload *workload, const void *bytes, uint64_t count)
+{
+    const struct workload_file_header *header = bytes;
+    uint64_t text_place = (uint64_t)header->program_count * sizeof(struct simulator_program);
+    uint64_t file_place = (text_place + header->text_count * sizeof(char *) + 7) / 8 * 8;
+    char *memory = file_place + count <= SIZE_MAX ? malloc((size_t)(file_place + count)) : NULL;
+    if (!memory)
+        return false;
+    struct simulator_program *programs = (void *)memory;
+    const char **texts = (void *)(memory + text_place);
+    struct workload_file_contents file =
+        workload_file_contents(memcpy(memory + file_place, bytes, (size_t)count));
+    for (uint32_t i = 0; i < header->program_count; i++) {
         programs[i] =
-            (struct simulator_program){strdup(draft->name), draft->steps.items, draft->steps.count};
-        draft->steps.items = NULL;
+            (struct simulator_program){file.characters + file.programs[i].name,
+                                       file.steps + file.programs[i].first, file.programs[i].count};
     }
+    for (uint32_t i = 0; i < header->text_count; i++)
+        texts[i] = file.characters + file.texts[i];
     *workload = (struct simulator_workload){
         .programs = programs,
-        .program_count = reader->drafts.count,
-        .texts = (const char *const *)reader->texts.items,
-        .text_count = reader->texts.count,
-        .channels = reader->channels.items,
-        .channel_count = reader->channels.count,
+        .program_count = header->program_count,
+        .texts = texts,
+        .text_count = header->text_count,
+        .channels = file.channels,
+        .channel_count = header->channel_count,
     };
-    reader->texts = reader->channels = (struct array){0};
-}
-
-static void free_reader(struct reader *reader)
-{
-    for (uint32_t i = 0; i < reader->drafts.count; i++)
-        free(draft_at(reader, i)->steps.items);
-    for (uint32_t i = 0; i < reader->texts.count; i++)
-        free(((char **)reader->texts.items)[i]);
-    free(reader->drafts.items);
-    free(reader->texts.items);
-    free(reader->channels.items);
-    free(reader->channel_names.items);
-    free(reader->timer_names.items);
-    free(reader->draft_table.places);
-    free(reader->channel_table.places);
-    free(reader->timer_table.places);
+    return true;
 }
 
 bool simulator_read_workload(struct simulator_workload *workload, const char *name,
-                             const char *text, uint64_t tick_ns, struct simulator_error *error)
+                             const void *bytes, uint64_t count, uint64_t tick_ns,
+                             struct simulator_error *error)
 {
-    struct reader reader = {.name = name, .tick_ns = tick_ns, .error = error};
-    if (!check_tick(tick_ns, error))
+    const struct workload_file_header *header = bytes;
+    const char *flaw = workload_file_flaw(header, count);
+    if (!flaw) {
+        struct workload_file_contents file = workload_file_contents(header);
+        flaw = contents_flaw(&file);
+    }
+    if (!flaw && header->tick_ns != tick_ns) {
+        set_error(error, "%s: it was made for a tick of %" PRIu64 " ns, not %" PRIu64, name,
+                  header->tick_ns, tick_ns);
         return false;
-    read_lines(&reader, text);
-    if (!reader.failed)
-        check_drafts(&reader);
-    if (!reader.failed)
-        hand_over(&reader, workload);
-    free_reader(&reader);
-    return !reader.failed;
+    }
+    if (!flaw && !check_tick(tick_ns, error))
+        return false;
+    if (!flaw && !hand_over(workload, bytes, count))
+        flaw = "there is no memory for so large a workload";
+    if (flaw)
+        set_error(error, "%s: %s", name, flaw);
+    return !flaw;
 }
 
 void simulator_free_workload(struct simulator_workload *workload)
 {
-    for (uint32_t i = 0; i < workload->program_count; i++) {
-        free((void *)(uintptr_t)workload->programs[i].name);
-        free((void *)(uintptr_t)workload->programs[i].steps);
-    }
-    for (uint32_t i = 0; i < workload->text_count; i++)
-        free((void *)(uintptr_t)workload->texts[i]);
     free((void *)(uintptr_t)workload->programs);
-    free((void *)(uintptr_t)workload->texts);
-    free((void *)(uintptr_t)workload->channels);
     *workload = (struct simulator_workload){0};
 }
 
-/* Returns everything that is left in the file, with a 0 after it, or null; errno says why. */
-static char *read_all(FILE *file, size_t *bytes)
+/* Returns everything that is left in the file, or null; errno says why. */
+static void *read_all(FILE *file, uint64_t *count)
 {
-    char *text = NULL;
+    char *bytes = NULL;
     size_t room = 0;
-    *bytes = 0;
+    *count = 0;
     while (!feof(file)) {
-        if (*bytes + 1 >= room) {
+        if (*count == room) {
             room = room ? 2 * room : 65536;
-            char *more = realloc(text, room);
+            char *more = realloc(bytes, room);
             if (!more)
                 break;
-            text = more;
+            bytes = more;
         }
-        *bytes += fread(text + *bytes, 1, room - *bytes - 1, file);
+        *count += fread(bytes + *count, 1, room - *count, file);
         if (ferror(file))
             break;
     }
-    if (!feof(file)) {
-        free(text);
-        return NULL;
-    }
-    text[*bytes] = '\0';
-    return text;
-}
-
-/* Returns the whole file as text, or null and the error. */
-static char *read_file(const char *path, struct simulator_error *error)
-{
-    size_t bytes = 0;
-    bool standard_input = strcmp(path, "-") == 0;
-    FILE *file = standard_input ? stdin : fopen(path, "rb");
-    char *text = file ? read_all(file, &bytes) : NULL;
-    if (!text)
-        set_error(error, "%s: it cannot be read: %s", path, strerror(errno));
-    if (file && !standard_input)
-        fclose(file);
-    if (text && memchr(text, '\0', bytes)) {
-        set_error(error, "%s: it is no text: it has bytes of value 0", path);
-        free(text);
-        return NULL;
-    }
-    return text;
+    if (feof(file))
+        return bytes;
+    free(bytes);
+    return NULL;
 }
 
 bool simulator_load_workload(struct simulator_workload *workload, const char *path,
                              uint64_t tick_ns, struct simulator_error *error)
 {
-    char *text = read_file(path, error);
-    bool read = text && simulator_read_workload(workload, path, text, tick_ns, error);
-    free(text);
+    uint64_t count = 0;
+    bool standard_input = strcmp(path, "-") == 0;
+    FILE *file = standard_input ? stdin : fopen(path, "rb");
+    void *bytes = file ? read_all(file, &count) : NULL;
+    if (!bytes)
+        set_error(error, "%s: it cannot be read: %s", path, strerror(errno));
+    if (file && !standard_input)
+        fclose(file);
+    bool read = bytes && simulator_read_workload(workload, path, bytes, count, tick_ns, error);
+    free(bytes);
     return read;
 }

@@ -24,7 +24,7 @@ struct board {
     int64_t *timers; /* by shared timer: when it was due last; 0: it was not used yet */
 };
 
-static struct loaded_workload workload;
+static struct workload_file_contents workload;
 static struct board *board;
 static uint64_t speed; /* iterations of workload_burn() in a millisecond */
 static int64_t begin;  /* when the machine's time was 0 */

@@ -73,7 +73,7 @@ static int run_workload(const struct simulator_setup *setup, const char *path,
     struct simulator_workload workload;
     struct simulator_error error;
     struct simulator_counts counts;
-    if (!simulator_load_workload(&workload, path, TICK_NS, &error))
+    if (!simulator_load_workload(&workload, path, setup->tick_ns, &error))
         return say(setup, error.text, EXIT_WRONG_USAGE);
     watch_setup(setup);
     struct simulator *simulator = simulator_create(setup, &workload, &error);

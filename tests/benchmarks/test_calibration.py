@@ -24,6 +24,7 @@ from schedlab_tools.calibration import (
     YIELD,
 )
 from schedlab_tools.observing import Observed, observe
+from simulator_command import write_workload
 
 # --- by the clock: a machine whose costs are known, the simulator
 
@@ -101,8 +102,7 @@ program child
 
 def simulated(folder: Path, text: str, cpus: int) -> Observed:
     build_once("simulator")
-    workload, path = folder / "workload.txt", folder / "trace.bin"
-    workload.write_text(text)
+    workload, path = write_workload(folder, text), folder / "trace.bin"
     told = ",".join(["none", *(f"{name}={value}" for name, value in KNOWN.items())])
     options = ("--cpus", str(cpus), "--costs", told, "--trace", str(path))
     subprocess.run([SIMULATOR, *options, workload], check=True, capture_output=True, timeout=60)

@@ -24,7 +24,7 @@ ALLOWED = {
     ),
     "options of schedlab-sim or schedlab-linux": (
         "machines/linux/live.py machines/linux/machine.py monitor/recorder.py"
-        " monitor/systems/linux_host.py monitor/systems/linux_server.py runs/recording.py workload/loading.py"
+        " monitor/systems/linux_host.py monitor/systems/linux_server.py runs/recording.py"
     ),
     "command lines to copy": "report/reproduction.py runs/again.py sweep/page.py",
 }

@@ -22,7 +22,6 @@ from schedlab.base.toolchain.policies import FAIR, PolicyChoice
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.machines import LINUX_MACHINES, machine_named
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.machines.linux import machine as linux
 from schedlab.machines.linux.machine import _SERVER_ENDED, FreeLinux, Linux, command_of
 from schedlab.machines.linux.parts import archive
 from schedlab.machines.outcome import Outcome
@@ -72,20 +71,12 @@ def test_programs_that_mark_no_window_are_measured_as_a_whole(workload: str, com
     assert command_of(replace(RUN, workload=workload)) == command
 
 
-def test_a_workload_file_is_acted_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    compiled: list[int] = []
-
-    def stand_in(text: Path, target: Path, tick_ns: int, simulator: Path) -> None:
-        compiled.append(tick_ns)
-        target.write_text("compiled")
-
-    monkeypatch.setattr(linux, "compile_workload", stand_in)
+def test_a_workload_file_is_acted_out(tmp_path: Path) -> None:
     run = replace(RUN, workload=str(FILE), file=read(FILE))
     assert command_of(run) == "play workload"
-    parts = {"linux_programs": tmp_path / "p", "simulator": tmp_path / "s"}
+    parts = {"linux_programs": tmp_path / "p"}
     job = Linux().job(run, parts, tmp_path, tmp_path)
-    assert compiled == [4_000_000]
-    assert job.files == {"programs.tar": tmp_path / "p", "workload": tmp_path / "workload"}
+    assert job.files == {"programs.tar": tmp_path / "p", "workload": tmp_path / "workload.steps"}
 
 
 def test_a_job_is_the_run(tmp_path: Path) -> None:

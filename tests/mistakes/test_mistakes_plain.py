@@ -11,6 +11,7 @@ import pytest
 from mistaken_policy import PLAIN, built, check_remark, line_of, mistakes
 from schedlab.machines.outcome import BROKEN_RULE, FAILED, outcome_of
 from schedlab.paths import ROOT
+from simulator_command import write_workload
 
 FILE = "tests/mistakes/mistaken.c"
 SCENARIO = ROOT / "sim" / "checked" / "scenario.txt"
@@ -47,8 +48,8 @@ def test_the_headline_is_the_rule(mistake: str) -> None:
 
 def test_a_remark_is_in_the_trace(tmp_path: Path) -> None:
     built(PLAIN)
-    workload, events = tmp_path / "workload.txt", tmp_path / "trace.bin"
-    workload.write_text("program root\n fork hog\n fork hog\n wait\n wait\nprogram hog\n run 1s\n")
+    words = "program root\n fork hog\n fork hog\n wait\n wait\nprogram hog\n run 1s\n"
+    workload, events = write_workload(tmp_path, words), tmp_path / "trace.bin"
     options = f"--policy mistaken --set mistake={mistakes()['kill']} --cpus 2 --trace {events}"
     subprocess.run([str(PLAIN), *options.split(), str(workload)], timeout=120, check=True)
     check_remark(events)

@@ -20,6 +20,7 @@ from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.build import MODULE, SIMULATOR, build
 from schedlab.monitor.standalone.build import make_policy, page_of
 from schedlab.report.charts import theme
+from simulator_command import write_workload
 
 SLOW = "&cpus=2&seed=1&workload=two-hogs&workload=interactive&pace=0.01"
 MANY = "#policy=rr&policy=mlfq&policy=lottery&policy=stride" + SLOW
@@ -171,10 +172,10 @@ def test_a_recording_opens_at_its_beginning_and_is_sought(
 ) -> None:
     """Its last frame has what the recording's own figures say."""
     trace = tmp_path / "trace.bin"
-    text = tmp_path / "workload.txt"
-    text.write_text("program root\n  group root\n  loop 40\n    run 3ms\n    sleep 2ticks\n  end\n")
+    text = "program root\n  group root\n  loop 40\n    run 3ms\n    sleep 2ticks\n  end\n"
+    played = write_workload(tmp_path, text, 10_000_000)
     words = ["--policy", "mlfq", "--tick", "10000000", "--trace", str(trace), "--trace-queues"]
-    subprocess.run([SIMULATOR, *words, text], check=True, capture_output=True)
+    subprocess.run([SIMULATOR, *words, played], check=True, capture_output=True)
     opened(page, file)
     page.click("text=Setup")
     page.set_input_files("input[type=file]", str(trace))

@@ -17,7 +17,7 @@ from schedlab.base.toolchain.policies import kinds_of_policies
 from schedlab.monitor.standalone.modules import bundled
 from schedlab.paths import BUILD
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of, text_of
 
 MODULE = "build/page/machine.wasm"
 SESSION = ROOT / "python" / "schedlab" / "monitor" / "page" / "session"
@@ -27,7 +27,9 @@ WORKLOADS = ("priority-mixed", "lottery-mixed", "ladder", "study3-inversion")
 
 RUN = """async ({ policy, cpus, text, seed, tick, limit }) => {
     const machine = new Instance(compiled);
-    machine.obey("machine_begin", policy, "", cpus, 4096, BigInt(tick), BigInt(seed), "kernel", text, true, 0);
+    const file = workloadOf(text, tick, "workload");
+    const numbers = [cpus, 4096, BigInt(tick), BigInt(seed)];
+    machine.obey("machine_play", policy, "", ...numbers, "kernel", file, file.length, true, 0);
     machine.call("machine_run", BigInt(limit));
     machine.obey("machine_finish");
     const header = machine.bytes(machine.call("machine_trace_header"), 64);
@@ -45,10 +47,11 @@ def page(browser: Browser) -> Iterator[Page]:
     """One that has the module of this checkout."""
     build(MODULE, str(SIMULATOR.relative_to(ROOT)))
     page = browser.new_page()
-    script = bundled(SESSION / "instance.js", {}).replace(
-        "const module0 =", "const { Instance } = globalThis.instances ="
-    )
-    page.evaluate(f"() => {{ {script} globalThis.Instance = instances.Instance; }}")
+    script = bundled(SESSION / "words.js", {})
+    for module, name in (("module1", "instances"), ("module2", "words")):
+        assert f"const {module} = " in script
+        script = script.replace(f"const {module} =", f"const {module} = globalThis.{name} =")
+    page.evaluate(f"() => {{ {script} Object.assign(globalThis, instances, words); }}")
     module = base64.b64encode((ROOT / MODULE).read_bytes()).decode()
     page.evaluate(
         """async (module) => {
@@ -61,10 +64,10 @@ def page(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
-def native(policy: str, cpus: int, text: Path, seed: int, trace: Path) -> bytes:
+def native(policy: str, cpus: int, played: Path, seed: int, trace: Path) -> bytes:
     """The trace of the command's own run."""
     words = ["--policy", policy, "--cpus", cpus, "--seed", seed, "--tick", TICK_NS]
-    words += ["--limit", LIMIT_NS, "--trace-queues", "--trace", trace, text]
+    words += ["--limit", LIMIT_NS, "--trace-queues", "--trace", trace, played]
     subprocess.run([str(SIMULATOR), *map(str, words)], capture_output=True, check=False)
     return trace.read_bytes()
 
@@ -73,13 +76,14 @@ def native(policy: str, cpus: int, text: Path, seed: int, trace: Path) -> bytes:
 def test_traces_are_the_native_simulators(page: Page, tmp_path: Path, workload: str) -> None:
     """Of each policy, on one CPU and on four."""
     file = workload_files.read(ROOT / "workloads" / "files" / f"{workload}.json")
-    text = tmp_path / "workload.txt"
-    text.write_text(text_of(file, 1, TICK_NS))
+    played = tmp_path / "workload.steps"
+    played.write_bytes(bytes_of(file, 1, TICK_NS))
+    text = text_of(file, 1, TICK_NS)
     seed = 7
     for policy in map(str, kinds_of_policies()):
         for cpus in (1, 4):
-            expected = native(policy, cpus, text, seed, tmp_path / "trace.bin")
-            asked = {"policy": policy, "cpus": cpus, "text": text.read_text(), "seed": seed}
+            expected = native(policy, cpus, played, seed, tmp_path / "trace.bin")
+            asked = {"policy": policy, "cpus": cpus, "text": text, "seed": seed}
             made = page.evaluate(RUN, {**asked, "tick": TICK_NS, "limit": LIMIT_NS})
             assert len(expected) > 64 + 32 * 100
             assert base64.b64decode(made) == expected, (policy, cpus)
@@ -97,11 +101,11 @@ def test_what_cannot_be_simulated_is_refused_with_the_cause(page: Page) -> None:
     said = page.evaluate(
         f"""() => {{
             try {{
-                const numbers = [1, 64, 1000000n, 1n];
-                new Instance(compiled).obey("machine_begin", "rr", "", ...numbers, "kernel", "{wrong}", true, 0);
+                workloadOf("{wrong}", 1000000, "workload");
             }} catch (error) {{
                 return error.message;
             }}
         }}"""
     )
-    assert said == "workload:2: 3m: expected a time: a number and ns, us, ms, s or ticks"
+    expected = "a time: a number and ns, us, ms, s or ticks, or until"
+    assert said == f"workload:2: 3m: expected {expected}"

@@ -9,17 +9,15 @@ from built_once import build_once
 from guest_machine import TICK_NS, Guest, run_guest, sound_trace
 from schedlab import trace
 from schedlab.base.toolchain.build import IMAGE
-from schedlab.workload.loading import COMMAND, TOOLS, make_disk
+from schedlab.workload.loading import COMMAND, make_disk
+from schedlab.workload.words import read_words
 from simulator_command import built, simulate
 
 
 def played(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> Guest:
     """How the workload ended on our kernel, on Spike."""
     build_once("image")
-    written = folder / "workload.txt"
-    written.write_text(text)
-    tools = dict(zip(TOOLS, (built("sim/schedlab-sim"), built("mkfs")), strict=True))
-    disk = make_disk(IMAGE, written, TICK_NS, tools, folder)
+    disk = make_disk(IMAGE, read_words(text, TICK_NS), built("mkfs"), folder)
     words = f"tick=1ms policy={policy}"
     return run_guest(folder, COMMAND, cpus=cpus, arguments=words, traced=True, image=disk)
 

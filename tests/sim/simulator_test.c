@@ -10,9 +10,9 @@
 #include "tests/sim/machines.h"
 
 /* The run until its end, with a look at everything after each tick. */
-static struct simulator_counts run(const struct simulator_setup *setup, const char *text)
+static struct simulator_counts run_to_end(const struct simulator_setup *setup,
+                                          struct simulator *simulator)
 {
-    struct simulator *simulator = create(setup, text);
     struct simulator_counts counts;
     struct simulator_error error = {""};
     enum simulator_status status = SIMULATOR_TIME;
@@ -27,6 +27,11 @@ static struct simulator_counts run(const struct simulator_setup *setup, const ch
     simulator_count(simulator, &counts);
     simulator_destroy(simulator);
     return counts;
+}
+
+static struct simulator_counts run(const struct simulator_setup *setup, const char *text)
+{
+    return run_to_end(setup, create(setup, text));
 }
 
 /* The run must fail, with an error that has these words. So many acts without time passing are
@@ -48,16 +53,6 @@ static void check_fails_at_once(const char *text, uint32_t idle_acts, const char
 static void check_fails(const char *text, const char *words)
 {
     check_fails_at_once(text, 0, words);
-}
-
-static void check_no_workload(const char *text, const char *words)
-{
-    struct simulator_workload workload;
-    struct simulator_error error = {""};
-    check(!simulator_read_workload(&workload, "test", text, TICK, &error));
-    if (!strstr(error.text, words))
-        fprintf(stderr, "%s\nexpected: %s\n", error.text, words);
-    check(strstr(error.text, words));
 }
 
 static void check_no_machine(struct simulator_setup setup, const char *words)
@@ -350,19 +345,19 @@ static void test_no_time_passes(void)
 /* ---- every policy ---- */
 
 /* All that there is, on a machine of several CPUs. */
-static const char *const everything =
-    "channel turn 2\n"
-    "program root\n"
-    " loop 12\n fork busy\n fork sleepy\n fork parent\n run 200us\n"
-    " end\n"
-    " run 3ms\n priority 2 busy\n tickets 50 sleepy\n weight 9 parent\n"
-    " loop 36\n wait\n end\n sleep 40ticks\n"
-    "program busy\n run 7300us\n yield\n run 4ms\n"
-    "program sleepy\n loop 9\n run 370us\n sleep 2ticks\n end\n"
-    " loop 3\n take turn\n run 300us\n sleep 90us\n give turn\n end\n"
-    "program parent\n priority 7\n loop 3\n fork leaf\n run 100us\n end\n"
-    " wait\n wait\n"
-    "program leaf\n tickets 3\n run 1400us\n";
+#define EVERYTHING                                                                                 \
+    "channel turn 2\n"                                                                             \
+    "program root\n"                                                                               \
+    " loop 12\n fork busy\n fork sleepy\n fork parent\n run 200us\n"                               \
+    " end\n"                                                                                       \
+    " run 3ms\n priority 2 busy\n tickets 50 sleepy\n weight 9 parent\n"                           \
+    " loop 36\n wait\n end\n sleep 40ticks\n"                                                      \
+    "program busy\n run 7300us\n yield\n run 4ms\n"                                                \
+    "program sleepy\n loop 9\n run 370us\n sleep 2ticks\n end\n"                                   \
+    " loop 3\n take turn\n run 300us\n sleep 90us\n give turn\n end\n"                             \
+    "program parent\n priority 7\n loop 3\n fork leaf\n run 100us\n end\n"                         \
+    " wait\n wait\n"                                                                               \
+    "program leaf\n tickets 3\n run 1400us\n"
 
 static void test_policy(const char *policy)
 {
@@ -370,12 +365,12 @@ static void test_policy(const char *policy)
     bool many = strcmp(policy, policies[0]->name) == 0;
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]) - !many; i++) {
         struct simulator_setup setup = setup_of(policy, cpus[i]);
-        struct simulator_counts plain = run(&setup, everything);
+        struct simulator_counts plain = run(&setup, EVERYTHING);
         check(plain.forks == 2 + 36 + 36);
         /* The work is 186 ms: no CPU can do more than one nanosecond of it in one. */
         check(plain.now * cpus[i] - plain.idle_time >= 170 * MS);
         setup.costs = simulator_costs_kernel();
-        struct simulator_counts costly = run(&setup, everything);
+        struct simulator_counts costly = run(&setup, EVERYTHING);
         check(costly.forks == 2 + 36 + 36);
         check(costly.now * cpus[i] - costly.idle_time > plain.now * cpus[i] - plain.idle_time);
     }
@@ -384,14 +379,14 @@ static void test_policy(const char *policy)
 /* From policy to policy, while everything runs. */
 static void test_switches(const char *policy)
 {
-    char text[2048];
-    snprintf(text, sizeof(text),
-             "program first\n fork root\n loop 8\n sleep 3ticks\n policy %s\n sleep 2ticks\n"
-             " policy priority\n end\n wait\n%s",
-             policy, everything);
+    static const char text[] = "program first\n fork root\n loop 8\n sleep 3ticks\n policy rr\n"
+                               " sleep 2ticks\n policy priority\n end\n wait\n" EVERYTHING;
     for (uint32_t cpus = 1; cpus <= 4; cpus++) {
         struct simulator_setup setup = setup_of("mlfq", cpus);
-        check(run(&setup, text).forks == 3 + 36 + 36);
+        struct simulator_workload workload = read_text(text);
+        const char *const texts[] = {policy, workload.texts[1]};
+        workload.texts = texts;
+        check(run_to_end(&setup, create_of(&setup, &workload)).forks == 3 + 36 + 36);
     }
 }
 
@@ -401,7 +396,7 @@ static void test_drain(const char *policy)
     struct simulator_setup setup = setup_of(policy, 3);
     for (uint64_t time = 500000; time < 60 * MS; time += 7300000) {
         struct simulator_error error = {""};
-        struct simulator *simulator = create(&setup, everything);
+        struct simulator *simulator = create(&setup, EVERYTHING);
         simulator_run(simulator, time, &error);
         if (!simulator_drain(simulator, &error))
             fprintf(stderr, "%s at %llu: %s\n", policy, (unsigned long long)time, error.text);
@@ -428,7 +423,7 @@ static void write_trace(const char *path, uint64_t seed, uint64_t step)
     setup.costs = simulator_costs_kernel();
     setup.seed = seed;
     setup.trace = path;
-    struct simulator *simulator = create(&setup, everything);
+    struct simulator *simulator = create(&setup, EVERYTHING);
     uint64_t until = step;
     while (simulator_run(simulator, until, &error) == SIMULATOR_TIME)
         until += step;
@@ -487,52 +482,6 @@ static void test_wrong_setups(void)
     setup = setup_of("rr", 1);
     setup.processes = (1 << 24) + 1;
     check_no_machine(setup, "16777217 processes");
-}
-
-static void test_wrong_workloads(void)
-{
-    check_no_workload("", "expected a program");
-    check_no_workload("run 1ms\n", "test:1: run: expected `program NAME` before");
-    check_no_workload("program a\n\n walk 1ms\n", "test:3: walk: expected program, channel, run");
-    check_no_workload("program a\n run\n", "test:2: expected a time");
-    check_no_workload("program a\n timer 8 1ms\n", "test:2: 8: expected a number from 0 to 7");
-    check_no_workload("program a\n timer 0 1\n", "test:2: 1: expected a time");
-    check_no_workload("program a\n timer 0 1ms late\n", "late: expected absolute, or the end");
-    check_no_workload("program a\n timer\n", "test:2: expected a number from 0 to 7, or a timer");
-    check_no_workload("program a\n timer beat\n", "test:2: expected a time");
-    check_no_workload("program a\n meet c\n", "test:2: expected a number from 1 to 16777216");
-    check_no_workload("program a\n kill b\n", "test:2: b: expected the name of a program");
-    check_no_workload("program a\n take c holding m\n", "holding: expected releasing, or the end");
-    check_no_workload("program a\n take c releasing\n", "test:2: expected a channel's name");
-    check_no_workload("program a\n run 1\n", "test:2: 1: expected a time");
-    check_no_workload("program a\n run 1h\n", "test:2: 1h: expected a time");
-    check_no_workload("program a\n run 99999999999s\n", "test:2: 99999999999s: expected a time");
-    check_no_workload("program a\n run 1ms 2ms\n", "test:2: 2ms: expected the end of the line");
-    check_no_workload("program a\n run until 1ms x y\n", "expected the end of the line");
-    check_no_workload("program a\n fork b\n", "test:2: b: expected the name of a program");
-    check_no_workload("program a\nprogram a\n", "test:2: a: expected another name");
-    check_no_workload("program a\n loop 3\n run 1ms\n", "test:2: expected an `end`");
-    check_no_workload("program a\n end\n", "test:2: end: expected a loop");
-    check_no_workload("program a\n loop 2\n end\n", "test:3: end: expected a step within");
-    check_no_workload("program a\n priority 11\n", "11: expected a number from 0 to 10");
-    check_no_workload("program a\n tickets 0\n", "0: expected a number from 1 to 1000000");
-    check_no_workload("program a\n taskgroup 32\n", "32: expected a number from 0 to 31");
-    check_no_workload("program a\n setgroup 1 size 2\n", "size: expected parent, weight, quota");
-    check_no_workload("program a\n setgroup 32 weight 2\n", "32: expected a number from 0 to 31");
-    check_no_workload("program a\n setgroup 1 parent 1\n", "1: expected as parent a lower number");
-    check_no_workload("program a\n setgroup 1 quota 9\n", "9: expected a time");
-    check_no_workload("program a\n setgroup 1 period 2s\n", "2s: expected as parent a lower");
-    check_no_workload("program a\n setgroup 1 weight\n", "expected a number from 0 to");
-    check_no_workload("program a\n mark middle\n", "middle: expected begin, end or note");
-    check_no_workload("program a\n job x 1ms\n", "x: expected a number from 0 to 7");
-    check_no_workload("program a\n job 0 1ms late\n", "late: expected absolute, or the end of");
-    check_no_workload("program a\n job none 1ms\n", "1ms: expected the end of the line");
-    check_no_workload("program a\n group longer-than-8\n", "expected a name of at most 8");
-    check_no_workload("program a\n loop 0\n", "0: expected a number from 1 to 4294967295");
-    check_no_workload("channel c -1\n", "-1: expected a number from 0 to 4294967295");
-    struct simulator_workload good = read_text("program a # the first\n\tgroup g\r\n");
-    check(good.program_count == 1 && good.programs[0].count == 2);
-    simulator_free_workload(&good);
 }
 
 static void test_wrong_steps(void)
@@ -676,7 +625,6 @@ int main(void)
     test_trace_is_repeatable();
     test_trace_that_cannot_be_written();
     test_wrong_setups();
-    test_wrong_workloads();
     test_wrong_steps();
     test_costs_in_text();
     for_each_policy(test_policy);

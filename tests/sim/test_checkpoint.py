@@ -116,7 +116,7 @@ def test_another_build_is_refused(tmp_path: Path) -> None:
     "options",
     [
         ("--no-trace", "--policy", "rr"),
-        ("--no-trace", "workload.txt"),
+        ("--no-trace", "workload.steps"),
         ("--no-trace", "--at", "5"),
         ("--no-trace", "--save", "x", "--at", "5", "--limit", "4"),
         ("--no-trace",),

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from c_workloads import environment
 from schedlab import trace
+from schedlab.paths import ROOT
 from simulator_command import built, simulate
 
 
@@ -16,9 +19,12 @@ from simulator_command import built, simulate
 @pytest.mark.parametrize("policy", ["rr", "lottery", "mlfq", "priority:thesis"])
 def test_traces_of_random_acts_are_sound(tmp_path: Path, policy: str, cpus: int) -> None:
     path = tmp_path / "trace.bin"
+    own = os.environ | environment(ROOT / "tests" / "sim" / "control_test.c", tmp_path)
     for seed in range(3):
         words = (built("sim-tests/control_test"), policy, str(cpus), str(seed), path)
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            words, env=own, capture_output=True, text=True, timeout=60, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         events = trace.read(path)
         trace.validate(events)

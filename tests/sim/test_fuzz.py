@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libFuzzer over the reader of workloads and over machines, with a fixed number of inputs.
+"""libFuzzer over the reader of workload files and over machines, with a fixed number of inputs.
 
 What is tried is the same each time: the seed, and the inputs to begin with, are fixed. `make fuzz`
 goes on for longer.
@@ -12,6 +12,7 @@ import re
 import subprocess
 from pathlib import Path
 
+from schedlab.workload.words import read_words
 from simulator_command import built, simulate
 
 TEXT = """
@@ -75,8 +76,9 @@ def check_clean(done: subprocess.CompletedProcess[str], runs: int) -> None:
     assert found and int(found[1]) >= runs, done.stderr[-6000:]
 
 
-def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
-    check_clean(fuzz(tmp_path, "fuzz_text", [TEXT.encode()], 10_000, 600), 10_000)
+def test_any_file_is_read_or_refused(tmp_path: Path) -> None:
+    file = read_words(TEXT, 1_000_000)
+    check_clean(fuzz(tmp_path, "fuzz_workload", [file], 10_000, 2 * len(file)), 10_000)
 
 
 def test_no_program_and_no_act_from_outside_breaks_a_machine(tmp_path: Path) -> None:

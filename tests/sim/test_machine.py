@@ -19,6 +19,7 @@ from schedlab.errors import WrongUsage
 from schedlab.workload import workload_files
 from schedlab.workload.loading import make_disk
 from schedlab.workload.text import text_of
+from schedlab.workload.words import read_words
 from simulator_command import built, simulate
 
 FILES = ROOT / "workloads" / "files"
@@ -57,7 +58,7 @@ def test_a_run_leaves_a_folder_that_every_command_takes(schedlab: Command, tmp_p
         folder = Path(each["folder"])
         names = {path.name for path in folder.iterdir()}
         assert names == {
-            *("console.log", "manifest.json", "metrics", "trace.bin", "workload.txt"),
+            *("console.log", "manifest.json", "metrics", "trace.bin", "workload.steps"),
             *("workload.json", LIST),
         }
         manifest = each["manifest"]
@@ -105,7 +106,7 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
     for here, there in zip(*found.values(), strict=True):
         one, other = Path(here["folder"]), Path(there["folder"])
         assert one.name == other.name
-        assert (one / "workload.txt").read_text() == (other / "workload.txt").read_text()
+        assert (one / "workload.steps").read_bytes() == (other / "workload.steps").read_bytes()
         assert sorted(path.name for path in other.iterdir()) == sorted(
             path.name for path in one.iterdir()
         )
@@ -124,12 +125,11 @@ def test_the_kernel_runs_the_same_file(schedlab: Command, tmp_path: Path) -> Non
 
 def test_a_disk_that_is_too_small_is_told(tmp_path: Path) -> None:
     """Before anything is booted."""
-    (tmp_path / "w.txt").write_text("program root\n" + "  run 1ms\n" * 200_000)
+    workload = read_words("program root\n" + "  run 1ms\n" * 200_000)
     mkfs, disk = built("mkfs"), tmp_path / "disk.img"
     subprocess.run([mkfs, tmp_path / "small.img", "300"], check=True)
-    tools = {"simulator": built("sim/schedlab-sim"), "mkfs": mkfs}
     with pytest.raises(WrongUsage, match=r"the disk is too small; .machine='sim'. does without"):
-        make_disk(tmp_path / "small.img", tmp_path / "w.txt", 1_000_000, tools, tmp_path)
+        make_disk(tmp_path / "small.img", workload, mkfs, tmp_path)
     assert not disk.exists()
 
 

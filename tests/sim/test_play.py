@@ -14,11 +14,10 @@ import polars as pl
 import pytest
 
 from built_once import build_once
-from guest_machine import TICK_NS
 from played import play, played, simulated
 from schedlab import metrics, trace
 from schedlab.paths import BUILD, ROOT
-from simulator_command import built
+from simulator_command import write_workload
 
 Change = Callable[[bytes], bytes]
 LINUX_TICKS_NS = (20_000_000, 200_000_000, 1_000_000_000)
@@ -118,10 +117,7 @@ def test_a_sleep_of_ticks_gives_up_the_cpu(
 def played_on_linux(
     folder: Path, text: str, tick_ns: int = LINUX_TICKS_NS[0]
 ) -> subprocess.CompletedProcess[str]:
-    (folder / "workload.txt").write_text(text)
-    compiled = compile_text(folder, tick_ns)
-    assert compiled.returncode == 0, compiled.stderr
-    return play_on_linux(folder / "workload", tick_ns)
+    return play_on_linux(write_workload(folder, text, tick_ns), tick_ns)
 
 
 def play_on_linux(compiled: Path, tick_ns: int) -> subprocess.CompletedProcess[str]:
@@ -135,12 +131,6 @@ def play_on_linux(compiled: Path, tick_ns: int) -> subprocess.CompletedProcess[s
         timeout=10 + 40 * tick_ns / 1e9,
         check=False,
     )
-
-
-def compile_text(folder: Path, tick_ns: int = TICK_NS) -> subprocess.CompletedProcess[str]:
-    command = [str(built("sim/schedlab-sim")), "--tick", str(tick_ns)]
-    command += ["--compile", str(folder / "workload"), str(folder / "workload.txt")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 SCHEDULING = """
@@ -287,13 +277,11 @@ def test_a_workload_that_fails_says_why(tmp_path: Path, text: str, message: str)
 def test_on_linux_all_end_with_the_one_that_was_started(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    (tmp_path / "workload.txt").write_text(
-        "program root\n group here\n fork a\n take gate\nprogram a\n group here\n take gate\n"
-    )
-    assert compile_text(tmp_path).returncode == 0
+    text = "program root\n group here\n fork a\n take gate\nprogram a\n group here\n take gate\n"
+    workload = write_workload(tmp_path, text)
     build_once("build/linux/play")
     started = subprocess.Popen(
-        [BUILD / "linux" / "play", tmp_path / "workload"],
+        [BUILD / "linux" / "play", workload],
         env={**os.environ, "WORKLOAD_MARKS": "1"},
         stderr=subprocess.PIPE,
         text=True,
@@ -320,20 +308,8 @@ def test_on_linux_all_end_with_the_one_that_was_started(
 )
 def test_damaged_files_are_refused(tmp_path: Path, change: Change) -> None:
     """Empty, of another kind or version, of a wrong size or checksum, for another tick."""
-    (tmp_path / "workload.txt").write_text("program root\n run 1us")
-    assert compile_text(tmp_path, LINUX_TICKS_NS[0]).returncode == 0
-    path = tmp_path / "workload"
+    path = write_workload(tmp_path, "program root\n run 1us", LINUX_TICKS_NS[0])
     path.write_bytes(change(path.read_bytes()))
     done = play_on_linux(path, LINUX_TICKS_NS[0])
     assert done.returncode == 2
     assert done.stderr
-
-
-def test_the_same_text_gives_the_same_file(tmp_path: Path) -> None:
-    (tmp_path / "workload.txt").write_text(SCHEDULING)
-    files = []
-    for _ in range(2):
-        assert compile_text(tmp_path).returncode == 0
-        files.append((tmp_path / "workload").read_bytes())
-    assert files[0] == files[1]
-    assert b"mlfq:allotment-boost\0" in files[0]

@@ -138,7 +138,10 @@ def test_a_workload_to_be_read_and_run(schedlab: Command, tmp_path: Path, record
     assert done.returncode == 0, done.stderr
     assert "run 20000000ns" in file.read_text()
     assert "sleep 3ticks" in file.read_text()
-    command = file.read_text().split("\n")[1].split()
+    make, command = (line.split() for line in file.read_text().split("\n")[1:3])
+    assert make[:3] == ["#", "./schedlab", "workloads"]
+    done = schedlab(*make[2:], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert command[:2] == ["#", "schedlab-sim"]
     program = built("sim/schedlab-sim")
     again = subprocess.run([program, *command[2:]], cwd=tmp_path, capture_output=True, check=False)

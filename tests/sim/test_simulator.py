@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from c_workloads import environment
 from schedlab import metrics, trace
 from schedlab.paths import ROOT
 from simulator_command import built, simulate
@@ -47,10 +49,13 @@ def counts(done: subprocess.CompletedProcess[str]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
-def test_c_program(source: Path) -> None:
+def test_c_program(tmp_path: Path, source: Path) -> None:
     """The program ends with status 0; what it printed explains a failure."""
     program = built(f"sim-tests/{source.stem}")
-    done = subprocess.run([program], capture_output=True, text=True, timeout=600, check=False)
+    own = environment(source, tmp_path)
+    done = subprocess.run(
+        [program], env=os.environ | own, capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -121,7 +126,6 @@ def test_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "options", "status", "words"),
     [
-        ("program a\n walk 3\n", ["--no-trace"], 2, "workload.txt:2: walk: expected program"),
         ("program a\n take c\n", ["--no-trace"], 1, "all processes wait"),
         ("program a\n exit 4\n", ["--no-trace"], 1, "ended with status 4"),
         ("program a\n", [], 2, "expected either --trace FILE or --no-trace"),

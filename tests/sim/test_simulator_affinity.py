@@ -18,7 +18,7 @@ from guest_machine import TICK_NS
 from played import play, simulated
 from schedlab import trace
 from schedlab.trace import Kind
-from simulator_command import simulate
+from schedlab_simulator import SetupRefused, Simulator, WorkloadRefused
 
 CPUS = 4
 Machine = Callable[[Path, str, str, int], trace.Trace]
@@ -174,8 +174,7 @@ def test_a_cpu_that_no_process_may_use_changes_nothing(tmp_path: Path, policy: s
 
 
 @pytest.mark.parametrize("cpus", ["", "3-1", "1024", "0,", "-1", "0--1", "1 2 3"])
-def test_what_is_no_list_of_cpus(tmp_path: Path, cpus: str) -> None:
+def test_what_is_no_list_of_cpus(cpus: str) -> None:
     text = f"program root\ncpus {cpus}\nrun 1ms\n"
-    done = simulate(tmp_path, text, "--policy", "rr", "--no-trace")
-    assert done.returncode == 2
-    assert "workload.txt:2: " in done.stderr
+    with pytest.raises((WorkloadRefused, SetupRefused), match=r"workload:2: |no such list of CPUs"):
+        Simulator(text)

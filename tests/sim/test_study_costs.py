@@ -14,7 +14,7 @@ from schedlab.studies.experiment import on_their_costs
 from schedlab.studies.experiments import BY_PASSES, TIMING_TESTS
 from schedlab.studies.planning import plan
 from schedlab.workload.delays import delayed_costs
-from simulator_command import simulate
+from simulator_command import play
 
 
 def simulated(folder: Path, run: RunSpec) -> float:
@@ -22,7 +22,7 @@ def simulated(folder: Path, run: RunSpec) -> float:
     path = folder / "trace.bin"
     costs = delayed_costs(run.costs.text, run.delays)
     options = ("--policy", str(run.policy), "--cpus", str(run.cpus), "--costs", costs)
-    done = simulate(folder, run.files()["workload.txt"], *options, "--trace", str(path))
+    done = play(folder, run.played(), *options, "--trace", str(path))
     assert done.returncode == 0, done.stderr
     return float(metrics.compute(trace.read(path)).summary["completion_ns"][0]) / run.tick_ns
 

@@ -194,7 +194,7 @@ def test_traces_are_kept_as_run_keeps_them(schedlab: Command, tmp_path: Path) ->
     names = {each.name for each in kept[0].iterdir()}
     assert names == {
         *("manifest.json", "trace.bin", "console.log", "metrics"),
-        *("workload.txt", "workload.json", LIST),
+        *("workload.steps", "workload.json", LIST),
     }
     from schedlab.runs.collection import read
 
@@ -219,7 +219,7 @@ def test_a_workload_file_on_both_machines(schedlab: Command, tmp_path: Path) -> 
     assert found["status"].to_list() == ["success"] * 2
     simulated, real = found["turnaround_mean_ns"]
     assert real == pytest.approx(simulated, rel=0.02)
-    texts = [path.read_text() for path in out.glob("traces/*/workload.txt")]
+    texts = [path.read_bytes() for path in out.glob("traces/*/workload.steps")]
     assert len(texts) == 2
     assert texts[0] == texts[1]
     assert not list(out.glob("traces/*/*disk*"))

@@ -15,6 +15,7 @@ from conftest import Command
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage
 from schedlab.workload import costs
+from simulator_command import write_workload
 
 PROFILE = {
     "format": 1,
@@ -81,8 +82,8 @@ def test_wrong_profiles(tmp_path: Path, content: object, message: str) -> None:
 
 def simulator(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     build_once("simulator")
-    workload = folder / "workload.txt"
-    workload.write_text("program a\n  fork b\n  wait\nprogram b\n  run 3ms\n  yield\n  sleep 1ms\n")
+    words = "program a\n  fork b\n  wait\nprogram b\n  run 3ms\n  yield\n  sleep 1ms\n"
+    workload = write_workload(folder, words)
     command = [str(SIMULATOR), "--no-trace", "--costs", text, str(workload)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 

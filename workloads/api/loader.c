@@ -22,31 +22,6 @@ static bool read_all(int descriptor, char *destination, uint64_t bytes)
     return true;
 }
 
-static const char *header_flaw(const struct workload_file_header *header, uint64_t bytes)
-{
-    if (bytes < sizeof(*header) || header->magic != WORKLOAD_FILE_MAGIC)
-        return "it is no workload file: schedlab-sim --compile makes one";
-    if (header->version != WORKLOAD_FILE_VERSION || header->header_bytes != sizeof(*header))
-        return "it is of another version: compile the workload anew";
-    if (header->bytes != bytes || workload_file_bytes(header) != bytes)
-        return "it is damaged: its size is wrong";
-    if (header->checksum !=
-        workload_file_checksum(WORKLOAD_FILE_CHECKSUM_BEGIN, header + 1, bytes - sizeof(*header)))
-        return "it is damaged: its checksum is wrong";
-    return NULL;
-}
-
-static struct loaded_workload lay_out(const struct workload_file_header *header)
-{
-    struct loaded_workload workload = {.header = header};
-    workload.programs = (const void *)(header + 1);
-    workload.steps = (const void *)(workload.programs + header->program_count);
-    workload.channels = (const void *)(workload.steps + header->step_count);
-    workload.texts = (const void *)(workload.channels + header->channel_count);
-    workload.characters = (const void *)(workload.texts + header->text_count);
-    return workload;
-}
-
 static bool step_is_sound(const struct workload_file_header *header,
                           const struct workload_step *step, uint32_t place)
 {
@@ -89,7 +64,7 @@ static bool step_is_sound(const struct workload_file_header *header,
     }
 }
 
-static bool program_is_sound(const struct loaded_workload *workload,
+static bool program_is_sound(const struct workload_file_contents *workload,
                              const struct workload_file_program *program)
 {
     const struct workload_file_header *header = workload->header;
@@ -105,7 +80,7 @@ static bool program_is_sound(const struct loaded_workload *workload,
 }
 
 /* The checksum was right: so only a faulty compiler makes such a file. */
-static bool is_sound(const struct loaded_workload *workload)
+static bool is_sound(const struct workload_file_contents *workload)
 {
     const struct workload_file_header *header = workload->header;
     if (header->program_count == 0 || header->text_bytes == 0 ||
@@ -122,7 +97,7 @@ static bool is_sound(const struct loaded_workload *workload)
     return true;
 }
 
-struct loaded_workload workload_load(const char *program, const char *path)
+struct workload_file_contents workload_load(const char *program, const char *path)
 {
     uint64_t bytes;
     int descriptor = host_open_path(path, &bytes);
@@ -135,10 +110,10 @@ struct loaded_workload workload_load(const char *program, const char *path)
         workload_wrong_usage(program, path, "it cannot be read");
     host_close(descriptor);
 
-    const char *flaw = header_flaw((const void *)memory, bytes);
+    const char *flaw = workload_file_flaw((const void *)memory, bytes);
     if (flaw)
         workload_wrong_usage(program, path, flaw);
-    struct loaded_workload workload = lay_out((const void *)memory);
+    struct workload_file_contents workload = workload_file_contents((const void *)memory);
     if (!is_sound(&workload))
         workload_wrong_usage(program, path, "it is damaged: a step in it cannot be done");
     return workload;

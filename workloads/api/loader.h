@@ -4,18 +4,8 @@
 
 #include "abi/workload_file.h"
 
-/* A file of abi/workload_file.h in memory that all processes share. */
-struct loaded_workload {
-    const struct workload_file_header *header;
-    const struct workload_file_program *programs;
-    const struct workload_step *steps;
-    const uint64_t *channels;
-    const uint32_t *texts;
-    const char *characters; /* of names and texts */
-};
-
-/* Ends the process with status 2 if the file cannot be read, or is damaged, and says so. `program`:
- * who says it. */
-struct loaded_workload workload_load(const char *program, const char *path);
+/* Returns a file in memory that all processes share. Ends the process with status 2 if the file
+ * cannot be read, or is damaged, and says so. `program`: who says it. */
+struct workload_file_contents workload_load(const char *program, const char *path);
 
 #endif

@@ -27,6 +27,7 @@ from schedlab.machines import SIMULATOR
 from schedlab.paths import new_runs_folder
 from schedlab.runs.recording import Recording, recording
 from schedlab.runs.request import of_recording
+from schedlab.units import format_time
 
 if TYPE_CHECKING:
     from schedlab.metrics import Metrics
@@ -115,7 +116,9 @@ def write_workload(place: Path, file: Path) -> Recording:
     )
     settings = ",".join(f"{name}={value}" for name, value in found.settings)
     command += f" --set {settings}" if settings else ""
-    head = f"# A {found.title}.\n# {command} {file.name}\n\n"
+    played = file.with_suffix(".steps").name
+    made = f"./schedlab workloads {file.name} --tick {format_time(found.tick_ns)} --output {played}"
+    head = f"# A {found.title}.\n# {made}\n# {command} {played}\n\n"
     file.write_text(head + found.replay.source)
     return found
 

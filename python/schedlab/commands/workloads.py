@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from schedlab.base.display.terminal import results
 from schedlab.commands.options import CHANGE, PLACE, SEED, TICK, echo_json, given, json_option
 from schedlab.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from schedlab.workload.model import WorkloadFile
 
 
 @click.command()
@@ -23,6 +27,9 @@ from schedlab.errors import WrongUsage
 @click.option(
     "--tick", default=10_000_000, type=TICK, help="Of FILE: length of a tick.  [default: 10ms]"
 )
+@click.option(
+    "--output", type=PLACE, help="Of FILE: written there as machines read it, instead of printed."
+)
 @json_option
 @click.pass_context
 def workloads(
@@ -31,11 +38,13 @@ def workloads(
     changes: tuple[tuple[str, str], ...],
     seed: int,
     tick: int,
+    output: Path | None,
     as_json: bool,
 ) -> None:
-    """List the workloads that are there by name; or print the workload FILE in the simulator's words.
+    """List the workloads that are there by name; or print the workload FILE as words.
 
-    These words are what the page that stands alone takes as a text of one's own (docs/page.md).
+    Words (docs/simulator.md) are what the page that stands alone takes as a text of one's own (docs/page.md). --output
+    writes the file that schedlab-sim and the program play read; FILE may hold words then, too.
 
     A program runs on our kernel and on Linux, and has options (docs/workloads.md). A workload file runs on
     every machine, and `run --with` changes its values (docs/workload-files.md).
@@ -45,18 +54,43 @@ def workloads(
             raise WrongUsage(
                 "--json and FILE: it is printed in the simulator's words; leave --json out"
             )
-        print_words(file, changes, seed, tick)
+        if output:
+            write_played(file, output, changes, seed, tick)
+        else:
+            from schedlab.workload.text import text_of
+
+            click.echo(text_of(read_file(file, changes), seed, tick), nl=False)
         return
-    of_a_file = {"changes": "--with", "seed": "--seed", "tick": "--tick"}
+    of_a_file = {"changes": "--with", "seed": "--seed", "tick": "--tick", "output": "--output"}
     for option in given(context, of_a_file).values():
         raise WrongUsage(f"{option}: of which file? Name it, or leave {option} out")
     print_names(as_json)
 
 
-def print_words(file: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int) -> None:
-    """Prints a workload file as the simulator reads it; what has no effect in it, on standard error."""
+def write_played(
+    file: Path, output: Path, changes: tuple[tuple[str, str], ...], seed: int, tick: int
+) -> None:
+    """Writes what machines read of a workload file, or of words."""
+    from schedlab.base.files.reading import read_text
+    from schedlab.base.files.whole import written
+    from schedlab.workload.text import bytes_of
+    from schedlab.workload.words import WordsRefused, read_words
+    from schedlab.workload.workload_files import is_workload_file
+
+    try:
+        if file.is_file() and not is_workload_file(str(file)):
+            played = read_words(read_text(file), tick, str(file))
+        else:
+            played = bytes_of(read_file(file, changes), seed, tick)
+    except WordsRefused as error:
+        raise WrongUsage(str(error)) from None
+    with written(output) as place:
+        place.write_bytes(played)
+
+
+def read_file(file: Path, changes: tuple[tuple[str, str], ...]) -> WorkloadFile:
+    """Returns a workload file, and says on standard error what has no effect in it."""
     from schedlab.runs.request import found, workload_file
-    from schedlab.workload.text import text_of
 
     name = found(str(file), frozenset())
     read = workload_file(name, changes) if Path(name).is_file() else None
@@ -64,7 +98,7 @@ def print_words(file: Path, changes: tuple[tuple[str, str], ...], seed: int, tic
         raise WrongUsage(
             f"{file}: there is no such workload file, whose name ends in .json; see ./schedlab workloads"
         )
-    click.echo(text_of(read, seed, tick), nl=False)
+    return read
 
 
 def print_names(as_json: bool) -> None:

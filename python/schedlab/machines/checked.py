@@ -29,12 +29,15 @@ from schedlab.base.toolchain.verifier import HookCost, examine
 from schedlab.errors import RuleBroken, WrongUsage
 from schedlab.machines.outcome import indent
 from schedlab.paths import BUILD, COMMAND, ROOT
+from schedlab.workload.words import read_words
 
 POLICIES = ROOT / "policies"
 SCENARIO, SHARING, BOUND = (
     ROOT / "sim" / "checked" / f"{name}.txt" for name in ("scenario", "sharing", "bound")
 )
 _MOST_SECONDS = 120
+_TICK_NS = 1_000_000
+"""sim/checked/main.c."""
 
 _RULE = re.compile(r"^schedlab-sim: policy \S+ broke a rule: (.*)")
 _WRAP = re.compile(
@@ -157,19 +160,29 @@ def check(source: Path, bound: bool = True) -> Passed:
 def run(source: Path, tunables: str = "", bound: bool = True) -> Passed:
     """Tries what was built. `tunables`: instead of all values, these. `bound`: also with tasks that may run on one CPU
     alone. Raises RuleBroken."""
-    workloads = [str(SCENARIO), str(SHARING), str(BOUND) if bound else ""]
-    return _run(source, [*workloads, *([tunables] if tunables else [])])
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+        workloads = [
+            str(_played(words, Path(folder))) for words in (SCENARIO, SHARING, *([BOUND] * bound))
+        ]
+        return _run(source, [*workloads, *([""] * (not bound)), *([tunables] if tunables else [])])
+
+
+def _played(words: Path, folder: Path) -> Path:
+    """Writes a workload as machines read it, and returns where."""
+    place = folder / words.stem
+    place.write_bytes(read_words(words.read_text(), _TICK_NS, words.name))
+    return place
 
 
 def run_workload(
-    source: Path, policy: str, tunables: str, workload: str, cpus: int, tick_ns: int
+    source: Path, policy: str, tunables: str, workload: bytes, cpus: int, tick_ns: int
 ) -> Passed:
     """Builds the checked simulator, and runs one workload in it, on a machine on which only computing takes time.
 
-    `workload`: in the simulator's own form. Raises RuleBroken.
+    `workload`: a file of abi/workload_file.h. Raises RuleBroken.
     """
     _build(source)
-    with tempfile.NamedTemporaryFile("w", prefix="schedlab-", suffix=".txt") as file:
+    with tempfile.NamedTemporaryFile(prefix="schedlab-") as file:
         file.write(workload)
         file.flush()
         return _run(source, [file.name, policy, tunables, str(cpus), str(tick_ns)])

@@ -27,7 +27,7 @@ from schedlab.machines.checked import (
 )
 from schedlab.machines.outcome import BROKEN_RULE, indent
 from schedlab.paths import BUILD, ROOT
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
 from schedlab.workload.workload_files import read
 
 TASKS_MOST = 8
@@ -218,9 +218,9 @@ def workload_that_breaks(
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / "workload.json"
         path.write_text(workload)
-        text = text_of(read(path), 1, TICK_US * 1000, limits.queues)
+        played = bytes_of(read(path), 1, TICK_US * 1000, limits.queues)
     try:
-        run_workload(source, policy, tunables, text, limits.queues, TICK_US * 1000)
+        run_workload(source, policy, tunables, played, limits.queues, TICK_US * 1000)
     except RuleBroken:
         return workload
     return None

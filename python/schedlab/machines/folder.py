@@ -5,8 +5,10 @@ from __future__ import annotations
 
 TRACE_FILE = "trace.bin"
 """The file in which a machine leaves the trace."""
+WORKLOAD_PLAYED = "workload.steps"
+"""What a machine acts out: a file of abi/workload_file.h."""
 WORKLOAD_TEXT = "workload.txt"
-"""What a run of a workload file acts out."""
+"""What is replayed, as words (docs/simulator.md). Up to 0.2.0, what a run of a workload file acts out, too."""
 WORKLOAD_FILE = "workload.json"
 """The workload file itself, as it was then; what was changed in it is in the manifest."""
 SHAPE_FILE = "shape.json"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
 from schedlab.machines.outcome import LIMIT, Outcome, outcome_of, read_console
 from schedlab.machines.spec import Machine, Parts, RunSpec
 from schedlab.units import format_time
@@ -127,7 +127,7 @@ class KernelMachine(Machine):
         """All start from the same disk; but a workload file must be on it."""
         disk = parts["disk"]
         if run.file:
-            disk = make_disk(disk, folder / WORKLOAD_TEXT, run.tick_ns, parts, scratch)
+            disk = make_disk(disk, (folder / WORKLOAD_PLAYED).read_bytes(), parts["mkfs"], scratch)
         arguments = self.arguments(run)
         (scratch / PROGRAM).symlink_to(parts["kernel"])
         return self.command(Boot(parts["kernel"], disk, run.cpus, run.memory_mib, arguments))

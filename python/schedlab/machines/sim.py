@@ -9,7 +9,7 @@ from pathlib import Path
 from schedlab import __version__
 from schedlab.base.toolchain.build import SIMULATOR
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
 from schedlab.machines.kernel import PROGRAM
 from schedlab.machines.outcome import Outcome, outcome_of, read_console
 from schedlab.machines.spec import Machine, Parts, Release, RunSpec
@@ -71,7 +71,7 @@ class Simulator(Machine):
         if run.settings:
             options["set"] = run.settings_text
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return shlex.join([*words, WORKLOAD_TEXT])
+        return shlex.join([*words, WORKLOAD_PLAYED])
 
     def release(self) -> Release:
         return Release(str(SIMULATOR), __version__, "built from sim/ and policies/")

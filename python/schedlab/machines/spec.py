@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from schedlab.base.files.reading import read_text
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import WrongUsage, parameter
-from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import SHAPE_FILE, WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT
 from schedlab.machines.outcome import Outcome
 from schedlab.workload import costs as profiles
 from schedlab.workload import workload_files
@@ -25,7 +25,8 @@ from schedlab.workload.delays import Delay, delays_of, delays_text
 from schedlab.workload.model import STANDARD_LIMIT_NS, WorkloadFile
 from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.shapes.model import Shape
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
+from schedlab.workload.words import read_words
 
 Parts = Mapping[str, Path]
 """What runs start from, by the names of schedlab.runs.parts."""
@@ -168,17 +169,13 @@ class Replay:
     facts: Mapping[str, Any] = field(hash=False)
     """What was recorded, for the manifest."""
     source: str = field(repr=False, hash=False)
-    """The demand, in the simulator's form."""
+    """The demand, as words (docs/simulator.md)."""
     processes_max: int
     """The number of processes for which the simulator needs room."""
 
     def processes(self) -> int:
         """Returns the number of processes for which there must be room."""
         return self.processes_max
-
-    def text(self, seed: int, tick_ns: int) -> str:
-        """Returns the demand in the simulator's form. Nothing in it is random."""
-        return self.source
 
 
 @dataclass(frozen=True)
@@ -289,15 +286,26 @@ class RunSpec:
         return self.replay or self.file
 
     def files(self) -> dict[str, str]:
-        """Texts that must be in the run's folder before it begins, by name."""
+        """Returns the texts that the run is made of, by the names of their files."""
         own = {WORKLOAD_FILE: self.file.source} if self.file else {}
         if self.shape:
             own[SHAPE_FILE] = self.shape.source
         if self.replay:
-            own[WORKLOAD_TEXT] = self.replay.text(self.seed, self.tick_ns)
-        elif self.file:
-            own[WORKLOAD_TEXT] = text_of(self.file, self.seed, self.tick_ns, self.cpus)
+            own[WORKLOAD_TEXT] = self.replay.source
         return own
+
+    def played(self) -> bytes | None:
+        """Returns what the machine acts out, as a file of abi/workload_file.h; None: a command."""
+        if self.replay:
+            return read_words(self.replay.source, self.tick_ns, WORKLOAD_TEXT)
+        return bytes_of(self.file, self.seed, self.tick_ns, self.cpus) if self.file else None
+
+    def write_files(self, folder: Path) -> None:
+        """Writes what must be in the run's folder before it begins."""
+        for name, text in self.files().items():
+            (folder / name).write_text(text)
+        if (played := self.played()) is not None:
+            (folder / WORKLOAD_PLAYED).write_bytes(played)
 
     @property
     def past(self) -> RunSpec:
@@ -316,8 +324,6 @@ class RunSpec:
         """
         given = self.given
         files = self.files()
-        if not self.replay:
-            files.pop(WORKLOAD_TEXT, None)
         return {
             "label": self.label,
             "workload": self.workload,
@@ -414,6 +420,7 @@ def _replay_of(manifest: Mapping[str, Any], files: Mapping[str, str]) -> Replay 
     if "workload_sha256" not in manifest:
         raise WrongUsage("workload_sha256: the hash of what is replayed is missing")
     processes = manifest.get("processes") or _told_to_simulator(manifest, "processes")
+    read_words(files[WORKLOAD_TEXT], manifest["tick_ns"], WORKLOAD_TEXT)  # it may come from anyone
     return Replay(
         manifest["workload_sha256"],
         manifest["replay_of"],

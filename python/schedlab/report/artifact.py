@@ -27,6 +27,7 @@ from schedlab.machines.folder import (
     TRACE_FILE,
     TYPED,
     WORKLOAD_FILE,
+    WORKLOAD_PLAYED,
     WORKLOAD_TEXT,
 )
 from schedlab.report.build import only_pages
@@ -49,7 +50,10 @@ FIGURES = "figures"
 SUFFIX = ".zip"
 CHANGES = "changes.patch"
 _README = Path(__file__).parent / "templates" / "artifact.md"
-_WHOLE = (results.MANIFEST, TRACE_FILE, CONSOLE, TYPED, WORKLOAD_FILE, WORKLOAD_TEXT, SHAPE_FILE)
+_WHOLE = (
+    *(results.MANIFEST, TRACE_FILE, CONSOLE, TYPED, SHAPE_FILE),
+    *(WORKLOAD_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT),
+)
 _OF_AGAIN = (results.MANIFEST, WORKLOAD_FILE, SHAPE_FILE)
 """What is kept of a run that is carried out again."""
 

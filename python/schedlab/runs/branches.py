@@ -9,15 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from schedlab.base.files.reading import read_text
 from schedlab.base.files.whole import file_hash
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import WrongUsage, parameter
 from schedlab.machines import MACHINES, Branching, machine_named
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED, WORKLOAD_TEXT
 from schedlab.machines.spec import Branch, RunSpec
 from schedlab.runs import results
 from schedlab.units import format_time, parse_time
 from schedlab.workload.model import ATTRIBUTES
+from schedlab.workload.words import read_words
 
 if TYPE_CHECKING:
     from schedlab.trace import Trace
@@ -188,17 +190,22 @@ def check_machine(folder: Path, name: str) -> None:
 
 def _checked(folder: Path, spec: RunSpec, manifest: Mapping[str, Any]) -> RunSpec:
     """Raises WrongUsage if what is run now would be another run than the manifest's."""
-    other = [
-        name
-        for name, text in spec.files().items()
-        if name == WORKLOAD_TEXT and (folder / name).read_text() != text
-    ]
-    if other or spec.machine.arguments(spec) != manifest.get("boot_arguments"):
+    if spec.played() != _played(folder, spec.tick_ns) or spec.machine.arguments(
+        spec
+    ) != manifest.get("boot_arguments"):
         raise WrongUsage(
             f"{folder} was made by another version of schedlab, which ran it in another way: run it"
             " again first"
         )
     return spec
+
+
+def _played(folder: Path, tick_ns: int) -> bytes | None:
+    """Returns what was acted out in a folder, of version 0.2.0, too; None: a command."""
+    if (folder / WORKLOAD_PLAYED).is_file():
+        return (folder / WORKLOAD_PLAYED).read_bytes()
+    text = folder / WORKLOAD_TEXT
+    return read_words(read_text(text), tick_ns, WORKLOAD_TEXT) if text.is_file() else None
 
 
 # --- moments

@@ -145,8 +145,7 @@ class _Branching:
         """Raises SchedlabError if it did not come to the moment."""
         place = scratch / "past"
         place.mkdir()
-        for name, text in self.past.files().items():
-            (place / name).write_text(text)
+        self.past.write_files(place)
         command = self.machine.start(self.past, self.base.parts, place, scratch)
         branches = {name: spec.branch for name, spec in self.specs.items() if spec.branch}
         told = {folders[name]: branch.commands for name, branch in branches.items()}
@@ -179,8 +178,7 @@ class _Branching:
         """Makes a run's folder of what a branch left."""
         assert isinstance(self.machine, Branching)
         status = self.machine.branch_status(folder)
-        for file, text in self.past.files().items():
-            (folder / file).write_text(text)
+        self.past.write_files(folder)
         outcome = ended(self.machine, status, self.seconds(), folder, scratch, folder / CONSOLE)
         metrics, outcome = evaluate(folder, outcome)
         manifest = {

@@ -157,8 +157,7 @@ class Laboratory:
                 yield Path(name)
 
     def _execute(self, run: RunSpec, folder: Path) -> Outcome:
-        for name, text in run.files().items():
-            (folder / name).write_text(text)
+        run.write_files(folder)
         machine = run.machine
         seconds = machine.host_limit(run.cpus, run.limit_ns)
         console = folder / CONSOLE

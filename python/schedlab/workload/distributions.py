@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from statistics import NormalDist
 
+import numpy as np
+import numpy.typing as npt
+
 from schedlab.workload.times import Time
 
 Uniform = Callable[[], float]
@@ -18,7 +21,11 @@ _STEPS = 2**53
 
 def uniform_of(below: Callable[[int], int]) -> Uniform:
     """Numbers between 0 and 1 by `below`, which returns one from 0 to one less than its argument."""
-    return lambda: (below(_STEPS) + 0.5) / _STEPS
+    return lambda: _uniform(below(_STEPS))
+
+
+def _uniform(number: int) -> float:
+    return (number % _STEPS + 0.5) / _STEPS
 
 
 def _chosen(weights: tuple[float, ...], number: float) -> int:
@@ -35,6 +42,12 @@ class Distribution:
     def draw(self, below: Callable[[int], int], tick_ns: int) -> Time:
         """The next one, to the nanosecond; `below` as for `uniform_of`."""
         return Time(max(round(self.drawn_ns(uniform_of(below), tick_ns)), 0))
+
+    def draws(self, numbers: npt.NDArray[np.uint64], tick_ns: int) -> npt.NDArray[np.uint64]:
+        """Returns what `draw` draws by each of these numbers, in nanoseconds, if it needs one each time."""
+        uniform = map(_uniform, numbers.tolist()).__next__
+        drawn = (self.drawn_ns(uniform, tick_ns) for _ in numbers)
+        return np.fromiter((max(round(time), 0) for time in drawn), np.uint64, len(numbers))
 
     def drawn_ns(self, uniform: Uniform, tick_ns: int) -> float:
         raise NotImplementedError

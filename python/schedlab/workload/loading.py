@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""How a workload file reaches our kernel: compiled, and put onto a copy of the disk, from where the
-program `play` reads it (docs/workloads.md)."""
+"""How a workload reaches our kernel: on a copy of the disk, from where the program `play` reads it
+(docs/workloads.md)."""
 
 from __future__ import annotations
 
 import math
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 
 from schedlab.errors import WrongUsage, parameter
 from schedlab.workload.model import WorkloadFile
 
-TOOLS = ("simulator", "mkfs")
-"""Parts of schedlab.base.toolchain.build.PARTS: what compiles a file, and what adds it to a disk."""
+TOOLS = ("mkfs",)
+"""Parts of schedlab.base.toolchain.build.PARTS: what adds a file to a disk."""
 FILE = "workload"
 """Its name on the disk."""
 COMMAND = f"play /{FILE}"
@@ -57,27 +56,23 @@ def check_room(name: str, file: WorkloadFile, memory_mib: int) -> None:
         )
 
 
-def make_disk(
-    disk: Path, text: Path, tick_ns: int, tools: Mapping[str, Path], scratch: Path
-) -> Path:
-    """A copy of the disk with the workload on it, in a folder for what is thrown away."""
-    compiled, loaded = scratch / FILE, scratch / "disk.img"
-    compile_workload(text, compiled, tick_ns, tools["simulator"])
-    _call(tools["mkfs"], str(loaded), "--add", str(disk), str(compiled))
-    compiled.unlink()
+def make_disk(disk: Path, workload: bytes, mkfs: Path, scratch: Path) -> Path:
+    """Returns a copy of the disk with the workload on it, in a folder for what is thrown away."""
+    file, loaded = scratch / FILE, scratch / "disk.img"
+    file.write_bytes(workload)
+    add_to_disk(loaded, disk, [file], mkfs)
     return loaded
 
 
-def compile_workload(text: Path, compiled: Path, tick_ns: int, simulator: Path) -> None:
-    """Makes the file that `play` acts out, for a machine with that tick."""
-    _call(simulator, "--tick", str(tick_ns), "--compile", str(compiled), str(text))
-
-
-def _call(program: Path, *arguments: str) -> None:
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+def add_to_disk(loaded: Path, disk: Path, files: list[Path], mkfs: Path) -> None:
+    """Makes a copy of the disk with these files, which are removed. Raises WrongUsage if there is no room."""
+    command: list[str | Path] = [mkfs, loaded, "--add", disk, *files]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise WrongUsage(
-            f"it cannot be made ready for `play`: {done.stderr.strip()}",
+            f"it cannot be put onto the disk: {done.stderr.strip()}",
             what="`workload=`",
             fix="`machine='sim'` does without",
         )
+    for file in files:
+        file.unlink()

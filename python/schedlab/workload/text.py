@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""A workload file as the simulator's text (docs/simulator.md), for one seed and length of a tick."""
+"""What a workload file becomes for a machine, for one seed and length of a tick: its bytes, and the same as words
+(docs/simulator.md)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
-from schedlab.workload.distributions import Distribution, uniform_of
+import numpy as np
+import numpy.typing as npt
+
+from schedlab.workload.distributions import Constant, Distribution, Mixture, uniform_of
 from schedlab.workload.model import (
     ALL_WORK,
     GIVEN,
@@ -25,11 +30,15 @@ from schedlab.workload.model import (
     draws_itself,
     everything,
 )
-from schedlab.workload.times import Drawn, Time
+from schedlab.workload.times import Drawn
+from schedlab.workload.words import Assembly, Line, Lines, Rounds, each_line, text_of_program
 
 FINISHED = "finished"
 """The channel by which the first process learns that those have ended that are not its children."""
 _WORD = 2**64 - 1
+_GAMMA = 0x9E3779B97F4A7C15
+_ROUNDS_FEW = 8
+"""Rounds of a loop that are drawn one by one: more are drawn at once."""
 
 
 class Numbers:
@@ -41,11 +50,21 @@ class Numbers:
         self.children = 0
 
     def next(self) -> int:
-        self.state = (self.state + 0x9E3779B97F4A7C15) & _WORD
+        self.state = (self.state + _GAMMA) & _WORD
         value = self.state
         value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
         value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _WORD
         return value ^ (value >> 31)
+
+    def take(self, count: int) -> npt.NDArray[np.uint64]:
+        """Returns so many, as `next` does one by one."""
+        steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_GAMMA)
+        values: npt.NDArray[np.uint64] = steps + np.uint64(self.state)
+        self.state = (self.state + count * _GAMMA) & _WORD
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        values ^= values >> np.uint64(31)
+        return values
 
     def below(self, limit: int) -> int:
         """A number from 0 to limit - 1."""
@@ -58,9 +77,22 @@ class Numbers:
 
 
 def text_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> str:
-    """All of it: channels, and the programs, the first process's first. `cpus`: of the machine, of
-    which what arrives takes a part if the file says which (`load`)."""
-    return _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus)).text()
+    """Returns a workload as words. `cpus`: of the machine, of which what arrives takes a part if the file says which
+    (`load`)."""
+    channels = (f"channel {name} {count}\n" for name, count in file.channels.items())
+    writer = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus))
+    return "".join((*channels, *(text_of_program(*each) for each in writer.programs())))
+
+
+def bytes_of(file: WorkloadFile, seed: int, tick_ns: int, cpus: int = 1) -> bytes:
+    """Returns the same as the file that machines read (abi/workload_file.h)."""
+    assembly = Assembly(tick_ns)
+    for name, count in file.channels.items():
+        assembly.add(f"channel {name} {count}")
+    programs = _Writer(file, seed, tick_ns, file.gap_scale(tick_ns, cpus)).programs()[::-1]
+    while programs:  # there may be a million, which need not be kept
+        assembly.add_program(*programs.pop())
+    return assembly.to_bytes()
 
 
 def length(file: WorkloadFile) -> float:
@@ -129,67 +161,66 @@ class _Writer:
         self.attribute_names = file.attributes
         self.parties = file.parties()
         self.bodies = {task.name: awaiting(task.body)[0] for task in file.tasks}
-        self.own: list[str] = []
-        """The texts of programs that one process has for itself."""
+        self.own: list[tuple[str, list[Line | Rounds]]] = []
+        """The programs that one process has for itself."""
         self.work: dict[str, int] = {}
         """Of each program: how long it computes in all (ns), if that is told."""
 
-    def text(self) -> str:
+    def programs(self) -> list[tuple[str, list[Line | Rounds]]]:
+        """Returns all, by name; the first process's is the first one."""
         shared = [
-            _program(task.name, self.program(task, task.name, None))
+            (task.name, list(self.program(task, task.name, None)))
             for task in self.file.tasks
             if task.name not in self.drawing
         ]
         starter = self.file.starter
-        root = _program(ROOT, self.starter(starter) if starter else self.root())
-        channels = (f"channel {name} {count}\n" for name, count in self.file.channels.items())
-        return "".join((*channels, root, *shared, *self.own))
+        root = list(self.starter(starter) if starter else self.root())
+        return [(ROOT, root), *shared, *self.own]
 
     # --- the first process
 
-    def root(self) -> Iterator[str]:
+    def root(self) -> Lines:
         """Starts all that is there from the begin, lets the others arrive, and waits."""
         numbers = Numbers(self.seed)
         yield from self.preparations()
-        yield "mark begin"
+        yield _line("mark begin")
         for when, task, count in self.starts():
             if isinstance(task, Device):
-                yield from [f"deliver {task.channel} {when}ns"] * count
+                yield from [(f"deliver {task.channel} {{}}ns", when, "")] * count
             elif task.arrives:
-                yield from (
-                    f"arrive {self.program_of(task.name, numbers)} {when}ns" for _ in range(count)
-                )
+                for _ in range(count):
+                    yield ("arrive @ {}ns", when, self.program_of(task.name, numbers))
             elif task.name in self.drawing:
                 for _ in range(count):
                     yield from self.started(task, numbers)
             else:
                 yield from repeated(count, list(self.started(task, numbers)))
         if self.file.duration_ns is not None:
-            yield f"arrive {self.file.duration_ns}ns"
+            yield ("arrive {}ns", self.file.duration_ns, "")
         elif any(task.arrives for task in self.file.tasks):
-            yield "wait all"
+            yield _line("wait all")
             yield from self.others_ended()
         else:
-            yield from repeated(sum(task.instances for task in self.file.tasks), ["wait"])
+            yield from repeated(sum(task.instances for task in self.file.tasks), [_line("wait")])
             yield from self.others_ended()
-        yield "mark end"
+        yield _line("mark end")
 
-    def preparations(self) -> Iterator[str]:
+    def preparations(self) -> Lines:
         """Makes the groups of tasks, and sees to it that tasks do not delay the first process: it has the
         best of what they are given, and none that has deadlines delays the start of another."""
-        yield f"group {ROOT}"
+        yield _line(f"group {ROOT}")
         yield from self.groups()
         for name in self.attribute_names:
             best = GIVEN[name].best
             if best is not None:
-                yield GIVEN[name].line(name, best)
+                yield _line(GIVEN[name].line(name, best))
         if any(task.is_reserved for task in self.file.tasks):
-            yield "arrive 0ns"
+            yield _line("arrive 0ns")
 
-    def groups(self) -> Iterator[str]:
+    def groups(self) -> Lines:
         """Makes the groups of tasks, parents before their children."""
         for group in self.file.groups:
-            yield from group.lines()
+            yield from map(_line, group.lines())
 
     def starts(self) -> Iterator[tuple[int, Task | Device, int]]:
         """Time, task, and how many of it; in order of time, then of the file. Devices come behind."""
@@ -213,31 +244,31 @@ class _Writer:
         for (when, place), count in together.items():
             yield when, sources[place], count
 
-    def started(self, task: Task, numbers: Numbers) -> Iterator[str]:
+    def started(self, task: Task, numbers: Numbers) -> Lines:
         """The root sets the attributes of a new process, which would else inherit the root's."""
         name = self.program_of(task.name, numbers)
-        yield f"fork {name}"
-        yield from (f"{line} {name}" for line in self.attributes(task, name))
+        yield ("fork @", None, name)
+        yield from ((f"{words} @", None, name) for words in self.attributes(task, name))
 
-    def others_ended(self) -> Iterator[str]:
+    def others_ended(self) -> Lines:
         """Steps that wait until the processes that tasks have started have ended."""
-        yield from repeated(sum(self.forked.values()), [f"take {FINISHED}"])
+        yield from repeated(sum(self.forked.values()), [_line(f"take {FINISHED}")])
 
-    def starter(self, starter: Starter) -> Iterator[str]:
+    def starter(self, starter: Starter) -> Lines:
         """Does what the file says, and at its end waits for all."""
-        yield f"group {ROOT}"
+        yield _line(f"group {ROOT}")
         yield from self.groups()
-        yield from (GIVEN[key].line(key, value) for key, value in starter.attributes.items())
+        yield from (_line(GIVEN[key].line(key, value)) for key, value in starter.attributes.items())
         if delay := starter.delay.nanoseconds(self.tick_ns):
-            yield f"sleep until {delay}ns"
+            yield ("sleep until {}ns", delay, "")
         if not any(item == BEGIN for body in self.file.bodies for item in everything(body)):
-            yield BEGIN.words
+            yield _line(BEGIN.words)
         ends = () if starter.ends_itself else (AwaitAll(),)
         numbers = Numbers(self.seed) if _is_drawn(starter.body, self.drawing) else None
-        yield from self.lines((*starter.body, *ends), numbers)
+        yield from self.lines(awaiting((*starter.body, *ends))[0], numbers)
         if not starter.ends_itself:
             yield from self.others_ended()
-            yield "mark end"
+            yield _line("mark end")
 
     # --- tasks
 
@@ -247,35 +278,36 @@ class _Writer:
         if name not in self.drawing:
             return name
         own = f"{name}@{len(self.own) + 1}"
-        place = len(self.own)
-        self.own.append("")  # its children come behind it
-        self.own[place] = _program(own, self.program(self.tasks[name], own, child))
+        lines: list[Line | Rounds] = []
+        self.own.append((own, lines))  # its children come behind it
+        lines += self.program(self.tasks[name], own, child)
         return own
 
-    def program(self, task: Task, name: str, numbers: Numbers | None) -> Iterator[str]:
+    def program(self, task: Task, name: str, numbers: Numbers | None) -> Lines:
         """One that tasks fork sees to its attributes itself: several may fork it at once, and none
         could say which process it means. With a starter all do, as programs of our kernel."""
         forked = task.name in self.forked
         drawn = self.drawn(task, numbers) if task.arrives else {}
-        body = list(self._lines(self.bodies[task.name], numbers))
+        body = list(self.lines(self.bodies[task.name], numbers))
         if ALL_WORK in task.attributes.values():
             self.work[name] = _work(body)
         if task.arrives:
-            yield from self.attributes(task, name, drawn)
-        yield f"group {task.group}"
+            yield from map(_line, self.attributes(task, name, drawn))
+        yield _line(f"group {task.group}")
         if task.arrives:
             pass
         elif self.file.starter:
-            yield from (self.attribute(key, name, value) for key, value in task.attributes.items())
+            for key, value in task.attributes.items():
+                yield _line(self.attribute(key, name, value))
         elif forked:
-            yield from self.attributes(task, name)
+            yield from map(_line, self.attributes(task, name))
         yield from body
         if forked and self.file.duration_ns is None:
-            yield f"give {FINISHED}"
+            yield _line(f"give {FINISHED}")
 
     def drawn(self, task: Task, numbers: Numbers | None) -> dict[str, int]:
         """The attributes that are drawn for a process, of which these are the numbers."""
-        if not numbers:
+        if not numbers or not task.drawn:
             return {}
         uniform = uniform_of(numbers.below)
         return {key: whole.draw(uniform) for key, whole in task.drawn.items()}
@@ -295,66 +327,94 @@ class _Writer:
 
     # --- what they do
 
-    def lines(self, items: tuple[Item, ...], numbers: Numbers | None) -> Iterator[str]:
+    def lines(self, items: Iterable[Item], numbers: Numbers | None) -> Lines:
         """`numbers`: of the process, if it draws."""
-        return self._lines(awaiting(items)[0], numbers)
-
-    def _lines(self, items: tuple[Item, ...], numbers: Numbers | None) -> Iterator[str]:
         for item in items:
             if isinstance(item, Step):
                 yield self.step(item, numbers)
             elif isinstance(item, Meet):
-                yield f"meet {item.channel} {max(self.parties[item.channel], 1)}"
+                yield (f"meet {item.channel} {{}}", max(self.parties[item.channel], 1), "")
             elif isinstance(item, Fork):
-                yield f"fork {self.program_of(item.task, numbers)}"
+                yield ("fork @", None, self.program_of(item.task, numbers))
             elif isinstance(item, Loop) and numbers and _is_unrolled(item):
-                for _ in range(int(item.rounds)):
-                    yield from self._lines(item.body, numbers)
+                yield from self.unrolled(item, numbers)
             elif isinstance(item, Loop):
-                yield from repeated(item.rounds, list(self._lines(item.body, numbers)))
+                yield from repeated(item.rounds, list(self.lines(item.body, numbers)))
 
-    def step(self, step: Step, numbers: Numbers | None) -> str:
+    def unrolled(self, loop: Loop, numbers: Numbers) -> Lines:
+        """The rounds of a loop, one after another; at once if all that is drawn is one number for each time."""
+        rounds = int(loop.rounds)
+        steps = [item for item in loop.body if isinstance(item, Step)]
+        places = [place for place, step in enumerate(steps) if _draws(step)]
+        if (
+            rounds <= _ROUNDS_FEW
+            or len(steps) < len(loop.body)
+            or not all(_draws_one_number(step) for step in steps)
+        ):
+            for _ in range(rounds):
+                yield from self.lines(loop.body, numbers)
+            return
+        drawn = numbers.take(rounds * len(places)).reshape(rounds, len(places))
+        lines = tuple(self.step(step, Numbers(0)) for step in steps)
+        values = np.zeros((rounds, len(steps)), np.uint64)
+        values += np.array([number or 0 for _, number, _ in lines], np.uint64)
+        for column, place in enumerate(places):
+            time = steps[place].time
+            assert isinstance(time, Drawn | Distribution)
+            in_ticks = lines[place][0].endswith("ticks")
+            unit = np.uint64(self.tick_ns if in_ticks else 1)
+            values[:, place] = time.draws(drawn[:, column], self.tick_ns) // unit
+        yield Rounds(lines, values)
+
+    def step(self, step: Step, numbers: Numbers | None) -> Line:
+        """A sleep of whole ticks ends with a tick; see docs/simulator.md."""
         time = step.time
         if isinstance(time, Drawn | Distribution):
             assert numbers is not None
             time = time.draw(numbers.below, self.tick_ns)
-        words = (step.words, self.time(step.words, time) if time else "", step.after)
-        return " ".join(word for word in words if word)
-
-    def time(self, words: str, time: Time) -> str:
-        """A sleep of whole ticks ends with a tick; see docs/simulator.md."""
-        if words == "sleep" and time.whole_ticks:
-            return f"{time.number}ticks"
-        return f"{time.nanoseconds(self.tick_ns)}ns"
+        if time is None:
+            return _line(f"{step.words} {step.after}".strip())
+        if step.words == "sleep" and time.whole_ticks:
+            return ("sleep {}ticks", int(time.number), "")
+        words = f"{step.words} {{}}ns {step.after}" if step.after else f"{step.words} {{}}ns"
+        return (words, time.nanoseconds(self.tick_ns), "")
 
 
 BEGIN = Step("mark begin")
 
 
-def _program(name: str, lines: Iterable[str]) -> str:
-    return "\n".join(("", f"program {name}", *(f"  {line}" for line in lines), ""))
+@cache
+def _line(words: str) -> Line:
+    return (words, None, "")
 
 
-def _work(lines: Iterable[str]) -> int:
+def _draws(step: Step) -> bool:
+    return isinstance(step.time, Drawn | Distribution)
+
+
+def _draws_one_number(step: Step) -> bool:
+    return not isinstance(step.time, Constant | Mixture)
+
+
+def _work(lines: Lines) -> int:
     """How long a process that does this computes, in nanoseconds."""
     sums, rounds = [0], [1]
-    for line in lines:
-        match line.split():
-            case ["loop", number]:
-                sums.append(0)
-                rounds.append(int(number))
-            case ["end"]:
-                inner = sums.pop() * rounds.pop()
-                sums[-1] += inner
-            case ["run", time]:
-                sums[-1] += int(time.removesuffix("ns"))
+    for words, number, _ in each_line(lines):
+        if words == "loop {}":
+            sums.append(0)
+            rounds.append(number or 0)
+        elif words == "end":
+            inner = sums.pop() * rounds.pop()
+            sums[-1] += inner
+        elif words == "run {}ns":
+            sums[-1] += number or 0
     return min(sums[0], GIVEN["runtime"].most)
 
 
-def repeated(count: float, lines: list[str]) -> Iterator[str]:
+def repeated(count: float, lines: list[Line | Rounds]) -> Lines:
     if count == 1:
         yield from lines
     elif lines and (math.isinf(count) or count):
-        yield "loop" if math.isinf(count) else f"loop {int(count)}"
-        yield from (f"  {line}" for line in lines)
-        yield "end"
+        yield _line("loop") if math.isinf(count) else ("loop {}", int(count), "")
+        yield from lines
+        yield _line("end")

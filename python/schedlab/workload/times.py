@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+import numpy.typing as npt
+
 
 @dataclass(frozen=True)
 class Time:
@@ -43,6 +46,13 @@ class Drawn:
         if self.whole_ticks:
             return Time(self.first.number + drawn * self.step.number, in_ticks=True)
         return Time(self.first.nanoseconds(tick_ns) + drawn * self.step.nanoseconds(tick_ns))
+
+    def draws(self, numbers: npt.NDArray[np.uint64], tick_ns: int) -> npt.NDArray[np.uint64]:
+        """Returns what `draw` draws by each of these numbers, in nanoseconds."""
+        drawn = numbers % np.uint64(self.choices(tick_ns))
+        first, step = self.first.nanoseconds(tick_ns), self.step.nanoseconds(tick_ns)
+        times: npt.NDArray[np.uint64] = np.uint64(first) + drawn * np.uint64(step)
+        return times
 
     def choices(self, tick_ns: int) -> int:
         """How many times there are."""

@@ -5,16 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from schedlab.workload.format import HEADER, MAGIC
+from schedlab.workload.words import WordsRefused, read_words
 from schedlab_simulator.errors import WorkloadRefused
 from schedlab_simulator.library import library
 
 Steps = npt.NDArray[np.void]
 """A row for each step, with the columns of struct workload_step (abi/workload_steps.h)."""
+
+
+_TICK = HEADER.fields["tick_ns"][1] if HEADER.fields else 0
 
 
 class Workload:
@@ -40,15 +46,30 @@ class Workload:
 
     @classmethod
     def read(cls, text: str, tick_ns: int = 1_000_000, name: str = "workload") -> Workload:
-        """Reads text as docs/simulator.md describes it. `name`: of the text, for errors."""
+        """Reads words as docs/simulator.md describes them. `name`: of the text, for errors."""
+        if not isinstance(tick_ns, int) or not 1000 <= tick_ns <= 10**12:
+            raise WorkloadRefused(f"a tick of {tick_ns!r} ns: it may be 1 us to 1000 s")
+        try:
+            return cls.of_file(read_words(text, tick_ns, name), tick_ns, name)
+        except WordsRefused as error:
+            raise WorkloadRefused(str(error)) from None
+
+    @classmethod
+    def of_file(
+        cls, contents: bytes, tick_ns: int | None = None, name: str = "workload"
+    ) -> Workload:
+        """Reads the bytes of a workload file (abi/workload_file.h). `tick_ns`: for which it must have been made; None:
+        for any. `name`: of the file, for errors."""
         lib = library()
         raw = lib.ffi.new("struct simulator_workload *")
         error = lib.ffi.new("struct simulator_error *")
-        encoded = text.encode()
-        if b"\0" in encoded:
-            raise WorkloadRefused(f"{name}: a character with the number 0 is in it")
+        own_tick = int.from_bytes(contents[_TICK : _TICK + 8], "little")
+        wanted = own_tick if tick_ns is None else tick_ns
+        data = lib.ffi.from_buffer(contents)
         try:
-            read = lib.c.simulator_read_workload(raw, name.encode(), encoded, tick_ns, error)
+            read = lib.c.simulator_read_workload(
+                raw, name.encode(), data, len(contents), wanted, error
+            )
         except (OverflowError, TypeError) as problem:
             raise WorkloadRefused(f"tick_ns: {problem}") from None
         if not read:
@@ -60,10 +81,12 @@ class Workload:
 
     @classmethod
     def load(cls, path: str | PathLike[str], tick_ns: int = 1_000_000) -> Workload:
-        """Reads a file of such text."""
+        """Reads a workload file, or a text of words."""
         try:
-            with open(path, encoding="utf-8") as file:
-                return cls.read(file.read(), tick_ns, fspath(path))
+            contents = Path(path).read_bytes()
+            if contents.startswith(MAGIC.encode()):
+                return cls.of_file(contents, tick_ns, fspath(path))
+            return cls.read(contents.decode(), tick_ns, fspath(path))
         except (OSError, UnicodeError) as error:
             raise WorkloadRefused(f"{fspath(path)}: it cannot be read: {error}") from None
 

@@ -29,6 +29,7 @@ from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.commands.options import OWN_SETTING, POLICIES, json_option
 from schedlab.errors import MachineUnfit, WrongUsage
 from schedlab.paths import ROOT, in_caches
+from schedlab.workload.words import read_words
 from schedlab_tools.benchmarks.results import finish, printed
 from schedlab_tools.judged import Judged
 
@@ -87,8 +88,8 @@ def text_of(tasks: Sequence[Reserved]) -> str:
 def simulated(tasks: Sequence[Reserved], options: Sequence[str]) -> trace.Trace:
     """Returns the trace of the set in our simulator, where nothing but work takes time."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        workload, events = Path(folder) / "workload.txt", Path(folder) / "trace.bin"
-        workload.write_text(text_of(tasks))
+        workload, events = Path(folder) / "workload", Path(folder) / "trace.bin"
+        workload.write_bytes(read_words(text_of(tasks)))
         printed([SIMULATOR, "--costs", "none", *options, "--trace", events, workload])
         return trace.read(events)
 

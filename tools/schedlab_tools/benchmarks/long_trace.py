@@ -16,6 +16,7 @@ from schedlab.base.host.isolated import call_command, request_text
 from schedlab.base.toolchain.build import SIMULATOR, build
 from schedlab.base.toolchain.policies import STANDARD
 from schedlab.errors import SchedlabError
+from schedlab.workload.words import read_words
 from schedlab_tools.benchmarks.monitor_model import HOGS_AND_TALKERS
 from schedlab_tools.benchmarks.results import printed
 from schedlab_tools.judged import Aim
@@ -51,8 +52,8 @@ def measure() -> Measured:
     """2.5 million decisions on 256 CPUs, 12 million records; in turns, so that both have the same host."""
     build("simulator")
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        trace, workload = Path(folder) / "trace.bin", Path(folder) / "workload.txt"
-        workload.write_text(HOGS_AND_TALKERS.format(half=_PAIRS))
+        trace, workload = Path(folder) / "trace.bin", Path(folder) / "workload"
+        workload.write_bytes(read_words(HOGS_AND_TALKERS.format(half=_PAIRS)))
         rounds = [(_simulated(workload, trace), _measured(trace)) for _ in range(_ROUNDS)]
         return Measured(
             records=(trace.stat().st_size - 64) // 32,

@@ -21,6 +21,7 @@ from schedlab.base.toolchain.policies import read_catalogue
 from schedlab.commands.options import json_option
 from schedlab.errors import SchedlabError
 from schedlab.paths import BUILD
+from schedlab.workload.words import read_words
 from schedlab_tools.benchmarks import long_trace
 from schedlab_tools.benchmarks.results import finish, printed
 from schedlab_tools.judged import Aim
@@ -78,8 +79,8 @@ def aims(measured: Sequence[Decision], process_bytes: int) -> list[Aim]:
 def process_bytes(policies: Sequence[str]) -> int:
     """What the simulator says that a process takes, under the policy that needs most."""
     with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
-        workload = Path(folder) / "workload.txt"
-        workload.write_text("program root\n  run 1ms\n")
+        workload = Path(folder) / "workload"
+        workload.write_bytes(read_words("program root\n  run 1ms\n"))
         told = [
             count("process_bytes", printed([SIMULATOR, "--policy", policy, "--no-trace", workload]))
             for policy in policies

@@ -20,7 +20,7 @@ from schedlab.report.charts.levels import boosts, span_marks, stays_of
 from schedlab.report.charts.processes import Span, people_of
 from schedlab.report.charts.theme import BLUE, OLIVE, SALMON
 from schedlab.workload import workload_files
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
 from schedlab_tools.documents.shown import shown
 
 WORKLOAD = ROOT / "docs" / "typist.json"
@@ -86,13 +86,13 @@ def picture() -> str:
 
 
 def _panel(policy: str, tunables: dict[str, int], title: str) -> Panel:
-    from schedlab_simulator import Simulator
+    from schedlab_simulator import Simulator, Workload
 
-    text = text_of(workload_files.read(WORKLOAD), 1, TICK_NS)
+    workload = Workload.of_file(bytes_of(workload_files.read(WORKLOAD), 1, TICK_NS))
     with TemporaryDirectory(prefix="schedlab-") as folder:
         path = Path(folder) / "trace.bin"
         with Simulator(
-            text, policy=policy, tunables=tunables, tick_ns=TICK_NS, trace=path
+            workload, policy=policy, tunables=tunables, tick_ns=TICK_NS, trace=path
         ) as machine:
             machine.run(_LIMIT_NS)
         recorded = trace.read(path)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The layout and the enumerations of a trace, in Python and JavaScript: made of the headers in abi/.
+"""The layouts of traces and of workload files, in Python and JavaScript: made of what lies in abi/.
 
 cffi reads the declarations: it is what Python code that is to know C's uses.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,13 +15,21 @@ from typing import Any
 from cffi import FFI
 
 from schedlab.paths import ROOT
+from schedlab_simulator.declarations import declarations
 from schedlab_tools.documents.marked import write
 
 PYTHON = ROOT / "python" / "schedlab" / "trace" / "format.py"
+WORKLOAD = ROOT / "python" / "schedlab" / "workload" / "format.py"
 JAVASCRIPT = ROOT / "python/schedlab/monitor/page/session/definitions.js"
 
 _TRACE = "abi/trace_format.h"
 _STRUCTS = {"HEADER": "trace_header", "RECORD": "trace_record"}
+_FILE, _STEPS, _WORDS = "abi/workload_file.h", "abi/workload_steps.h", "abi/workload_words.txt"
+_WORKLOAD_STRUCTS = {
+    "HEADER": (_FILE, "workload_file_header"),
+    "PROGRAM": (_FILE, "workload_file_program"),
+    "STEP": (_STEPS, "workload_step"),
+}
 _ENUMERATIONS = (
     ("Kind", _TRACE, "trace_kind", "TRACE_", "What a record says"),
     ("LossKind", _TRACE, "trace_loss", "LOSS_", "What a LOST says, as its `first`"),
@@ -39,10 +48,10 @@ _END = "\n\n\n# --- end of what is made\n"
 
 def python() -> str:
     """Returns the module of Python with its definitions made anew."""
-    lines = [f'MAGIC = b"{_magic()}"', f"VERSION = {_version()}", ""]
+    magic, version = _magic(_TRACE, "TRACE_MAGIC"), _version(_TRACE, "TRACE_VERSION")
+    lines = [f'MAGIC = b"{magic}"', f"VERSION = {version}", ""]
     for name, struct in _STRUCTS.items():
-        fields = [f'        ("{field}", "{kind}"),' for field, kind, _ in _fields(struct)]
-        lines += [f"{name} = np.dtype(", "    [", *fields, "    ]", ")"]
+        lines += _numpy_type(name, _TRACE, struct)
     for name, header, enumeration, prefix, about in _ENUMERATIONS:
         members = _members(header, enumeration, prefix)
         lines += ["", "", f"class {name}(IntEnum):", f'    """{about} (enum {enumeration})."""', ""]
@@ -50,6 +59,65 @@ def python() -> str:
     before, _, old = PYTHON.read_text(encoding="utf-8").partition(_BEGIN)
     _, _, after = old.partition(_END)
     return "".join([before, _BEGIN, "\n".join(lines), _END, after])
+
+
+def workload() -> str:
+    """Returns the module of Python with the layout of workload files."""
+    lines = [
+        "# SPDX-License-Identifier: MIT",
+        '"""The layout of workload files: made of what lies in abi/ by ./schedlab dev docs trace-format."""',
+        "",
+        "from __future__ import annotations",
+        "",
+        "import numpy as np",
+        "",
+        *(f"{name} = {json.dumps(value)}" for name, value in _workload_constants()),
+    ]
+    for name, (header, struct) in _WORKLOAD_STRUCTS.items():
+        lines += _numpy_type(name, header, struct)
+    lines += ["FORMS = ("]
+    lines += [f'    ("{words}", {step}),' for words, step in _forms()]
+    lines += [")", '"""What is written, and the step: its kind, detail, target and value."""']
+    return "\n".join(lines) + "\n"
+
+
+def _workload_constants() -> Iterator[tuple[str, str | int]]:
+    yield "MAGIC", _magic(_FILE, "WORKLOAD_FILE_MAGIC")
+    yield "VERSION", _version(_FILE, "WORKLOAD_FILE_VERSION")
+    yield "LOOPS_MAX", _constants().WORKLOAD_LOOPS_MAX
+    yield "MARK_NAME", _constants().MARK_NAME
+
+
+def _forms() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yields what is written, and the step. A word that may be left out is there in one, and not in another."""
+    numbers = _constants()
+    for line in _source(_WORDS).splitlines():
+        if not line or line.startswith("#"):
+            continue
+        words, kind, given = (part.strip() for part in re.split(r"(STEP_\w+)", line))
+        step = {"detail": "0", "target": "0", "value": "0"} | dict(
+            re.findall(r"(\w+)=(\w+)", given)
+        )
+        fields = (int(each) if each.isdigit() else getattr(numbers, each) for each in step.values())
+        values = (getattr(numbers, kind), *fields)
+        written, optional, last = words.removesuffix("]").partition(" [")
+        yield written, values
+        if optional:
+            yield f"{written} {last}", values
+
+
+def _constants() -> Any:
+    """Returns the numbers of C that have names, as attributes."""
+    ffi = FFI()
+    ffi.cdef(
+        declarations("".join(_source(header) for header in (_TRACE, _STEPS, "abi/system_calls.h")))
+    )
+    return ffi.dlopen(None)
+
+
+def _numpy_type(name: str, header: str, struct: str) -> list[str]:
+    fields = [f'        ("{field}", "{kind}"),' for field, kind, _ in _fields(header, struct)]
+    return [f"{name} = np.dtype(", "    [", *fields, "    ]", ")"]
 
 
 def javascript() -> str:
@@ -60,16 +128,25 @@ def javascript() -> str:
         "// Made of the headers in abi/ by ./schedlab dev docs trace-format.",
         "",
     ]
-    lines += [f'export const MAGIC = "{_magic()}";', f"export const VERSION = {_version()};"]
+    magic, version = _magic(_TRACE, "TRACE_MAGIC"), _version(_TRACE, "TRACE_VERSION")
+    lines += [f'export const MAGIC = "{magic}";', f"export const VERSION = {version};"]
     for name, struct in _STRUCTS.items():
-        places = [(field, offset) for field, _, offset in _fields(struct)]
-        lines += [f"export const {name}_BYTES = {_size(struct)};"]
+        places = [(field, offset) for field, _, offset in _fields(_TRACE, struct)]
+        lines += [f"export const {name}_BYTES = {_size(_TRACE, struct)};"]
         lines += ["", "/** Where each field begins, in bytes. */"]
         lines += [f"export const {name} = Object.freeze({_object(places)});"]
     for name, header, enumeration, prefix, about in _ENUMERATIONS:
         if name in _IN_JAVASCRIPT:
             members = _object(_members(header, enumeration, prefix))
             lines += ["", f"/** {about}. */", f"export const {name} = Object.freeze({members});"]
+    places = [(field, offset) for field, _, offset in _fields(*_WORKLOAD_STRUCTS["HEADER"])]
+    lines += ["", "/** Where each field of a workload file begins, in bytes. */"]
+    lines += [f"export const WORKLOAD = Object.freeze({_object(places)});"]
+    for name, value in _workload_constants():
+        lines += [f"export const WORKLOAD_{name} = {json.dumps(value)};"]
+    lines += ["", "/** What is written, and the step: its kind, detail, target and value. */"]
+    forms = "".join(f"    {json.dumps([words, step])},\n" for words, step in _forms())
+    lines += [f"export const WORKLOAD_FORMS = Object.freeze([\n{forms}]);"]
     return "\n".join(lines) + "\n"
 
 
@@ -81,13 +158,13 @@ def _source(header: str) -> str:
     return (ROOT / header).read_text(encoding="utf-8")
 
 
-def _version() -> int:
-    (found,) = re.findall(r"#define TRACE_VERSION (\d+)", _source(_TRACE))
+def _version(header: str, name: str) -> int:
+    (found,) = re.findall(rf"#define {name} (\d+)", _source(header))
     return int(found)
 
 
-def _magic() -> str:
-    (found,) = re.findall(r"#define TRACE_MAGIC\s+0x(\w{16})ull", _source(_TRACE))
+def _magic(header: str, name: str) -> str:
+    (found,) = re.findall(rf"#define {name}\s+0x(\w{{16}})ull", _source(header))
     return bytes.fromhex(found)[::-1].decode()
 
 
@@ -108,9 +185,9 @@ def _members(header: str, enumeration: str, prefix: str) -> list[tuple[str, int]
     return [(name.removeprefix(prefix), value) for name, value in by_number]
 
 
-def _fields(struct: str) -> Iterator[tuple[str, str, int]]:
+def _fields(header: str, struct: str) -> Iterator[tuple[str, str, int]]:
     """Yields each field's name, its type in numpy's words, and where it begins."""
-    kind, ffi = _declared(_TRACE, "struct", struct)
+    kind, ffi = _declared(header, "struct", struct)
     for name, field in kind.fields:
         size = ffi.sizeof(field.type)
         if name == "magic":
@@ -119,15 +196,19 @@ def _fields(struct: str) -> Iterator[tuple[str, str, int]]:
             yield name, f"V{size}" if field.type.kind == "array" else f"<u{size}", field.offset
 
 
-def _size(struct: str) -> int:
-    kind, ffi = _declared(_TRACE, "struct", struct)
+def _size(header: str, struct: str) -> int:
+    kind, ffi = _declared(header, "struct", struct)
     return int(ffi.sizeof(kind))
 
 
-FILES: dict[Path, Callable[[], str]] = {PYTHON: python, JAVASCRIPT: javascript}
+FILES: dict[Path, Callable[[], str]] = {
+    PYTHON: python,
+    WORKLOAD: workload,
+    JAVASCRIPT: javascript,
+}
 
 
 def make() -> None:
-    """Writes both files."""
+    """Writes all of these files."""
     for file, text in FILES.items():
         write(file, text())

@@ -88,9 +88,7 @@ def _boot(test: LabTest, policy: Compiled, trusted: bool, place: Path) -> tuple[
     NotCompiled if the linker refuses the policy."""
     out = place / "out"
     out.mkdir()
-    text = place / "workload.txt"
-    text.write_text(test.text)
-    disk = make_disk(IMAGE, text, test.tick_ns, PARTS, place)
+    disk = make_disk(IMAGE, test.played, PARTS["mkfs"], place)
     own = place / "policy.o"
     own.write_bytes(policy.kernel_object)
     table = place / "table.c"

@@ -14,7 +14,7 @@ from schedlab import __version__, metrics, trace
 from schedlab.base.files import placing
 from schedlab.courses.submissions.trial import Trial
 from schedlab.machines import SIMULATOR
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
 from schedlab.metrics import Window
 from schedlab.metrics.intervals import state_intervals
 from schedlab.runs import results
@@ -66,7 +66,7 @@ def keep_run(
     with results.new_folder(place) as folder:
         shutil.copy(seen.path, folder / TRACE_FILE)
         seen.metrics.write(folder / results.METRICS)
-        (folder / WORKLOAD_TEXT).write_text(trial.text)
+        (folder / WORKLOAD_PLAYED).write_bytes(trial.played)
         manifest = {
             "format": results.FORMAT,
             "schedlab": __version__,

@@ -64,7 +64,7 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
         machine.begin()
         try:
             with simulator.Simulator(
-                _workload(test.text, test.tick_ns),
+                _workload(test.played),
                 policy=policy.name,
                 cpus=test.cpus,
                 tick_ns=test.tick_ns,
@@ -94,11 +94,11 @@ def run(test: Trial, policy: Compiled, trace: Path) -> Ran:
 
 
 @lru_cache(128)
-def _workload(text: str, tick_ns: int) -> Any:
-    """What the library reads of a text: of many policies' runs it is read once."""
+def _workload(played: bytes) -> Any:
+    """What the library reads of a file: of many policies' runs it is read once."""
     from schedlab_simulator import Workload
 
-    return Workload.read(text, tick_ns)
+    return Workload.of_file(played)
 
 
 _FUNCTIONS = ("hear", "serve", "answer")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from schedlab.workload.model import WorkloadFile
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
 
 CPUS_MAX, PROCESSES_MAX = 64, 1024
 """Of sim/apart/message.h."""
@@ -61,6 +61,6 @@ class Trial:
     """Of each new task, as the policy sees it."""
 
     @cached_property
-    def text(self) -> str:
-        """The workload as the simulator reads it."""
-        return text_of(self.workload, self.seed, self.tick_ns, self.cpus)
+    def played(self) -> bytes:
+        """The workload as machines read it."""
+        return bytes_of(self.workload, self.seed, self.tick_ns, self.cpus)

@@ -15,7 +15,7 @@ from schedlab.base.toolchain.needs import LINUX_GUEST
 from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
 from schedlab.errors import MachineUnfit, WrongUsage, parameter
-from schedlab.machines.folder import TRACE_FILE, WORKLOAD_TEXT
+from schedlab.machines.folder import TRACE_FILE, WORKLOAD_PLAYED
 from schedlab.machines.linux.published import (
     IN_GUEST,
     files_for_guest,
@@ -28,7 +28,7 @@ from schedlab.machines.outcome import Outcome, outcome_of, read_console, tail_of
 from schedlab.machines.spec import Machine, Parts, Release, RunSpec
 from schedlab.paths import ROOT
 from schedlab.units import format_time
-from schedlab.workload.loading import CHANNELS_MAX, compile_workload
+from schedlab.workload.loading import CHANNELS_MAX
 
 if TYPE_CHECKING:
     from schedlab.machines.linux.guest import GuestJob
@@ -59,7 +59,7 @@ class Linux(Machine):
     name = "linux"
     repeatable = True
     parts: tuple[str, ...] = ("linux_kernel", "linux_image", "linux_programs")
-    tools = ("simulator",)
+    tools = ()
     needs: tuple[str, ...] = LINUX_GUEST
     cpus_max = _CPUS_MAX
     tick_ns = 4_000_000
@@ -175,7 +175,7 @@ class Linux(Machine):
 
         files: dict[str, bytes | Path] = {"programs.tar": parts["linux_programs"]}
         if run.file:
-            files[WORKLOAD] = compiled(run, parts, folder, scratch)
+            files[WORKLOAD] = folder / WORKLOAD_PLAYED
         begin = f"tar -xf programs.tar && rm programs.tar && export BEGIN_AT={self.begin_s}"
         if is_published(run.policy):
             files |= files_for_guest(program_of(run.policy), packages().kernel)
@@ -258,13 +258,6 @@ class FreeLinux(Linux):
         from schedlab.machines.linux.guest import KVM
 
         return cpus if self._mode() == KVM else 1
-
-
-def compiled(run: RunSpec, parts: Parts, folder: Path, scratch: Path) -> Path:
-    """Compiles the workload file of a run, and returns where it is."""
-    place = scratch / WORKLOAD
-    compile_workload(folder / WORKLOAD_TEXT, place, run.tick_ns, parts["simulator"])
-    return place
 
 
 def _content(path: Path) -> bytes:

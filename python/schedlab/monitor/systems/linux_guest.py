@@ -33,7 +33,6 @@ from schedlab.monitor.systems.real import GuestSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
 from schedlab.monitor.systems.steering import Steering
 from schedlab.monitor.systems.steering_cost import SteeringCost
-from schedlab.runs.parts import supply
 from schedlab.trace.format import AttributeKind
 
 TICK_NS = 4_000_000
@@ -84,8 +83,7 @@ class LinuxGuestSystem(GuestSystem):
     def _prepare(self, steering: int, control: int) -> Prepared:
         """Builds, fetches and writes, in a thread."""
         place = self.folder / WORKLOADS
-        simulator = supply(["simulator"])["simulator"]
-        self._compiled = compile_palette(self.setup, place, TICK_NS, simulator)
+        self._compiled = compile_palette(self.setup, place, TICK_NS)
         job = LiveJob(
             policy=str(self.setup.policy),
             settings=self.setup.settings,

@@ -43,7 +43,6 @@ from schedlab.monitor.systems.linux_server import (
 from schedlab.monitor.systems.machine_process import MachineProcess
 from schedlab.monitor.systems.real import OVER, RealSystem
 from schedlab.monitor.systems.status_text import parse_status, parse_tunables
-from schedlab.runs.parts import supply
 from schedlab.trace.follow import Follower
 from schedlab.trace.format import AttributeKind
 
@@ -129,9 +128,8 @@ class LinuxHostSystem(RealSystem):
         assert self.header
         self.setup = replace(self.setup, tick_ns=self.header.tick_ns, cpus=self.header.cpus)
         build_linux("linux-host", "linux-workloads")
-        simulator = supply(["simulator"])["simulator"]
         place = self.folder / "workloads"
-        self._compiled = compile_palette(self.setup, place, self.header.tick_ns, simulator)
+        self._compiled = compile_palette(self.setup, place, self.header.tick_ns)
         self._record_cost_ns = record_cost_ns()
 
     async def _serve(self) -> Server:

@@ -9,9 +9,9 @@ from pathlib import Path
 from schedlab.errors import WrongUsage, parameter
 from schedlab.monitor.system import Refused, Setup
 from schedlab.monitor.systems.live_disk import check_wanted
-from schedlab.workload.loading import CHANNELS_MAX, compile_workload
+from schedlab.workload.loading import CHANNELS_MAX
 from schedlab.workload.palette import Entry, palette
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
 from schedlab.workload.workload_files import read
 
 
@@ -34,7 +34,7 @@ class Compiled:
         )
 
 
-def compile_palette(setup: Setup, folder: Path, tick_ns: int, simulator: Path) -> Compiled:
+def compile_palette(setup: Setup, folder: Path, tick_ns: int) -> Compiled:
     """Writes the files into `folder`. WrongUsage: what the user asked for cannot be one of them."""
     entries = palette(setup.files)
     check_wanted(setup.workloads, entries)
@@ -43,7 +43,7 @@ def compile_palette(setup: Setup, folder: Path, tick_ns: int, simulator: Path) -
     for number, entry in enumerate(entries.values()):
         try:
             place = folder / str(number)  # whatever characters its name has
-            _compile(entry, place, setup.seed, tick_ns, simulator)
+            place.write_bytes(_compiled(entry, setup.seed, tick_ns))
             compiled.files[entry.name] = place
         except WrongUsage as error:
             if entry.kind == "own" or entry.name in setup.workloads:
@@ -52,7 +52,7 @@ def compile_palette(setup: Setup, folder: Path, tick_ns: int, simulator: Path) -
     return compiled
 
 
-def _compile(entry: Entry, place: Path, seed: int, tick_ns: int, simulator: Path) -> None:
+def _compiled(entry: Entry, seed: int, tick_ns: int) -> bytes:
     workload = read(entry.file)
     if len(workload.channels) >= CHANNELS_MAX:
         raise WrongUsage(
@@ -60,7 +60,4 @@ def _compile(entry: Entry, place: Path, seed: int, tick_ns: int, simulator: Path
             what=parameter("workload", entry.name),
             fix="`machine='sim'` has more",
         )
-    text = place.with_suffix(".txt")
-    text.write_text(text_of(workload, seed, tick_ns))
-    compile_workload(text, place, tick_ns, simulator)
-    text.unlink()
+    return bytes_of(workload, seed, tick_ns)

@@ -7,17 +7,16 @@ All of them are compiled at each start: 50 files take 0.2 s.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from schedlab.base.toolchain.policies import unknown
-from schedlab.errors import SchedlabError, WrongUsage, parameter
+from schedlab.errors import WrongUsage, parameter
 from schedlab.monitor.system import Refused, Setup
-from schedlab.workload.loading import check_room, compile_workload
+from schedlab.workload.loading import add_to_disk, check_room
 from schedlab.workload.palette import palette
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
 from schedlab.workload.workload_files import read
 
 DISK = "disk.img"
@@ -49,7 +48,9 @@ def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> Liv
     for number, entry in enumerate(entries.values()):
         place = f"workload-{number}"
         try:
-            _compile(entry.file, folder / place, setup, parts["simulator"])
+            workload = read(entry.file)
+            check_room(entry.file.stem, workload, setup.memory_mib)
+            (folder / place).write_bytes(bytes_of(workload, setup.seed, setup.tick_ns))
             files[entry.name] = place
         except WrongUsage as error:
             if entry.kind == "own" or entry.name in setup.workloads:
@@ -57,9 +58,7 @@ def make_live_disk(setup: Setup, folder: Path, parts: Mapping[str, Path]) -> Liv
             problems[entry.name] = str(error)
     image = folder / DISK
     compiled = [folder / place for place in files.values()]
-    _call(parts["mkfs"], str(image), "--add", str(parts["disk"]), *map(str, compiled))
-    for file in compiled:
-        file.unlink()
+    add_to_disk(image, parts["disk"], compiled, parts["mkfs"])
     return LiveDisk(image, files, problems)
 
 
@@ -69,18 +68,3 @@ def check_wanted(names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
             raise WrongUsage(unknown("workload", name, known), what=parameter("workload", name))
-
-
-def _compile(file: Path, compiled: Path, setup: Setup, simulator: Path) -> None:
-    workload = read(file)
-    check_room(file.stem, workload, setup.memory_mib)
-    text = compiled.with_suffix(".txt")
-    text.write_text(text_of(workload, setup.seed, setup.tick_ns))
-    compile_workload(text, compiled, setup.tick_ns, simulator)
-    text.unlink()
-
-
-def _call(program: Path, *arguments: str) -> None:
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SchedlabError(f"the disk for the workloads cannot be made: {done.stderr.strip()}")

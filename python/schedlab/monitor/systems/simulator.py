@@ -39,7 +39,7 @@ from schedlab.trace.format import RECORD, AttributeKind
 from schedlab.trace.model import Header
 from schedlab.workload import workload_files
 from schedlab.workload.palette import palette
-from schedlab.workload.text import text_of
+from schedlab.workload.text import bytes_of
 from schedlab_simulator import (
     Attribute,
     RunFailed,
@@ -278,8 +278,8 @@ _NO_RECORDS = np.empty(0, RECORD)
 def _read(file: Path, seed: int, tick_ns: int) -> Workload:
     """Refused: the file is wrong."""
     try:
-        text = text_of(workload_files.read(file), seed, tick_ns)
-        return Workload.read(text, tick_ns, file.name)
+        played = bytes_of(workload_files.read(file), seed, tick_ns)
+        return Workload.of_file(played, tick_ns, file.name)
     except (WrongUsage, WorkloadRefused) as error:
         raise Refused(str(error)) from None
 

@@ -6,6 +6,7 @@
 
 import { Instance, Refused } from "./instance.js";
 import { readStatus } from "./texts.js";
+import { workloadOf } from "./words.js";
 
 /** The first process's program: the machine would end with it. */
 const OWN_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
@@ -35,11 +36,13 @@ export class SimulatedMachine {
     constructor(module, setup) {
         this.setup = setup;
         this.instance = new Instance(module);
+        if (!this.instance.has("machine_play")) throw new Refused("the policy's module is of another version of schedlab: compile it anew");
         const { policy, settings, cpus, tick_ns, seed, costs } = setup;
         const tunables = Object.entries(settings).map((pair) => pair.join("=")).join(",");
+        const own = workloadOf(OWN_PROGRAM, tick_ns, "monitor");
         this.instance.obey(
-            "machine_begin", policy, tunables, cpus, PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
-            OWN_PROGRAM, true, ADDED_STEPS,
+            "machine_play", policy, tunables, cpus, PROCESSES, BigInt(tick_ns), BigInt(seed), costs,
+            own, own.length, true, ADDED_STEPS,
         );
         // It stands after its first tick: then init has forked the process that sleeps.
         while (this.instance.call("machine_processes") < OWN_PROCESSES) this.#run(this.#nextTick());

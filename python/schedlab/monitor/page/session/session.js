@@ -9,6 +9,7 @@ import { SimulatedMachine } from "./machine.js";
 import { Recording } from "./recording.js";
 import { WatchedSystem } from "./system.js";
 import { readHeader, Tape } from "./tape.js";
+import { workloadOf } from "./words.js";
 
 const TURN_MS = 20;
 const AIM_MS = 40; // what a turn may take
@@ -129,8 +130,9 @@ export class Session {
 
     /** @returns {number} the PID of its first process */
     start(system, name) {
-        const { text } = this.workload(name);
-        return system.act(() => system.source.act("machine_start", name, text, BigInt(system.setup.tick_ns)));
+        const { tick_ns } = system.setup;
+        const file = workloadOf(this.workload(name).text, tick_ns, name);
+        return system.act(() => system.source.act("machine_add", name, file, file.length, BigInt(tick_ns)));
     }
 
     // --- what is told

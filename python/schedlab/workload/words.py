@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: MIT
+"""Steps as words (docs/simulator.md), and the workload file that they make (abi/workload_file.h)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schedlab.workload.format import (
+    FORMS,
+    HEADER,
+    LOOPS_MAX,
+    MAGIC,
+    MARK_NAME,
+    PROGRAM,
+    STEP,
+    VERSION,
+)
+
+Line = tuple[str, int | None, str]
+"""Words, a number for the {} in them, and the name of a program for the @ in them: ("arrive @ {}ns", 500, "cpu")."""
+Row = tuple[int, int, int, int, int]
+"""A step: see STEP."""
+
+NAME_MAX = 31
+"""Characters of a name."""
+_TIME_MAX = 2**62
+_WORD = 2**64 - 1
+_UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
+_FIELDS = {"detail": 1, "target": 3, "value": 4}
+"""The place of each in a row."""
+_LOOP, _EXIT, _MARK = (dict(FORMS)[words][0] for words in ("loop", "exit", "mark begin"))
+
+
+class WordsRefused(ValueError):
+    """A text that is no workload: the message names its line, what stands there, and what was expected."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Lines that are repeated with other numbers each time: a row of numbers for each time, a column for each line."""
+
+    lines: tuple[Line, ...]
+    numbers: npt.NDArray[np.uint64]
+
+    def each(self) -> Iterator[Line]:
+        """Yields all lines."""
+        for row in self.numbers.tolist():
+            yield from (
+                (words, None if number is None else drawn, name)
+                for (words, number, name), drawn in zip(self.lines, row, strict=True)
+            )
+
+
+Lines = Iterable[Line | Rounds]
+
+
+def each_line(lines: Lines) -> Iterator[Line]:
+    """Yields lines, those of repetitions too."""
+    for line in lines:
+        if isinstance(line, Rounds):
+            yield from line.each()
+        else:
+            yield line
+
+
+def text_of_program(name: str, lines: Lines) -> str:
+    """Returns a program as text."""
+    written, depth = [f"\nprogram {name}\n"], 1
+    for words, number, program in each_line(lines):
+        depth -= words == "end"
+        full = words.replace("@", program).replace("{}", str(number))
+        written.append(f"{'  ' * depth}{full}\n")
+        depth += words.startswith("loop")
+    return "".join(written)
+
+
+# --- what a word may be
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What stands at a place of a line."""
+
+    pattern: re.Pattern[str]
+    expected: str
+    least: int = 0
+    most: int = _WORD
+
+
+def _kind(pattern: str, expected: str, least: int = 0, most: int = _WORD) -> _Kind:
+    return _Kind(re.compile(pattern, re.ASCII), expected, least, most)
+
+
+_TIME = r"(\d+|\{\})(ns|us|ms|s|ticks?)"
+_TIME_EXPECTED = "a time: a number and ns, us, ms, s or ticks"
+_NAME = rf"\S{{1,{NAME_MAX}}}"
+_KINDS = {
+    "time": _kind(_TIME, _TIME_EXPECTED, 0, _TIME_MAX),
+    "ticks": _kind(r"(\d+|\{\})ticks?", _TIME_EXPECTED, 0, _TIME_MAX),
+    "span": _kind(rf"{_TIME}|0", _TIME_EXPECTED, 0, _TIME_MAX),
+    "own": _kind(r"\d+", "a number from 0 to 7", 0, 7),
+    "level": _kind(r"\d+", "a number from 0 to 10", 0, 10),
+    "count": _kind(r"\d+|\{\}", "a number from 1 to 4294967295", 1, 2**32 - 1),
+    "room": _kind(r"\d+", "a number from 0 to 4294967295", 0, 2**32 - 1),
+    "number": _kind(r"\d+|\{\}", "a number"),
+    "signed": _kind(r"-?\d+", "a number", -(2**31), 2**31),
+    "label": _kind(r"\S{1,8}", "a name of at most 8 characters"),
+    "text": _kind(r"\S+", "a word"),
+    "program": _kind(_NAME, f"a program's name, of at most {NAME_MAX} characters"),
+    "channel": _kind(_NAME, f"a channel's name, of at most {NAME_MAX} characters"),
+    "timer": _kind(rf"(?!\d){_NAME}", f"a timer's name, of at most {NAME_MAX} characters"),
+}
+_PLACE = re.compile(r"<(\w+):(\w+)>(?:\+(\d+))?")
+_FORMS: dict[str, list[tuple[list[str], tuple[int, ...]]]] = defaultdict(list)
+for _words, _row in FORMS:
+    _FORMS[_words.split()[0]].append((_words.split(), _row))
+_EXPECTED_FIRST = ", ".join(("program", "channel", *_FORMS, "end"))
+
+
+def _matches(expected: str, word: str) -> bool:
+    place = _PLACE.fullmatch(expected)
+    return bool(_KINDS[place[2]].pattern.fullmatch(word)) if place else expected == word
+
+
+def _form_of(words: list[str]) -> tuple[list[str], tuple[int, ...]]:
+    """Returns the first form that the words have. Raises WordsRefused."""
+    reached, expected = 0, dict.fromkeys([_EXPECTED_FIRST])
+    for form, row in _FORMS.get(words[0], ()):
+        pairs = zip(form, words, strict=False)
+        same = next((i for i, pair in enumerate(pairs) if not _matches(*pair)), None)
+        if same is None and len(form) == len(words):
+            return form, row
+        at = min(len(form), len(words)) if same is None else same
+        what = "the end of the line"
+        if at < len(form):
+            place = _PLACE.fullmatch(form[at])
+            what = _KINDS[place[2]].expected if place else form[at]
+        if at > reached:
+            reached, expected = at, {}
+        if at == reached:
+            expected[what] = None
+    raise WordsRefused(_complaint(words[reached : reached + 1], ", or ".join(expected)))
+
+
+def _complaint(found: Sequence[str], expected: str) -> str:
+    return f"{found[0][:60]}: expected {expected}" if found else f"expected {expected}"
+
+
+def label(word: str) -> int:
+    """Returns the number that a mark has of up to 8 characters."""
+    return int.from_bytes(word.encode()[:8], "little")
+
+
+# --- a workload
+
+
+@dataclass(frozen=True)
+class _Template:
+    """What words mean: a step. `scale`: the number for {} counts so many times. `has_program`: @ is for the target.
+    `text`: the field that gets the number of a new text each time, and this text."""
+
+    row: Row
+    scale: int = 0
+    has_program: bool = False
+    text: tuple[str, str] | None = None
+
+
+class Assembly:
+    """A workload that is put together line by line, its first process's program first.
+
+    Names get numbers in the order in which they come. `tick_ns`: what a tick is among the words.
+    """
+
+    def __init__(self, tick_ns: int) -> None:
+        self.tick_ns = tick_ns
+        self.line = 0
+        """Of a text."""
+        self._begins: dict[int, int] = {}
+        """Where the steps of each program begin, by the program's number, in their order."""
+        self._begin_of_last = 0
+        self._pieces = [np.empty(0, STEP)]
+        self._piece_steps = 0
+        self._rows: list[Row] = []
+        """The steps behind those of the pieces."""
+        self._loops: list[tuple[int, int, int]] = []
+        """Those that have begun: the first step, how many rounds there are, and the line."""
+        self._numbers: dict[str, dict[str, int]] = {"program": {}, "channel": {}, "timer": {}}
+        self._first_lines: dict[str, int] = {}
+        """Where a program was first named."""
+        self._channels: list[int] = []
+        self._texts: list[str] = []
+        self._templates: dict[str, _Template] = {}
+
+    def add(self, words: str, number: int | None = None, name: str = "") -> None:
+        """Adds a line (see Line), of which words have one space between them. Raises WordsRefused."""
+        template = self._templates.get(words)
+        if template is None and self._is_other(words.split(" ")):
+            return
+        template = template or self._template(words)
+        row = template.row
+        if template.scale or template.has_program or template.text:
+            row = self._filled(template, number or 0, name)
+        if row[0] == _LOOP:
+            self._begin_loop(row[4])
+            return
+        if words.startswith("window "):
+            self._rows.append((_MARK, MARK_NAME, 0, 0, label("window")))
+        self._rows.append(row)
+        if len(self._rows) >= _PIECE:
+            self._end_piece()
+
+    def add_program(self, name: str, lines: Lines) -> None:
+        """Adds a program."""
+        self._begin(self._number("program", name), name)
+        for line in lines:
+            if isinstance(line, Rounds):
+                self._add_rounds(line)
+            else:
+                self.add(*line)
+
+    def _is_other(self, words: list[str]) -> bool:
+        """Does what a line says that is no step; else False."""
+        first = words[0]
+        if first in ("program", "channel") and len(words) != (2 if first == "program" else 3):
+            raise WordsRefused(
+                _complaint(words[:1], f"`{first} NAME{' N' * (first == 'channel')}`")
+            )
+        if first == "program":
+            self._begin(self._read("program", words[1]), words[1])
+        elif first == "channel":
+            number = self._read("channel", words[1])
+            self._channels[number] = self._read("room", words[2])
+        elif not self._begins:
+            _form_of(words)
+            raise WordsRefused(_complaint(words, "`program NAME` before the first step"))
+        elif words == ["end"]:
+            self._end_loop()
+        else:
+            return False
+        return True
+
+    def _begin(self, number: int, name: str) -> None:
+        self._end()
+        if number in self._begins:
+            raise WordsRefused(_complaint([name], "another name: there is a program of this one"))
+        self._begins[number] = self._begin_of_last = self._piece_steps + len(self._rows)
+
+    def _end(self) -> None:
+        """Ends the program before, if there is one."""
+        if self._loops:
+            self.line = self._loops[-1][2]
+            raise WordsRefused("expected an `end` for the loop that begins here")
+        last = self._rows[-1][0] if self._rows else self._pieces[-1]["kind"][-1:]
+        if self._begins and (self._step() == 0 or last != _EXIT):
+            self._rows.append((_EXIT, 0, 0, 0, 0))
+
+    def _end_piece(self) -> None:
+        self._pieces.append(np.array(self._rows, STEP))
+        self._piece_steps += len(self._rows)
+        self._rows = []
+
+    def _step(self) -> int:
+        """Returns the place of the next step in its program."""
+        return self._piece_steps + len(self._rows) - self._begin_of_last
+
+    def _begin_loop(self, rounds: int) -> None:
+        if len(self._loops) == LOOPS_MAX:
+            raise WordsRefused(_complaint(["loop"], f"at most {LOOPS_MAX} loops within each other"))
+        self._loops.append((self._step(), rounds, self.line))
+
+    def _end_loop(self) -> None:
+        if not self._loops:
+            raise WordsRefused(_complaint(["end"], "a loop that this ends"))
+        first, rounds, _ = self._loops.pop()
+        if first == self._step():
+            raise WordsRefused(_complaint(["end"], "a step within the loop"))
+        self._rows.append((_LOOP, len(self._loops), 0, first, rounds))
+
+    def _add_rounds(self, rounds: Rounds) -> None:
+        """All at once, unless a text is among them, which has another number each time."""
+        templates = [
+            self._templates.get(words) or self._template(words) for words, *_ in rounds.lines
+        ]
+        if any(template.text for template in templates):
+            for line in rounds.each():
+                self.add(*line)
+            return
+        names = (name for *_, name in rounds.lines)
+        once = [
+            self._filled(template, 0, name) for template, name in zip(templates, names, strict=True)
+        ]
+        steps = np.tile(np.array(once, STEP), (len(rounds.numbers), 1))
+        for place, template in enumerate(templates):
+            if template.scale:
+                steps["value"][:, place] = rounds.numbers[:, place] * np.uint64(template.scale)
+        self._end_piece()
+        self._pieces.append(steps.reshape(-1))
+        self._piece_steps += steps.size
+
+    # --- words
+
+    def _filled(self, template: _Template, number: int, name: str) -> Row:
+        kind, detail, _, target, value = template.row
+        if template.has_program:
+            target = self._number("program", name)
+        if template.text:
+            field, text = template.text
+            target, value = (
+                (len(self._texts), value) if field == "target" else (target, len(self._texts))
+            )
+            self._texts.append(text)
+        return (kind, detail, 0, target, value + number * template.scale)
+
+    def _template(self, words: str) -> _Template:
+        split = words.split(" ")
+        form, (kind, detail, target, value) = _form_of(split)
+        template = _Template((kind, detail, 0, target, value))
+        for expected, word in zip(form, split, strict=True):
+            if place := _PLACE.fullmatch(expected):
+                template = self._with_word(template, place, word)
+        self._templates[words] = template
+        return template
+
+    def _with_word(self, template: _Template, place: re.Match[str], word: str) -> _Template:
+        name, kind, more = place.groups()
+        if kind == "text":
+            return replace(template, text=(name, word))
+        if word == "@":
+            return replace(template, has_program=True)
+        if word.startswith("{}"):
+            return replace(template, scale=1 if kind == "ticks" else self._unit(word[2:]))
+        row = list(template.row)
+        row[_FIELDS[name]] = self._read(kind, word) + int(more or 0) & _WORD
+        return replace(template, row=(row[0], row[1], 0, row[3], row[4]))
+
+    def _unit(self, unit: str) -> int:
+        return _UNITS.get(unit, self.tick_ns) if unit else 1
+
+    def _number(self, kind: str, name: str) -> int:
+        numbers = self._numbers[kind]
+        if name not in numbers:
+            numbers[name] = len(numbers)
+            if kind == "channel":
+                self._channels.append(0)
+            elif kind == "program" and self.line:
+                self._first_lines[name] = self.line
+        return numbers[name]
+
+    def _read(self, kind: str, word: str) -> int:
+        """Returns the number of a word. Raises WordsRefused if it is not of this kind, or too small or large."""
+        rule = _KINDS[kind]
+        if not rule.pattern.fullmatch(word):
+            raise WordsRefused(_complaint([word], rule.expected))
+        if kind in self._numbers:
+            return self._number(kind, word)
+        if kind == "label":
+            return label(word)
+        digits = word.rstrip("abcdefghijklmnopqrstuvwxyz")
+        number = int(digits) if len(digits) <= 20 else rule.most + 1
+        number *= 1 if kind == "ticks" else self._unit(word[len(digits) :])
+        if not rule.least <= number <= rule.most:
+            raise WordsRefused(_complaint([word], rule.expected))
+        return number
+
+    # --- the file
+
+    def to_bytes(self) -> bytes:
+        """Returns the file. Raises WordsRefused if a program is missing."""
+        if not self._begins:
+            raise WordsRefused("expected a program: `program NAME`")
+        self._end()
+        names = self._numbers["program"]
+        for name, number in names.items():
+            if number not in self._begins:
+                self.line = self._first_lines[name]
+                raise WordsRefused(_complaint([name], "the name of a program"))
+        self._end_piece()
+        steps, lengths = self._in_order()
+        texts = [text.encode() + b"\0" for text in (*names, *self._texts)]
+        places = np.cumsum([0, *map(len, texts)])
+        programs = np.zeros(len(names), PROGRAM)
+        programs["first"], programs["count"] = np.cumsum(lengths) - lengths, lengths
+        programs["name"] = places[: len(names)]
+        channels = np.array(self._channels, "<u8")
+        contents: list[npt.NDArray[Any]] = [
+            programs,
+            steps,
+            channels,
+            places[len(names) : -1].astype("<u4"),
+        ]
+        pieces: list[bytes | memoryview] = [each.view(np.uint8).data for each in contents]
+        pieces.append(b"".join(texts))
+        total = _FIRST_SUM
+        for piece in pieces:
+            total = checksum(piece, total)
+        header = np.zeros(1, HEADER)
+        told = {
+            "magic": MAGIC.encode(),
+            "version": VERSION,
+            "header_bytes": HEADER.itemsize,
+            "bytes": HEADER.itemsize + sum(map(len, pieces)),
+            "checksum": total,
+            "tick_ns": self.tick_ns,
+            "program_count": len(names),
+            "step_count": len(steps),
+            "channel_count": len(channels),
+            "text_count": len(self._texts),
+            "text_bytes": places[-1],
+        }
+        for name, value in told.items():
+            header[name] = value
+        return b"".join((header.tobytes(), *pieces))
+
+    def _in_order(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int64]]:
+        """Returns all steps by the numbers of their programs, and how many each program has."""
+        steps = np.concatenate(self._pieces)
+        begins = np.array([*self._begins.values(), len(steps)])
+        order = np.argsort(list(self._begins))
+        lengths = np.diff(begins)[order]
+        if (order == np.arange(len(order))).all():
+            return steps, lengths
+        moved = np.repeat(begins[order] - (np.cumsum(lengths) - lengths), lengths)
+        return steps[moved + np.arange(len(steps))], lengths
+
+
+_PIECE = 1 << 16
+"""Steps of a program that are kept one by one, about, before they are packed."""
+_CHUNK = 1 << 16
+_PRIME = 0x100000001B3
+_FIRST_SUM = 0xCBF29CE484222325
+_STEPS = [1 << bit for bit in range(16)]
+
+
+def checksum(contents: bytes | memoryview, total: int = _FIRST_SUM) -> int:
+    """Returns FNV-1a (Fowler, Noll, Vo 1991) of 64 bits, which goes on from `total`.
+
+    With the sum's lowest byte l, sum ^ byte is sum + ((l ^ byte) - l), so that the sum is linear in these differences.
+    Each bit of l depends on bits below it, and by exclusive or on itself before.
+    """
+    data = np.frombuffer(contents, np.uint8)
+    powers = np.multiply.accumulate(np.full(_CHUNK, _PRIME, np.uint64))
+    for begin in range(0, len(data), _CHUNK):
+        chunk = data[begin : begin + _CHUNK]
+        mixed = np.zeros(len(chunk), np.uint8)
+        for bit in range(8):
+            carried = mixed * np.uint8(_PRIME & 0xFF) >> bit & 1
+            own = chunk >> bit & 1
+            low = np.concatenate(([np.uint8(total >> bit & 1)], own[:-1] ^ carried[:-1]))
+            for step in _STEPS:  # a running exclusive or
+                low[step:] ^= low[:-step]
+            mixed |= (low ^ own) << bit
+        differences = mixed.astype(np.int64) - (mixed ^ chunk)
+        sums = differences.astype(np.uint64) * powers[: len(chunk)][::-1]
+        total = (total * int(powers[len(chunk) - 1]) + int(sums.sum())) & _WORD
+    return total
+
+
+# --- a text
+
+
+def read_words(text: str, tick_ns: int = 1_000_000, name: str = "workload") -> bytes:
+    """Returns the workload file that a text means. `name`: of the text, for errors.
+
+    Raises WordsRefused, whose message begins with the name and the line.
+    """
+    assembly = Assembly(tick_ns)
+    try:
+        for line in text.split("\n"):
+            assembly.line += 1
+            if "\0" in line:
+                raise WordsRefused("a character with the number 0 is in it")
+            if words := line.partition("#")[0].split():
+                assembly.add(" ".join(words))
+        return assembly.to_bytes()
+    except WordsRefused as error:
+        raise WordsRefused(f"{name}:{assembly.line}: {error}") from None

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""Workload files for C programs of tests, which have workloads as words and are given the files that these mean."""
+
+from __future__ import annotations
+
+import ast
+import re
+import struct
+from pathlib import Path
+
+from schedlab.workload.words import WordsRefused, read_words
+
+VARIABLE = "SCHEDLAB_TEST_WORKLOADS"
+"""The environment variable that says where a program's table is."""
+TICK_NS = 1_000_000
+_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+_TEXT = re.compile(rf"{_LITERAL}(?:\s*{_LITERAL})*")
+_DEFINITION = re.compile(rf"#define (\w+)((?:\s*\\?\n?\s*{_LITERAL})+)")
+
+
+def table(source: Path) -> bytes:
+    """Returns each text of a C source that is a workload, with its length, and the file that it means."""
+    code = source.read_text()
+    for name, literals in _DEFINITION.findall(code):
+        plain = literals.replace("\\\n", "").replace("\\", "\\\\")
+        code = re.sub(rf"\b{name}\b", plain, code)
+    entries = []
+    for found in _TEXT.findall(code):
+        text = "".join(map(ast.literal_eval, re.findall(_LITERAL, found)))
+        try:
+            file = read_words(text, TICK_NS)
+        except WordsRefused:
+            continue
+        words = text.encode() + b"\0"
+        entries.append(struct.pack("<QQ", len(words), len(file)) + _padded(words) + _padded(file))
+    return b"".join(entries)
+
+
+def environment(source: Path, folder: Path) -> dict[str, str]:
+    """Writes the table into a folder. Returns the environment for the program."""
+    place = folder / f"{source.stem}.workloads"
+    place.write_bytes(table(source))
+    return {VARIABLE: str(place)}
+
+
+def _padded(content: bytes) -> bytes:
+    return content + bytes(-len(content) % 8)
