@@ -36,10 +36,20 @@ KERNEL_C  := $(COMMON) -flto -mcmodel=medany -Ikernel -fno-omit-frame-pointer
 USER_C    := $(COMMON) -mcmodel=medany -Iuser/library -Iworkloads -ffunction-sections -fdata-sections
 HOST_C    := -std=c17 -O2 -g $(NAMES) $(WARNINGS) -MMD -MP -I. -Ikernel -D_GNU_SOURCE
 
+# For macOS, clang and its linker have other words.
+ifneq ($(findstring -macos,$(HOST_CC)),)
+PIC := -fPIC
+offering =
+else
+PIC := -fPIC -fno-semantic-interposition
+# A library offers what a map names, and nothing else.
+offering = -Wl,--version-script=$(1) -Wl,-soname,$(@F)
+endif
+
 # Objects of two compilers are never linked together: what another one has made goes.
 COMPILER := $(strip $(shell $(CLANG) --version 2>/dev/null | head -n 1))
 ifneq ($(COMPILER),)
-ifneq ($(COMPILER),$(strip $(file < $B/.compiler)))
+ifneq ($(COMPILER),$(strip $(shell cat $B/.compiler 2>/dev/null)))
 $(shell mkdir -p $B && find $B -mindepth 1 -maxdepth 1 ! -name .lock ! -name linux-sdk -exec rm -rf {} + && \
     echo '$(COMPILER)' > $B/.compiler)
 endif
@@ -76,7 +86,7 @@ $B/policies/%.c.o: policies/%.c Makefile
 	@$(CLANG) $(KERNEL_C) -c $< -o $@
 
 # A policy that goes makes no file newer: the list of them does.
-ifneq ($(strip $(file < $B/policies.list)),$(strip $(POLICIES)))
+ifneq ($(strip $(shell cat $B/policies.list 2>/dev/null)),$(strip $(POLICIES)))
 $(shell mkdir -p $B; echo '$(POLICIES)' > $B/policies.list)
 endif
 

@@ -41,7 +41,7 @@ BPF_C    := -target bpf -mcpu=v4 -O2 -g -fms-extensions -fno-builtin $(WARNINGS)
 
 # Other packages are other headers, which the lists of dependencies leave out.
 LINUX_SDK_PLACE := $(shell readlink -f '$(LINUX_SDK)')
-ifneq ($(strip $(file < $B/linux-sdk.name)),$(strip $(LINUX_SDK_PLACE)))
+ifneq ($(strip $(shell cat $B/linux-sdk.name 2>/dev/null)),$(strip $(LINUX_SDK_PLACE)))
 $(shell mkdir -p $B; echo '$(LINUX_SDK_PLACE)' > $B/linux-sdk.name)
 endif
 

@@ -11,7 +11,7 @@ MODEL_SOURCES := $(sort $(wildcard model/*.c)) $(POLICIES) $(sort $(wildcard pol
 MODEL_OBJECTS := $(MODEL_SOURCES:%.c=%.o) policy_table.o
 # Times of a trace are whatever they are: what overflows, wraps. Sums of doubles are the same everywhere.
 MODEL_FLAGS   := -fwrapv -ffp-contract=off -ffreestanding -fno-strict-aliasing
-MODEL_C       := $(HOST_C) $(MODEL_FLAGS) -fPIC -fno-semantic-interposition
+MODEL_C       := $(HOST_C) $(MODEL_FLAGS) $(PIC)
 MODEL_SAFE    := $(filter-out -O2,$(HOST_C)) $(MODEL_FLAGS) $(SIMULATOR_SAFE)
 # To optimise takes longer than the tests run for.
 MODEL_TRIED   := $(MODEL_SAFE) -fsanitize=fuzzer-no-link -O0
@@ -42,7 +42,7 @@ MODEL_CALLS := begin copy feed reach set_window own record_cost status now event
 
 $B/model/libschedlab-model.so: $(MODEL_OBJECTS:%=$B/model/%) model/library.map
 	@echo "  $@"
-	@$(HOST_CC) -shared -nostdlib -Wl,--version-script=model/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -lc -o $@
+	@$(HOST_CC) -shared -nostdlib $(call offering,model/library.map) $(filter %.o,$^) -lc -o $@
 
 # Its memory is the page's, which lays models from __heap_base on.
 $B/model/model.wasm: $(MODEL_OBJECTS:%=$B/model-wasm/%)

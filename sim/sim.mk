@@ -13,7 +13,7 @@ SIMULATOR_ENGINES  := $(POLICIES:policies/%.c=engines/%.o)
 SIMULATOR_OBJECTS  := $(SIMULATOR_SOURCES:sim/%.c=%.o) $(SIMULATOR_ENGINES) registry.o \
                       policy_table.o engine_table.o costs_table.o
 SIMULATOR_PARTS    := $(SIMULATOR_OBJECTS) build_name.o
-SIMULATOR_C        := $(HOST_C) -fPIC -fno-semantic-interposition
+SIMULATOR_C        := $(HOST_C) $(PIC)
 SIMULATOR_SAFE     := -O1 -fno-omit-frame-pointer -fstrict-flex-arrays=3 \
                       -fsanitize=address,undefined -fno-sanitize-recover=all
 # One set of objects is for tests and for the fuzzers, which count where they come. What a sanitizer tells has lines.
@@ -56,7 +56,7 @@ $B/$(1)/%_table.o: $B/%_table.c
 # Which build it is, by a hash of all that it is made of: it continues its own checkpoints alone.
 $B/$(1)/build_name.o: $(SIMULATOR_OBJECTS:%=$B/$(1)/%)
 	@echo "  $$@"
-	@hash=$$$$(cat $$^ | sha256sum | cut -c1-64) && \
+	@hash=$$$$(cat $$^ | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c1-64) && \
 	    echo "const char build_name[] = \"$$$$hash\";" | $$($(2)) $(filter-out -MMD -MP,$(3)) -x c -c - -o $$@
 
 $B/$(1)/simulator.a: $(SIMULATOR_PARTS:%=$B/$(1)/%)
@@ -81,7 +81,7 @@ $B/sim/declarations.o: sim/declarations.S $(wildcard sim/*.h abi/*.h) Makefile s
 
 $B/sim/libschedlab-sim.so: $(SIMULATOR_PARTS:%=$B/sim/%) $B/sim/declarations.o sim/library.map
 	@echo "  $@"
-	@$(HOST_CC) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
+	@$(HOST_CC) -shared $(call offering,sim/library.map) $(filter %.o,$^) -o $@
 
 $B/engine_table.c: sim/make_engine_table.sh $B/policy_table.c
 	@mkdir -p $(@D)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,22 @@ SLOW = tuple(
     if line.startswith("tests/")
 )
 """How the names begin of what --fast leaves out."""
+OF_LINUX = tuple(
+    f"tests/{room}"
+    for room in (
+        "explore",
+        "guest",
+        "host",
+        "kernel",
+        "linux",
+        "mistakes",
+        "model",
+        "policies",
+        "scenario",
+        "spike",
+    )
+)
+"""What is compiled with sanitizers, or runs on our kernel or on Linux's."""
 WITHOUT_A_CARD = ("--disable-gpu", "--disable-software-rasterizer")
 """A browser draws without a program in place of a graphics card, which would take longer."""
 LOAD_SIMULATOR = ("tests/monitor/", "tests/sim/")
@@ -67,6 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """To read what is left out would take longer than to run the rest."""
     name = str(collection_path.relative_to(ROOT)) if ROOT in collection_path.parents else ""
+    if sys.platform != "linux" and name in OF_LINUX:
+        return True
     return True if config.getoption("--fast") and name in SLOW else None
 
 

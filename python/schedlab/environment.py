@@ -41,7 +41,7 @@ class Size:
 
 SIZES = {
     BASE: Size(112, 415),
-    "build": Size(102, 430),
+    "build": Size(103, 431),
     "monitor": Size(4, 20),
     "sweep": Size(45, 220),
     "sql": Size(25, 70),

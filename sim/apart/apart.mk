@@ -36,7 +36,7 @@ $B/apart/build_name.o: sim/apart/apart.mk
 
 $B/apart/libschedlab-apart.so: $(APART_OBJECTS) sim/library.map
 	@echo "  $@"
-	@$(HOST_CC) -shared -Wl,--version-script=sim/library.map -Wl,-soname,$(@F) $(filter %.o,$^) -o $@
+	@$(HOST_CC) -shared $(call offering,sim/library.map) $(filter %.o,$^) -o $@
 
 # The kernel without policies, in one object that is linked with one: not optimised as a whole, for
 # that would take longer than all else that a grading does.

@@ -48,7 +48,7 @@ def test_doctor_survives_an_empty_path(schedlab: Command, tmp_path: Path) -> Non
     missing = [
         f["name"] for f in json.loads(done.stdout)["dependencies"] if f["status"] == "missing"
     ]
-    assert {"make", "qemu-system-riscv64"} <= set(missing)
+    assert "qemu-system-riscv64" in missing
 
 
 LISTING = [

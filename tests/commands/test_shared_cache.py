@@ -74,4 +74,4 @@ def test_doctor_installs_what_all_commands_need(monkeypatch: pytest.MonkeyPatch)
     assert CliRunner().invoke(doctor.doctor, ["--install", "--json"]).exit_code == 0
     extras, programs = asked
     assert set(extras) == {*EXTRAS} - {"test"}
-    assert {"system-compiler", "make", "qemu", "sandbox"} <= set(programs)
+    assert {"system-compiler", "qemu", "sandbox"} <= set(programs)

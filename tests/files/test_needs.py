@@ -201,10 +201,26 @@ def test_each_extra_has_libraries_and_sizes() -> None:
         assert f"{library}==" in environment.libraries_of(extra)
 
 
+def test_make_comes_with_the_compiler_or_from_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned, other = tmp_path / "own/bin/make", tmp_path / "bin/gmake"
+    for program in (pinned, other):
+        program.parent.mkdir(parents=True)
+        program.touch(mode=0o755)
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "own"))
+    monkeypatch.setenv("PATH", str(other.parent))
+    assert tools.find_make() == str(pinned)
+    pinned.unlink()
+    assert tools.find_make() == str(other)
+    other.unlink()
+    assert tools.find_make() is None
+
+
 def test_all_that_a_run_needs_is_told_at_once(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.add("dnf")
     monkeypatch.setattr(perform, "read_catalogue", dict)
     monkeypatch.setattr(perform, "check_policies", lambda *_: None)
     run = RunSpec("mixed", PolicyChoice("rr"), (), 1, Qemu(), 1, 10**6, 10**9, 64)
-    with pytest.raises(WrongUsage, match=r"sudo dnf install make qemu-system-riscv-core$"):
+    with pytest.raises(WrongUsage, match=r"sudo dnf install qemu-system-riscv-core$"):
         perform.perform(Plan(Path("x"), (run,)))

@@ -20,7 +20,6 @@ import click
 from schedlab.base.display.terminal import new_table, results, say
 from schedlab.base.host.processor import is_complete, no_linux_guests, no_spike
 from schedlab.base.toolchain.needs import (
-    BUILDS,
     EXTRAS,
     LINUX_GUEST,
     PROGRAMS,
@@ -28,7 +27,7 @@ from schedlab.base.toolchain.needs import (
     need_extra,
     need_if_there,
 )
-from schedlab.base.toolchain.tools import BUILD_EXTRA, compiler_there, output, version_in
+from schedlab.base.toolchain.tools import BUILD_EXTRA, compiler_there, find_make, output, version_in
 from schedlab.commands.options import echo_json, json_option
 from schedlab.commands.wording import worded
 from schedlab.environment import BASE, SIZES, libraries_of, own_environment
@@ -60,7 +59,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Looks for all dependencies."""
     findings = [python(), *cache_of_many(), *libraries(), *compilers()]
-    findings += [program("make"), sandbox(), spike(), qemu(), *linux_guest()]
+    findings += [builder(), sandbox(), spike(), qemu(), *linux_guest()]
     findings += [
         git(),
         *map(for_tests, ("dtc", "formatter", "sanitizers", "browser")),
@@ -161,6 +160,16 @@ def compilers() -> Iterator[Finding]:
         path = shutil.which(chosen.clang[0]) or chosen.clang[0]
         yield Finding(name, purpose, "ok", f"clang {chosen.release}", path, origin)
     yield for_tests("system-compiler")
+
+
+def builder() -> Finding:
+    """Returns what is found of make, which comes with the compiler, except for Intel's Macs."""
+    purpose = PROGRAMS["make"].purpose
+    if path := find_make():
+        return replace(found_program(path, purpose, ""), name="make")
+    return Finding(
+        "make", purpose, "absent", advice=f"the compiler's package brings it, or: {cure(['make'])}"
+    )
 
 
 def for_tests(name: str) -> Finding:
@@ -357,7 +366,7 @@ def doctor(installs: bool, as_json: bool) -> None:
     """
     if installs:
         need_extra(*(extra for extra in EXTRAS if extra != "test"))
-        need_if_there(*BUILDS, "system-compiler", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
+        need_if_there("system-compiler", "qemu", *LINUX_GUEST, "sandbox", "sanitizers")
     findings = examine()
     if as_json:
         echo_json(as_dict(findings))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 
 import click
@@ -40,7 +41,8 @@ def test(arguments: tuple[str, ...]) -> None:
 
     need_checkout("tests")
     need_extra(*EXTRAS)
-    need("system-compiler", "make", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
+    if sys.platform == "linux":
+        need("system-compiler", "dtc", "qemu", *(LINUX_GUEST if is_complete() else ()))
     need_if_there(*TESTS)
     if "--fast" in arguments:
         # A second process would read all tests once more, which costs as much as it saves.

@@ -10,7 +10,7 @@ from schedlab.base.display.terminal import say
 from schedlab.base.files import placing
 from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.kept import kept_listing
-from schedlab.base.toolchain.needs import BUILDS, need
+from schedlab.base.toolchain.needs import need
 from schedlab.base.toolchain.policies import (
     FAIR,
     Catalogue,
@@ -51,7 +51,7 @@ def perform(
     machine = wanted.runs[0].machine
     check_there(machine.parts)
     if not INSTALLED:
-        need(*BUILDS, *machine.needs)  # all at once
+        need(*machine.needs)  # all at once
     machine.release()
     if not wanted.unchecked:
         check_changed(wanted)

@@ -18,8 +18,8 @@ from schedlab.base.display.working import Update, working
 from schedlab.base.host.processor import host_processors
 from schedlab.base.toolchain.diagnosis import check_source, first_lines, named_in
 from schedlab.base.toolchain.kept import kept_module
-from schedlab.base.toolchain.needs import BUILDS, need
-from schedlab.base.toolchain.tools import compiler, system_compiler_there
+from schedlab.base.toolchain.needs import need
+from schedlab.base.toolchain.tools import compiler, find_make, system_compiler_there
 from schedlab.environment import need_execution
 from schedlab.errors import BuildFailed, WrongUsage
 from schedlab.paths import BUILD, INSTALLED, ROOT
@@ -55,7 +55,8 @@ def build(*targets: str, variables: Mapping[str, str] | None = None) -> None:
     if not (ROOT / "Makefile").exists():
         raise BuildFailed(f"{ROOT} has no Makefile: is it a whole checkout?")
     need_execution(ROOT, "copy the checkout to another file system")
-    need(*BUILDS)
+    compiler()
+    need("make")
     settings = [f"{name}={value}" for name, value in (variables or {}).items()]
     with working("building: another build ends first") as update, build_lock():
         run_make((*targets, *settings), update)
@@ -96,7 +97,7 @@ def make_command(targets: tuple[str, ...]) -> list[str]:
     """The make command without the jobs: a dry run needs none."""
     words = {**compiler().variables(), **_of_system()}
     settings = [f"{name}={value}" for name, value in words.items()]
-    return ["make", "--no-print-directory", "--trace", *settings, *targets]
+    return [find_make() or "make", "--no-print-directory", "--trace", *settings, *targets]
 
 
 def _of_system() -> dict[str, str]:

@@ -20,6 +20,7 @@ from schedlab.base.display.working import working
 from schedlab.base.toolchain.tools import (
     complaint,
     find_browser,
+    find_make,
     output,
     package_here,
     system_compiler_there,
@@ -83,7 +84,7 @@ PROGRAMS = {
         "clang-19 lld-19 llvm-19",
         *("clang lld llvm", "clang lld llvm", "llvm lld"),
     ),
-    "make": Program("make", "builds everything", _on_path("make"), *["make"] * 4),
+    "make": Program("make", "builds everything", lambda: bool(find_make()), *["make"] * 4),
     "dtc": Program(
         "dtc",
         "describes the board to a Spike of your own, and devices to tests",
@@ -163,7 +164,6 @@ EXTRAS = {
 }
 """A library of each, and what it is for."""
 
-BUILDS = ("make",)
 LINUX_GUEST = ("system-compiler", "linux-qemu", "zstd", "debian-keys", "debian-mirror")
 TESTS = ("formatter", "sanitizers", "browser", "perf", "trace-cmd", "sandbox")
 """Not every release has these: then the tests that need them are skipped."""

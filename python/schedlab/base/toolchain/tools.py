@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,8 @@ BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 
 BUILD_EXTRA = "build"
 """The part of python/requirements.lock that pins the compiler: PyPI's package ziglang, which holds clang and lld."""
-_HOST_TARGET = f"{platform.machine()}-linux-gnu.2.34"
+_PROCESSOR = "aarch64" if platform.machine() == "arm64" else platform.machine()
+_HOST_TARGET = f"{_PROCESSOR}-{'macos' if sys.platform == 'darwin' else 'linux-gnu.2.34'}"
 """Programs of this host run with this version of the C library, and newer ones."""
 
 
@@ -100,6 +102,12 @@ class SystemCompiler:
 def find_browser() -> str | None:
     """Returns the path of one of BROWSERS, or None if there is none."""
     return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def find_make() -> str | None:
+    """Returns the path of GNU Make: the private environment's, which comes with the compiler, or the system's."""
+    pinned = shutil.which("make", path=f"{sys.prefix}/bin")
+    return pinned or shutil.which("gmake") or shutil.which("make")
 
 
 @cache
