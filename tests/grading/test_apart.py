@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from conftest import ROOT
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY
 from schedlab.courses.grading.lab import Lab, LabTest, read
 from schedlab.courses.submissions import apart, sandbox
-from schedlab.courses.submissions.compiling import compile_policy
+from schedlab.courses.submissions.compiling import Compiled, compile_policy
 from schedlab.courses.submissions.trial import Form
 from schedlab.workload import workload_files
 from schedlab.workload.text import text_of
@@ -125,3 +126,19 @@ def test_a_rule_that_is_broken_then_is_told(
 ) -> None:
     with pytest.raises(apart.Broken, match=reason):
         traced(lab, tmp_path, act)
+
+
+def test_the_library_is_fetched_before_it_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fetched(Exception):
+        pass
+
+    def engine() -> None:
+        raise Fetched
+
+    monkeypatch.setitem(sys.modules, "wasmtime", None)  # no import finds it
+    monkeypatch.setattr(apart, "_engine", engine)
+    compiled = Compiled("rr", Path("x.c"), b"", b"")
+    with pytest.raises(Fetched), apart._policy(compiled, 1):
+        pass
+    with pytest.raises(Fetched):
+        apart._module.__wrapped__(b"")

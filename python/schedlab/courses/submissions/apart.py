@@ -143,6 +143,7 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def _engine() -> Any:
+    """Fetches the library, if it is not there yet: call it before an import of that."""
     os.environ["WASMTIME_BACKTRACE_DETAILS"] = "1"
     import wasmtime
 
@@ -162,16 +163,18 @@ def _engine() -> Any:
 @lru_cache(2)
 def _module(content: bytes) -> Any:
     """The machine's code: it is made once for many runs of one policy, or of two that are compared."""
+    engine = _engine()
     import wasmtime
 
-    return wasmtime.Module(_engine(), content)
+    return wasmtime.Module(engine, content)
 
 
 @contextmanager
 def _policy(policy: Compiled, cpus: int) -> Iterator[_Machine]:
+    engine = _engine()
     import wasmtime
 
-    store = wasmtime.Store(_engine())
+    store = wasmtime.Store(engine)
     try:
         store.set_limits(memory_size=MEMORY, instances=1, memories=1)
         yield _Machine(store, policy, cpus)
