@@ -301,7 +301,7 @@ def _quiet(command: list[str], folder: Path, **settings: str) -> subprocess.Comp
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
-                    output, messages = process.communicate(timeout=1 if sys.stderr.isatty() else 10)
+                    output, messages = process.communicate(timeout=1 if sys.stderr.isatty() else 2)
                     break
                 _progress(f"{_megabytes(folder)} MB written")
         except BaseException:
