@@ -64,6 +64,18 @@ def page(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
+def test_a_copy_has_room_for_all_that_was_taken(page: Page) -> None:
+    """Also of memory in which nothing was written yet: what is written there later lay beside the copy's memory."""
+    sizes = page.evaluate(
+        """() => {
+            const machine = new Instance(compiled);
+            machine.call("take_memory", 1 << 26);
+            return [machine, machine.again(machine.snapshot())].map(({ buffer }) => buffer.byteLength);
+        }"""
+    )
+    assert sizes[0] == sizes[1] > 1 << 26
+
+
 def native(policy: str, cpus: int, played: Path, seed: int, trace: Path) -> bytes:
     """The trace of the command's own run."""
     words = ["--policy", policy, "--cpus", cpus, "--seed", seed, "--tick", TICK_NS]

@@ -106,13 +106,13 @@ export class Instance {
         return new Uint32Array(this.#exports.memory.buffer, place, count / 4);
     }
 
-    /** @returns {Map<number, Uint8Array>} all that it is: its pages, without those of zeros alone */
+    /** @returns {Map<number, Uint8Array>} all that it is: its pages, without those of zeros alone except the last */
     snapshot() {
         const { buffer } = this.#exports.memory;
         const pages = new Map();
         const words = new Int32Array(buffer);
         for (let at = 0; at < buffer.byteLength; at += PAGE_BYTES) {
-            if (isUsed(words, at / 4)) pages.set(at, new Uint8Array(buffer, at, PAGE_BYTES).slice());
+            if (isUsed(words, at / 4) || at + PAGE_BYTES === buffer.byteLength) pages.set(at, new Uint8Array(buffer, at, PAGE_BYTES).slice());
         }
         return pages;
     }
