@@ -105,7 +105,7 @@ async def _session() -> AsyncIterator[Session]:
         systems = session.systems.values()
         await until(lambda: all(each.is_on for each in systems))
         for each in systems:
-            await each.seek(_BEGUN_NS)
+            await each.played.advance(_BEGUN_NS, 1)
         await until(lambda: all(each.tape and 4 in each.tape.standing.people for each in systems))
         yield session
     finally:

@@ -37,7 +37,6 @@ class MadeUp {
         this.number = 0;
         this.decided = 0;
         this.now = 0;
-        this.kept = [];
         this.running = Array.from({ length: cpus }, () => null);
         this.queues = Array.from({ length: cpus }, () => []);
         this.processes = [];
@@ -156,7 +155,6 @@ class MadeUp {
     frame() {
         this.number += 1;
         const policy = POLICIES[this.policy];
-        this.kept.push(...this.runs);
         const frame = {
             type: "frame", system: this.system, number: this.number, now_ns: this.now, life: "running", message: "",
             paused: false, speed: 1, pace: 1, policy: this.policy, shares_by: policy.by, levels: policy.levels,
@@ -166,17 +164,10 @@ class MadeUp {
             cost: { steering: 0.004, tracing: 0.006, total: 0.01 },
             timeline: { runs: this.runs, idle_while_queued: this.idles, thinned: 0 },
             marks: this.marks, decisions: this.decisions, log: this.log, events_per_s: 4000, events: 0, lost: 0,
-            behind_ns: 0, back_ns: 0, whole: false, skipped_frames: 0, recording: "",
+            back_ns: 0, whole: this.number === 1, anew: this.number === 1, recording: "",
         };
         this.fresh();
         return frame;
-    }
-
-    /** What `history` gives: the last frame with all that was before it. */
-    whole() {
-        const frame = this.frame();
-        this.number -= 1;
-        return { ...frame, number: this.number, timeline: { ...frame.timeline, runs: this.kept } };
     }
 
     cpu(process, cpu) {
@@ -218,7 +209,7 @@ class MadeUp {
 }
 
 /** The server's side of the socket: what it answers, and what it was asked. */
-const answers = { history: ({ system }) => made.get(system).whole() };
+const answers = {};
 const asked = [];
 
 window.WebSocket = class extends EventTarget {

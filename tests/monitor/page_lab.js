@@ -5,7 +5,7 @@
 
 /** What a test sees and changes. */
 const lab = {
-    /** @type {any[]} all that the page has asked, without the calls for history */
+    /** @type {any[]} all that the page has asked */
     asked: [],
     /** @type {Record<string, string>} words, by what is asked: it is not done */
     refusals: {},
@@ -41,7 +41,7 @@ export function openWay(take, lose) {
     if (worker) supply(worker);
     const send = (message) => {
         const { id, do: wanted } = message;
-        if (wanted !== "history") lab.asked.push(message);
+        lab.asked.push(message);
         if (lab.refusals[wanted]) setTimeout(() => take({ type: "answer", id, ok: false, error: lab.refusals[wanted] }));
         else if (wanted in lab.answers) setTimeout(() => take({ type: "answer", id, ok: true, result: lab.answers[wanted] }));
         else worker.postMessage(message);

@@ -61,7 +61,7 @@ def asked(ask: Callable[[Ask], Awaitable[Any]]) -> Any:
         watched = session.systems["a"]
         await watched.begin()
         for part in range(1, PARTS + 1):
-            await watched.paced.advance(end() * part // PARTS, 1.0)
+            await watched.played.advance(end() * part // PARTS, 1.0)
             watched.take()
 
         async def blame(pid: int, time_ns: int | None = None, **others: Any) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def test_few_parts_are_told_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ("message", "error"),
     [
         ({"kinds": ["sleep"]}, "no kind of wait is called 'sleep'"),
-        ({"kinds": "turn"}, "a list of kinds of waits is expected"),
+        ({"kinds": "turn"}, "kinds: a list of texts is expected"),
         ({"pid": 999_999}, "no process 999999 has lived"),
         ({"pid": "5"}, "a whole number is expected"),
         ({"at_ns": 1.5}, "a whole number is expected"),

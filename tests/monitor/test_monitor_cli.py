@@ -84,6 +84,10 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
     assert (watched.setup.machine, watched.setup.source) == ("recorded", tmp_path)
     assert (watched.setup.cpus, watched.setup.seed) == (4, 9)
     assert session.software["machine"] == "spike"
+    with (tmp_path / "trace.bin").open("r+b") as file:
+        file.truncate((2 << 30) + 1)
+    with pytest.raises(WrongUsage, match=r"trace\.bin: more than 2 GiB"):
+        call(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -103,6 +107,10 @@ def test_a_recorded_run_is_played(made: list[Session], tmp_path: Path) -> None:
         ([".", "--machine", "sim"], "says itself what runs"),
         ([".", "--policy", "rr", "--cpus", "2"], "Leave out --policy and --cpus"),
         (["."], "holds no run"),
+        (
+            ["--machine", "sim", "--seed", str(1 << 53)],
+            "--seed: 9007199254740992 is too large for a page",
+        ),
     ],
 )
 def test_what_cannot_be_is_said_with_its_cure(
@@ -121,7 +129,7 @@ def test_a_lesson_says_itself_what_runs(made: list[Session]) -> None:
     setup = watched.setup
     assert (setup.machine, str(setup.policy), setup.cpus) == ("sim", "mlfq", 1)
     assert setup.workloads == ("two-hogs", "interactive")
-    assert watched.terms.begins_paused
+    assert session.page_plays and session.begins_paused
     assert session.hello()["lesson"]["steps"]
     with pytest.raises(WrongUsage, match="Leave out --cpus"):
         call("--lesson", "mlfq", "--cpus", "2")

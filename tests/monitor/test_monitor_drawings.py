@@ -164,37 +164,6 @@ def test_time_line_draws_runs_in_lanes_and_levels(browser: Browser) -> None:
         assert "2 CPUs from" in (page.get_attribute("canvas", "aria-label") or "")
 
 
-def test_what_comes_before_the_answer_for_history_stays(browser: Browser) -> None:
-    """A page that comes later asks for the past; frames that are newer than the answer come before it."""
-    with shown(browser, "timeline", systems={"a": {"policy": "rr", "cpus": 1}}) as page:
-        page.evaluate(
-            """() => {
-                const made = lab.made.get("a");
-                lab.answers.history = () => {
-                    const past = made.whole();
-                    made.mark("note", "while it was asked");
-                    lab.show("a", 200e6);
-                    return past;
-                };
-                made.advance(400e6).frame();
-            }"""
-        )
-        play(page, 1)
-        page.wait_for_timeout(50)
-        found = page.evaluate(
-            """() => {
-                const state = lab.stateOf("a");
-                const { begin, length } = state.runs[0];
-                const known = new Set(begin.slice(0, length));
-                const all = lab.made.get("a").kept.map((run) => run[2]);
-                const marks = state.marks.items.length;
-                return { missing: all.filter((each) => !known.has(each)).length, all: all.length, marks };
-            }"""
-        )
-        assert found["all"] > 60
-        assert (found["missing"], found["marks"]) == (0, 1)
-
-
 def test_the_ticket_that_was_drawn_is_one_of_the_winners(browser: Browser) -> None:
     """Of random draws; and all tickets are on the strip, each as often as there are such."""
     with shown(browser, "queues", systems={"a": {"policy": "lottery", "cpus": 1}}) as page:

@@ -13,16 +13,20 @@ from typing import Any
 import pytest
 
 from live_page import LivePage, another_page, live_page
-from monitor_stand_ins import until
+from monitor_stand_ins import StandIn, setup
 from schedlab import paths
 from schedlab.base.toolchain.build import machine_module
 from schedlab.base.toolchain.policies import PolicyChoice
 from schedlab.base.toolchain.tools import find_browser
-from schedlab.monitor.making import make_ready, make_system, read_choices
+from schedlab.errors import WrongUsage
+from schedlab.monitor.commands import perform
+from schedlab.monitor.making import Maker, make_ready, make_system, read_choices
 from schedlab.monitor.page_socket import Socket
+from schedlab.monitor.picture import Picture
 from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused, Setup
-from schedlab.monitor.watched import Watched
+from schedlab.runs import results
+from schedlab.trace import read, validate
 
 pytestmark = [
     pytest.mark.browser,
@@ -62,14 +66,6 @@ class Table:
         """What is shown of this moment, as soon as it is."""
         return await self.page.frame(lambda frame: frame["now_ns"] == now_ns, letter)
 
-    async def present(self, reached: int, letter: str = "a") -> dict[str, Any]:
-        """What is shown of a system that stands, once all is known of what it did up to this time."""
-        each = self.session.systems[letter]
-        await until(lambda: each.known_ns >= reached)
-        return await self.page.frame(
-            lambda frame: frame["now_ns"] >= reached and frame["events"] == _records(each), letter
-        )
-
     async def standing(self, letter: str = "a") -> dict[str, Any]:
         """What is shown once it stands, and all is known up to then."""
         await self.page.frame(lambda frame: frame["paused"], letter)
@@ -77,24 +73,30 @@ class Table:
         return await self.page.frame(lambda frame: frame["paused"], letter)
 
 
-def watched(setups: list[Setup], test: Callable[[Table], Awaitable[None]], speed: float) -> None:
-    """Runs a test beside a page of a session of these systems."""
+def watched(
+    setups: list[Setup],
+    test: Callable[[Table], Awaitable[None]],
+    speed: float,
+    make: Maker = make_system,
+    begun: bool = True,
+) -> None:
+    """Runs a test beside a page of a session of these systems; those of another maker, no page plays.
+
+    `begun`: once there is something to see."""
     machine_module()
-    make_ready(setups[0])
+    plays = make is make_system
+    if plays:
+        make_ready(setups[0])
 
     async def run() -> None:
-        session = Session(setups, read_choices(), make=make_system, speed=speed)
+        session = Session(setups, read_choices(), make=make, speed=speed, page_plays=plays)
         async with live_page(session) as page:
-            first = session.systems["a"]
-            await until(lambda: first.failure or _records(first) > 300)
+            if begun:
+                await page.frame(lambda frame: frame["events"] > 300)
             await test(Table(session, page))
             assert not [each.failure for each in session.systems.values() if each.failure]
 
     asyncio.run(run())
-
-
-def _records(each: Watched) -> int:
-    return each.tape.recent.end if each.tape else 0
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +104,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(paths, "RUNS", tmp_path / "runs")
 
 
+TICK_NS = 10_000_000
 SIMULATED = Setup("sim", PolicyChoice("mlfq"), workloads=("two-hogs", "interactive"))
 
 
@@ -109,15 +112,12 @@ def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
     """What is done to it is done then; so the future is another one."""
 
     async def test(table: Table) -> None:
-        system = table.session.systems["a"]
         await table.do("pause")
-        await table.standing()
-        present = system.now_ns
+        present = (await table.standing())["now_ns"]
         for _ in range(3):
             then = await table.step("tick", back=True)
-        seen = await table.at(then)
+        seen = await table.page.frame(lambda frame: then <= frame["now_ns"] < then + TICK_NS)
         await table.do("policy", policy="lottery")
-        assert system.now_ns == then < present
         frame = await table.page.frame(lambda frame: frame["policy"] == "lottery")
         assert then <= frame["now_ns"] < present
         assert frame["back_ns"] == 0
@@ -129,6 +129,63 @@ def test_a_machine_whose_clock_is_ours_goes_on_from_there() -> None:
         assert frame["policy"] == "lottery"
 
     watched([SIMULATED], test, speed=1)
+
+
+def test_the_server_comes_to_where_the_page_is(runs: Path) -> None:
+    """By the same acts its machine has the same trace, also after the page has gone back and done otherwise."""
+
+    async def test(table: Table) -> None:
+        each = table.session.systems["a"]
+
+        async def agrees() -> int:
+            """The records that there are by now."""
+            blamed = await table.do("blame", pid=3, kinds=["response"])
+            shown = await table.page.frame(lambda frame: frame["paused"])
+            assert each.tape and blamed["end_ns"] == each.now_ns
+            assert each.tape.standing.count == shown["events"]
+            picture = Picture(each, table.session.choices)
+            while picture.feed(table.session.window_ns):
+                pass
+            ours, theirs = (
+                {name: plain(frame["processes"][name]) for name in ("pid", "run_ns", "selections")}
+                for frame in (picture.frame(1, table.session.window_ns), shown)
+            )
+            assert ours == theirs
+            assert picture.frame(1, table.session.window_ns)["policy"] == shown["policy"]
+            return int(shown["events"])
+
+        await table.do("start", workload="mixed")
+        await table.do("tunable", name="boost", value=40)
+        await table.do("pause")
+        await table.standing()
+        await table.do("record", on=True)
+        for _ in range(20):
+            await table.step("tick")
+        before = await agrees()
+        await table.do("attribute", pid=3, kind="tickets", value=50)
+        folder = await table.do("record", on=False)
+        manifest = results.read_manifest(Path(folder))
+        assert manifest["workload"] == "two-hogs and interactive and mixed"
+        assert manifest["monitor"]["steered"] == ["tickets 3 50"]
+        validate(read(Path(folder) / "trace.bin"))
+        for _ in range(12):
+            then = await table.step("tick", back=True)
+        await table.page.frame(lambda frame: then <= frame["now_ns"] < then + TICK_NS)
+        assert each.now_ns > then
+        await table.do("policy", policy="stride")
+        assert await agrees() < before
+        assert each.now_ns == then
+        for _ in range(12):
+            await table.step("tick")
+        await agrees()
+        with pytest.raises(WrongUsage, match="acts: such as"):
+            await perform(table.session, {"do": "follow", "acts": ["5 fly"], "time_ns": 5})
+
+    watched([SIMULATED], test, speed=1)
+
+
+def plain(values: Any) -> list[Any]:
+    return [each.item() if hasattr(each, "item") else each for each in values]
 
 
 def test_what_a_page_asks_before_it_is_connected_is_asked_then(
@@ -152,7 +209,7 @@ def test_what_a_page_asks_before_it_is_connected_is_asked_then(
         await asking
         assert (await table.standing())["paused"]
 
-    watched([SIMULATED], test, speed=1)
+    watched([SIMULATED], test, speed=1, begun=False)
 
 
 def test_a_page_that_comes_later_is_told_the_past() -> None:
@@ -160,15 +217,28 @@ def test_a_page_that_comes_later_is_told_the_past() -> None:
 
     async def test(table: Table) -> None:
         table.session.systems["a"].log.add(["a line of the console"])
-        await table.page.frame(lambda frame: frame["now_ns"] > 200_000_000)
+        await table.page.frame(lambda frame: frame["now_ns"] > 50_000_000)
         await table.do("pause")
-        shown = await table.standing()
         context = table.page.page.context
         (server,) = table.session._listeners
         other = await another_page(await context.new_page(), server)  # type: ignore[arg-type]
-        late = await other.frame(lambda frame: frame["now_ns"] == shown["now_ns"])
+        each = table.session.systems["a"]
+
+        def has_all(frame: dict[str, Any]) -> bool:
+            return bool(
+                frame["paused"] and each.tape and frame["events"] == each.tape.standing.count
+            )
+
+        shown, late = await table.page.frame(has_all), await other.frame(has_all)
         assert state(late) == state(shown)
-        mine, theirs = await table.page.ask("history"), await other.ask("history")
+        # The past of each is its own.
+        then = await table.step("tick", back=True)
+        await table.at(then)
+        assert (await other.frame())["now_ns"] == shown["now_ns"]
+        await other.ask("look", time_ns=then)
+        await other.frame(lambda frame: frame["now_ns"] == then)
+        # Frames of an earlier moment begin with all that is kept up to then.
+        mine, theirs = [(await each.said("whole"))["a"] for each in (table.page, other)]
         for key in ("timeline", "marks", "log"):
             assert mine[key] == theirs[key]
         # Of all records that come at once, the last decisions alone are kept, and how many come hangs on the host.
@@ -179,12 +249,13 @@ def test_a_page_that_comes_later_is_told_the_past() -> None:
         assert all(first[number] == second[number] for number in first.keys() & second.keys())
         assert mine["timeline"]["runs"]
         assert "a line of the console" in mine["log"]
-        # The past of each is its own.
-        then = await table.step("tick", back=True)
-        await table.at(then)
-        assert (await other.frame())["now_ns"] == shown["now_ns"]
 
-    watched([SIMULATED], test, speed=1)
+    def slow(given: Setup, folder: Path) -> StandIn:
+        made = StandIn(given, folder, played=False)
+        made.slowness = 0.01
+        return made
+
+    watched([replace(setup(), machine="spike")], test, speed=1, make=slow)
 
 
 def test_what_is_asked_of_a_group_goes_to_its_processes() -> None:
@@ -203,7 +274,7 @@ def test_what_is_asked_of_a_group_goes_to_its_processes() -> None:
         with pytest.raises(Refused, match="no process 999999"):
             await table.do("explain", pid=999999)
         blamed = await table.do("blame", pid=processes["pid"][-1], kinds=["response", "turn"])
-        assert blamed["end_ns"] == frame["now_ns"]
+        assert 0 <= frame["now_ns"] - blamed["end_ns"] < TICK_NS
         await table.do("window", seconds=0.25)
         await table.page.frame(lambda frame: frame["metrics"]["window_ns"] == 250_000_000)
 

@@ -239,7 +239,7 @@ def test_a_slow_page_begins_anew_and_is_told_so() -> None:
             assert watched.tape
             recent = watched.tape.recent
             recent._most, recent._part = 1000, 100
-            server.session.pace = 0
+            watched.played.speed = 0
             other = await connected(server)
             _, records = recorded()
             assert (await other.records(len(records))).tolist() == records.tolist()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The simulator as a system of the monitor: what it is told, what it obeys, and that its trace is the
-same whatever the pace, and whoever went back in time."""
+same whatever the pace."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from schedlab import trace
 from schedlab.base.toolchain.build import SIMULATOR_LIBRARY, build
 from schedlab.base.toolchain.policies import PolicyChoice
-from schedlab.monitor.system import Ability, Life, Paced, Records, Refused, Setup, StepKind
-from schedlab.monitor.systems import simulated, simulator
+from schedlab.monitor.system import Ability, Life, Played, Records, Refused, Setup
+from schedlab.monitor.systems import simulator
 from schedlab.monitor.systems.simulator import SimulatorSystem
 from schedlab.trace import Kind
 from schedlab.trace.format import RECORD, AttributeKind
@@ -43,7 +43,7 @@ def setup(policy: str = "rr", **others: object) -> Setup:
     return Setup("sim", PolicyChoice(name, preset), **others)  # type: ignore[arg-type]
 
 
-def taken(system: Paced) -> Records:
+def taken(system: Played) -> Records:
     """All that its trace says beyond the last time."""
     pieces = [np.empty(0, RECORD)]
     while len(piece := system.take()):
@@ -73,8 +73,8 @@ def with_system(
 def test_it_begins_with_its_own_processes_and_ends_with_a_sound_trace(tmp_path: Path) -> None:
     async def run() -> tuple[SimulatorSystem, Records]:
         system = SimulatorSystem(setup("mlfq", cpus=3), tmp_path)
-        paced: Paced = system  # it is one, says the type checker
-        assert paced.life is Life.STARTING and paced.header is None and not len(paced.take())
+        played: Played = system  # it is one, says the type checker
+        assert played.life is Life.STARTING and played.header is None and not len(played.take())
         await system.begin()
         assert system.life is Life.RUNNING and system.now_ns == TICK
         rows = (await system.read_status()).rows
@@ -158,17 +158,19 @@ def test_a_machine_that_fails_says_why_and_leaves_a_sound_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fork bomb fills the machine's room for processes."""
-    monkeypatch.setattr(simulated, "PROCESSES", 50)
+    monkeypatch.setattr(simulator, "PROCESSES", 50)
     bomb = tmp_path / "bomb.json"
     bomb.write_text('{"starter": {"fork": "a"}, "tasks": {"a": {"fork": "a", "run": "1ms"}}}')
 
     async def burst(system: SimulatorSystem) -> None:
         await system.start_workload("bomb")
-        now = await system.advance(1_000 * MS, FOREVER)
+        await system.advance(1_000 * MS, FOREVER)
+        now = system.now_ns
         assert system.life is Life.FAILED and TICK < now < 1_000 * MS
         assert "there is room for 50 processes" in system.message
         assert system.take_log() == [f"simulator: {system.message}"] and not system.take_log()
-        assert await system.advance(2_000 * MS, FOREVER) == now
+        await system.advance(2_000 * MS, FOREVER)
+        assert system.now_ns == now
         with pytest.raises(Refused, match="room for 50"):
             await system.read_status()
 
@@ -179,37 +181,11 @@ def test_a_machine_that_fails_says_why_and_leaves_a_sound_trace(
     assert not events.truncated
 
 
-# ---- workloads
-
-
 # ---- time
 
 
-def test_steps(tmp_path: Path) -> None:
-    async def step(system: SimulatorSystem) -> None:
-        with pytest.raises(Refused, match="nothing is going to happen"):
-            await system.step(StepKind.EVENT)
-        await system.start_workload("two-hogs")
-        await system.advance(1_005 * MS, FOREVER)
-        taken(system)
-        assert await system.step(StepKind.MILLISECOND) == 1_006 * MS
-        assert await system.step(StepKind.TICK) == 1_010 * MS
-        assert await system.step(StepKind.TICK) == 1_020 * MS
-        taken(system)
-        now = system.now_ns
-        assert now < await system.step(StepKind.DECISION) <= now + TICK
-        picked = taken(system)
-        assert (picked["kind"] == Kind.SCHEDULER_EXIT).any()
-        for _ in range(20):
-            before = system.now_ns
-            assert await system.step(StepKind.EVENT) >= before
-            assert len(taken(system))
-
-    with_system(tmp_path, setup(cpus=1), step)
-
-
-async def _acts(system: SimulatorSystem, piece_ns: int) -> Records:
-    """The same acts at the same times, between which it goes on in pieces."""
+async def _acts(system: SimulatorSystem, piece_ns: int) -> tuple[Records, int]:
+    """The same acts at the same times, between which it goes on in pieces; and the PID of the hogs' parent."""
 
     async def go_to(time_ns: int) -> None:
         while system.now_ns < time_ns:
@@ -226,7 +202,7 @@ async def _acts(system: SimulatorSystem, piece_ns: int) -> Records:
     await system.set_tunable("slice", 2)
     await system.kill(hogs)
     await go_to(700 * MS)
-    return taken(system)
+    return taken(system), hogs
 
 
 def test_the_pace_changes_nothing(tmp_path: Path) -> None:
@@ -236,49 +212,65 @@ def test_the_pace_changes_nothing(tmp_path: Path) -> None:
         folder.mkdir()
 
         async def run(system: SimulatorSystem, piece: int = piece) -> Records:
-            return await _acts(system, piece)
+            return (await _acts(system, piece))[0]
 
-        found.append(with_system(folder, setup("mlfq", workloads=("ping-pong",)), run))
+        found.append(with_system(folder, setup("mlfq"), run))
     assert len(found[0]) > 2_000
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
-def test_who_goes_back_and_forward_again_finds_the_same(tmp_path: Path) -> None:
-    async def travel(system: SimulatorSystem) -> None:
-        whole = await _acts(system, 10**12)
-        for time in (200 * MS, 120 * MS, 0, 690 * MS):
-            await system.seek(time)
-            assert system.now_ns == max(time, TICK)
-            records = taken(system)
-            assert records.tobytes() == whole[: len(records)].tobytes()
-            assert (whole["time"][len(records) :] >= time - MS).all()
-        await system.advance(700 * MS, FOREVER)
-        await system.seek(150 * MS)
-        assert (await system.read_status()).policy == "lottery"
-        await system.advance(650 * MS, FOREVER)
-        await system.advance(700 * MS, FOREVER)
-        assert taken(system).tobytes() == whole.tobytes()
-        assert len(list(tmp_path.iterdir())) == 1  # traces of before are gone
+def test_the_same_acts_are_done_when_their_times_come(tmp_path: Path) -> None:
+    """As a page says how it came to where it is; what it has not heard of yet is another past."""
 
-    with_system(tmp_path, setup("mlfq", workloads=("ping-pong",)), travel)
-
-
-def test_a_time_too_far_away_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulator, "SEEK_RECORDS_MAX", 1_000)
-
-    async def travel(system: SimulatorSystem) -> None:
+    async def ask(system: SimulatorSystem) -> tuple[Records, int]:
         await system.start_workload("ping-pong")
-        await system.advance(5_000 * MS, FOREVER)
-        before = len(taken(system))
-        with pytest.raises(Refused, match="too far"):
-            await system.seek(4_000 * MS)
-        assert system.now_ns == 5_000 * MS and system.life is Life.RUNNING
-        await system.advance(6_000 * MS, FOREVER)
-        assert before > 1_000 and len(taken(system)) > 1_000
-        await system.seek(20 * MS)
-        assert system.now_ns == 20 * MS
-        monkeypatch.setattr(simulator, "SEEK_SECONDS_MAX", 0.0)
-        with pytest.raises(Refused, match="too far"):
-            await system.seek(10**17)
+        return await _acts(system, 10**12)
 
-    with_system(tmp_path, setup(), travel)
+    places = [tmp_path / "asked", tmp_path / "followed"]
+    for place in places:
+        place.mkdir()
+    asked, hogs = with_system(places[0], setup("mlfq"), ask)
+    acts = [
+        f"{TICK} start 1 ping-pong",
+        f"{33 * MS} start 2 interactive",
+        f"{33 * MS} start 3 two-hogs",
+        f"{120 * MS} policy lottery",
+        f"{120 * MS} tickets {hogs} 4",
+        f"{120 * MS} start 6 sleepers",
+        f"{300 * MS + 1} tunable slice=2",
+        f"{300 * MS + 1} kill {hogs}",
+    ]
+
+    async def follow(system: SimulatorSystem) -> Records:
+        assert system.is_past(acts)
+        system.expect(acts[:3])
+        await system.advance(100 * MS, FOREVER)
+        assert system.is_past(acts) and not system.is_past(acts[:2])
+        assert not system.is_past([*acts[:3], f"{99 * MS} policy rr"])
+        system.expect(acts)
+        await system.advance(700 * MS, FOREVER)
+        assert system.is_past(acts) and not system.is_past(acts[:-1])
+        return taken(system)
+
+    followed = with_system(places[1], setup("mlfq"), follow)
+    assert len(asked) > 2_000
+    assert followed.tobytes() == asked.tobytes()
+
+
+def test_it_goes_by_our_clock_until_it_is_paused(tmp_path: Path) -> None:
+    async def play(system: SimulatorSystem) -> None:
+        system.speed = 3.0
+        await system.play_by_itself()
+        while system.now_ns < 200 * MS:
+            await asyncio.sleep(0.01)
+        await system.pause()
+        now, records = system.now_ns, len(taken(system))
+        await asyncio.sleep(0.1)
+        assert records > 100 and (system.now_ns, len(taken(system))) == (now, 0)
+        system.speed = 0.0
+        await system.resume()
+        while system.now_ns < 20_000 * MS:
+            await asyncio.sleep(0.01)
+            taken(system)
+
+    with_system(tmp_path, setup(workloads=("two-hogs",)), play)

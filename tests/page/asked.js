@@ -4,10 +4,10 @@
 
 import { perform } from "../../python/schedlab/monitor/page/session/commands.js";
 
-globalThis.asked = (letters, message) => {
-    const systems = letters.map((letter) => ({ letter, info: {}, history: () => letter }));
+globalThis.asked = async (letters, message) => {
+    const systems = letters.map((letter) => ({ letter, info: {}, explain: () => letter }));
     try {
-        return { result: perform({ systems, pace: 1 }, message) };
+        return { result: await perform({ systems, pace: 1 }, message) };
     } catch (error) {
         return { refused: error.message };
     }

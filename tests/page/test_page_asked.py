@@ -25,7 +25,7 @@ def test_a_system_that_has_gone_has_no_answer(
     """A panel of it asked for its tunables, and took what is said of no systems for a list."""
     page = browser.new_page()
     page.evaluate(f"() => {{ {bundled(Path(__file__).with_name('asked.js'), {})} }}")
-    message = {"do": "history", "system": system}
+    message = {"do": "explain", "system": system}
     found = page.evaluate(
         "([letters, message]) => asked([...letters], message)", [letters, message]
     )

@@ -19,10 +19,10 @@ from schedlab.monitor.session import Session
 from schedlab.monitor.system import Refused
 
 _WORKER = """address => {
-    const worker = new Worker("/session/live_worker.js", { type: "module" });
+    const worker = new Worker("/session/served_worker.js", { type: "module" });
     const asked = new Map();
     window.lab = {
-        frames: {}, hello: null, lost: false, counts: {}, errors: [], missed: 0,
+        frames: {}, whole: {}, hello: null, lost: false, counts: {}, errors: [], missed: 0,
         ask: message => new Promise(resolve => {
             const id = asked.size + 1;
             asked.set(id, resolve);
@@ -37,6 +37,7 @@ _WORKER = """address => {
         else if (data.type === "lost") lab.lost = true;
         else if (data.type === "frame") {
             lab.frames[data.system] = data;
+            if (data.whole) lab.whole[data.system] = data;
             lab.counts[data.system] = (lab.counts[data.system] ?? 0) + 1;
         }
     });

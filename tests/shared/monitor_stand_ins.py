@@ -27,9 +27,9 @@ from schedlab.monitor.system import (
     Setup,
     Status,
     StatusRow,
-    StepKind,
     TunableNow,
 )
+from schedlab.monitor.systems.played import PlayedSystem
 from schedlab.trace.format import HEADER, RECORD, AttributeKind, Kind
 from schedlab.trace.model import Header
 from schedlab.workload import workload_files
@@ -75,8 +75,8 @@ def recorded(
     return header, records[np.argsort(records["sequence"])].copy()
 
 
-class StandIn:
-    """Plays a trace. Without PACE its clock is ours."""
+class StandIn(PlayedSystem):
+    """Plays a trace: at the speed that it is told, or, if it is not `played`, as fast as our time."""
 
     header: Header | None
     status_period_s = 0.1
@@ -86,18 +86,15 @@ class StandIn:
         setup: Setup,
         folder: Path,
         trace: tuple[Header, Records] | None = None,
-        paced: bool = True,
+        played: bool = True,
     ) -> None:
-        self.setup = setup
-        self.folder = folder
-        self.abilities = frozenset(Ability) - {Ability.PAUSE if paced else Ability.PACE}
-        self.repeatable = paced
+        super().__init__(setup, folder)
+        self.abilities = frozenset(Ability) - (set() if played else {Ability.PACE})
+        self.repeatable = played
         self.no_branches = "it is a stand-in"
         self.header, self.records = trace or recorded(cpus=setup.cpus)
         self.own_pids = frozenset({1})
         self.record_cost_ns = 100.0
-        self.life = Life.STARTING
-        self.message = ""
         self.asked: list[str] = []
         self.ended = 0
         self.slowness = 1.0
@@ -105,18 +102,20 @@ class StandIn:
         self.broken: Exception | None = None
         """What its trace is found to be."""
         self._taken = 0
-        self._now_ns = 0
         self._since: float | None = None
+        self.end_ns = int(self.records["time"].max())
         self._log: list[str] = ["it begins"]
 
     async def begin(self) -> None:
         self.life = Life.RUNNING
-        self._since = time.monotonic()
+        if Ability.PACE not in self.abilities:
+            self._since = time.monotonic()
 
     async def end(self) -> None:
         self.ended += 1
         if self.life is not Life.FAILED:
             self.life = Life.ENDED
+        await super().pause()
 
     # --- what it says
 
@@ -176,41 +175,28 @@ class StandIn:
 
     async def pause(self) -> None:
         self.asked.append("pause")
-        self._now_ns, self._since = self.now_ns, None
+        await super().pause()
+        self._stands_ns, self._since = self.now_ns, None
 
     async def resume(self) -> None:
         self.asked.append("resume")
-        self._since = time.monotonic()
+        if Ability.PACE in self.abilities:
+            await super().resume()
+        else:
+            self._since = time.monotonic()
 
     # --- its clock
 
     @property
     def now_ns(self) -> int:
-        if Ability.PACE in self.abilities or self._since is None:
-            return self._now_ns
-        return self._now_ns + int((time.monotonic() - self._since) * SECOND * self.slowness)
+        if self._since is None:
+            return self._stands_ns
+        return self._stands_ns + int((time.monotonic() - self._since) * SECOND * self.slowness)
 
-    @property
-    def end_ns(self) -> int | None:
-        return int(self.records["time"].max())
-
-    async def advance(self, until_ns: int, patience_s: float) -> int:
-        ahead = max(until_ns - self._now_ns, 0)
-        self._now_ns += int(ahead * self.slowness)
+    async def advance(self, until_ns: int, patience_s: float) -> None:
+        ahead = max(until_ns - self._stands_ns, 0)
+        self._stands_ns += int(ahead * self.slowness)
         await asyncio.sleep(0)
-        return self._now_ns
-
-    async def step(self, kind: StepKind) -> int:
-        self.asked.append(f"step {kind.value}")
-        if kind is StepKind.EVENT:
-            later = self._latest[self._latest > self._now_ns]
-            self._now_ns = int(later[0]) if len(later) else self._now_ns
-        else:
-            self._now_ns += 1_000_000
-        return self._now_ns
-
-    async def seek(self, time_ns: int) -> None:
-        self._now_ns, self._taken, self.life = time_ns, 0, Life.RUNNING
 
 
 Make = Callable[[Setup, Path], StandIn]

@@ -24,6 +24,7 @@ from schedlab.commands.options import (
 )
 from schedlab.errors import WrongUsage
 from schedlab.machines import SIMULATOR
+from schedlab.machines.folder import TRACE_FILE
 from schedlab.machines.sim import Simulator
 from schedlab.runs.request import one_value_each
 from schedlab.workload.workload_files import is_workload_file
@@ -42,6 +43,9 @@ DEFAULT_WORKLOADS = ("two-hogs", "interactive")
 SHORT_TICK_NS = 100_000_000
 SLOW = 0.1
 """The pace at which turns of some ticks can be followed, if ticks are short."""
+SEEDS_OF_PAGE = 1 << 53
+TRACE_OF_PAGE = 2 << 30
+"""Bytes."""
 _OF_A_START = {
     "machine": "--machine",
     "policies": "--policy",
@@ -239,6 +243,8 @@ def session(
     )
     for setup in setups:
         choices.check(setup)
+        if page_with is not None:
+            _check_page(setup)
     software = software_of(setups[0])
     make_ready(setups[0])
     return lambda: Session(
@@ -247,10 +253,27 @@ def session(
         speed=_speed(request, setups[0].tick_ns, for_page=page_with is not None),
         window_ns=int(request.window * 1e9),
         record=request.record,
-        begins_paused=page_with is not None and bool(request.run or lesson),
+        page_plays=page_with is not None,
+        begins_paused=bool(request.run or lesson),
         lesson=lesson.told if lesson else None,
         software=software,
     )
+
+
+def _check_page(setup: Setup) -> None:
+    """A browser has limits of its own for what it plays by itself."""
+    if setup.machine == SIMULATOR and setup.seed >= SEEDS_OF_PAGE:
+        raise WrongUsage(
+            f"--seed: {setup.seed} is too large for a page, which has whole numbers below 2^53; choose"
+            " a smaller one, or `./schedlab top`"
+        )
+    if setup.source:
+        trace = setup.source / TRACE_FILE
+        if trace.is_file() and trace.stat().st_size > TRACE_OF_PAGE:
+            raise WrongUsage(
+                f"{trace}: more than {TRACE_OF_PAGE >> 30} GiB, which no browser can hold; play it with"
+                " `./schedlab top`"
+            )
 
 
 def _check_alone(what: str, given: list[str]) -> None:

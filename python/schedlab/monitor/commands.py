@@ -14,12 +14,15 @@ from typing import Any
 from schedlab.base.display.names import all_visible
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices, unknown
 from schedlab.errors import SchedlabError, WrongUsage
+from schedlab.machines import SIMULATOR
 from schedlab.monitor import worker
 from schedlab.monitor.blamed import Question
 from schedlab.monitor.branching import Change, what_if
 from schedlab.monitor.session import Session
-from schedlab.monitor.system import Ability, Life, Refused, Setup, StepKind
+from schedlab.monitor.system import Ability, Life, Refused, Setup
+from schedlab.monitor.systems.simulator import workload_text
 from schedlab.monitor.watched import Watched
+from schedlab.runs.plan import TICK_NS
 from schedlab.runs.request import one_value_each
 from schedlab.trace.format import AttributeKind
 from schedlab.workload.model import ATTRIBUTES
@@ -31,6 +34,10 @@ _ALL = "*"
 _WINDOW_S = (0.1, 600.0)
 _SPEED_MAX = 1e6
 _LABEL_MAX = 80
+_ACT = re.compile(
+    r"\d{1,18} (?:policy [\w:.-]{1,63}|tunable [\w-]{1,63}=-?\d{1,18}|start \d{1,19} [^\n]{1,255}|kill \d{1,9}"
+    r"|(?:priority|tickets|weight) \d{1,9} \d{1,9})"
+)
 _SETTING = re.compile(r"([A-Za-z0-9_-]{1,63})=(-?\d{1,18})")
 
 
@@ -93,6 +100,13 @@ def whole(message: Message, key: str) -> int:
     value = message.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 63) <= value < 1 << 63:
         raise WrongUsage(f"{key}: a whole number is expected, not {value!r}")
+    return value
+
+
+def _texts(message: Message, key: str) -> list[str]:
+    value = message.get(key)
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise WrongUsage(f"{key}: a list of texts is expected, not {value!r}")
     return value
 
 
@@ -197,10 +211,30 @@ async def _resume(session: Session, each: Watched, message: Message) -> None:
     await each.resume()
 
 
-async def _seek(session: Session, each: Watched, message: Message) -> int:
-    reached = await each.seek(whole(message, "time_ns"))
-    each.take()  # so that it can be asked at once
-    return reached
+async def _follow(session: Session, each: Watched, message: Message) -> None:
+    """A page that plays it says how it has come to where it is."""
+    if not each.is_played_by_page:
+        raise Refused("it goes by itself")
+    setup = each.setup
+    if setup.machine == SIMULATOR:
+        setup = replace(_changed(setup, message), settings=_settings(message))
+        session.choices.check(setup)
+    acts = _texts(message, "acts")
+    wrong = [act for act in acts if not _ACT.fullmatch(act)]
+    if wrong:
+        raise WrongUsage(f"acts: such as `120000000 tickets 5 77` are expected, not {wrong[0]!r}")
+    await each.follow(setup, acts, whole(message, "time_ns"))
+
+
+async def _text_of(session: Session, each: Watched, message: Message) -> str:
+    """A workload, for a page that starts it by itself."""
+    name = _text(message, "workload")
+    session.choices.check_workloads([name])
+    tick_ns = whole(message, "tick_ns")
+    if not TICK_NS[0] <= tick_ns <= TICK_NS[1]:
+        raise WrongUsage(f"tick_ns: {TICK_NS[0]} to {TICK_NS[1]} are possible, not {tick_ns}")
+    entry = session.choices.palette[name]
+    return await asyncio.to_thread(workload_text, entry, whole(message, "seed"), tick_ns)
 
 
 async def _restart(session: Session, each: Watched, message: Message) -> None:
@@ -227,11 +261,8 @@ def _changed(setup: Setup, message: Message) -> Setup:
         # Tunables were given for the policy that it began with.
         if changes["policy"] != setup.policy:
             changes["settings"] = ()
-    names = message.get("workloads")
-    if names is not None:
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise WrongUsage(f"workloads: names of the palette are expected, not {names!r}")
-        changes["workloads"] = tuple(names)
+    if message.get("workloads") is not None:
+        changes["workloads"] = tuple(_texts(message, "workloads"))
     return replace(setup, **changes)
 
 
@@ -240,9 +271,7 @@ async def _perfetto(session: Session, each: Watched, message: Message) -> str:
 
 
 async def _blame(session: Session, each: Watched, message: Message) -> dict[str, Any]:
-    kinds = message.get("kinds")
-    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
-        raise WrongUsage(f"kinds: a list of kinds of waits is expected, not {kinds!r}")
+    kinds = _texts(message, "kinds")
     time_ns = min(max(whole(message, "time_ns"), 0), each.now_ns)
     at_ns = None if message.get("at_ns") is None else whole(message, "at_ns")
     begin_ns = max(time_ns - session.window_ns, 0)
@@ -261,7 +290,8 @@ _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
     "kill": _kill,
     "pause": _pause,
     "resume": _resume,
-    "seek": _seek,
+    "follow": _follow,
+    "text": _text_of,
     "restart": _restart,
     "perfetto": _perfetto,
     "blame": _blame,
@@ -273,22 +303,12 @@ _EACH: dict[str, Callable[[Session, Watched, Message], Awaitable[Any]]] = {
 
 async def _pace(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> None:
     speed = _number(message, "speed", 0, _SPEED_MAX)
-    if not any(each.is_paced for each in systems):
+    played = [each for each in systems if each.is_played]
+    if not played:
         raise Refused("its clock is its own: its pace cannot be chosen")
     session.pace = speed
-
-
-def step_kind(message: Message) -> StepKind:
-    """Returns how far a step goes. WrongUsage: it is not said."""
-    return StepKind(_one_of(message, "kind", [kind.value for kind in StepKind]))
-
-
-async def _step(session: Session, systems: Sequence[Watched], message: Message, tell: Tell) -> int:
-    if message.get("back"):
-        raise Refused("the page itself shows what was, and tells where it is by seek")
-    # Futures go in steps beside the live machine of which they are.
-    leader = next((each for each in systems if each.is_paced), systems[0])
-    return await session.step(leader, step_kind(message))
+    for each in played:
+        each.played.speed = speed
 
 
 async def _window(
@@ -382,7 +402,6 @@ def _settings(message: Message) -> tuple[tuple[str, int], ...]:
 
 _TOGETHER: dict[str, Callable[[Session, Sequence[Watched], Message, Tell], Awaitable[Any]]] = {
     "pace": _pace,
-    "step": _step,
     "window": _window,
     "record": _record,
     "report": _report,

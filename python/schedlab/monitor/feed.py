@@ -48,14 +48,19 @@ class Feed:
     @property
     def behind(self) -> int:
         """Records that were not sent."""
-        tape = self.watched.tape
+        tape = self._told_tape
         if tape is None:
             return 0
         return tape.recent.end - (self._sent if tape is self._tape else tape.recent.begin)
 
+    @property
+    def _told_tape(self) -> Tape | None:
+        """What a page plays by itself, it knows."""
+        return None if self.watched.is_played_by_page else self.watched.tape
+
     def next(self, pace: float) -> Message | None:
         """Returns what comes next, or None if all is said."""
-        tape = self.watched.tape
+        tape = self._told_tape
         if tape and (tape is not self._tape or self._sent < tape.recent.begin):
             return self._begin(tape, pace)
         if self.behind and tape:
@@ -111,7 +116,7 @@ class Feed:
         each = self.watched
         if self.behind or each.tape is not self._tape or not each.is_on or each.held:
             return None
-        return each.known_ns if each.is_paced or each.setup.machine != _ITS_OWN_CLOCK else None
+        return each.known_ns if each.setup.machine != _ITS_OWN_CLOCK else None
 
     def _new_status(self) -> list[dict[str, object]] | None:
         status = self.watched.status

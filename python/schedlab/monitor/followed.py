@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -14,11 +14,11 @@ from typing import cast
 from schedlab.base.display.names import visible
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.frames import Mark, State
-from schedlab.monitor.making import RECORDED, Choices, Maker
+from schedlab.monitor.making import PLAYED, RECORDED, Choices, Maker
 from schedlab.monitor.rates import HostClock, Rate
 from schedlab.monitor.recorder import Recorder
 from schedlab.monitor.said import Said
-from schedlab.monitor.system import Ability, Life, Paced, Records, Setup, Status, System
+from schedlab.monitor.system import Ability, Life, Played, Records, Setup, Status, System
 from schedlab.monitor.tape import Tape
 from schedlab.monitor.trace_file import begin_of_work
 
@@ -44,8 +44,10 @@ class Terms:
     """Is told of each start, before anything is taken of what its workloads do."""
     kept: list[Path]
     """All that was recorded, folder by folder."""
-    begins_paused: bool = False
-    """Machines whose clock is ours stand at their beginning until a user lets them go on."""
+    pace: Callable[[], float]
+    """How fast systems go whose clock is ours."""
+    page_plays: bool = False
+    """Pages play simulations and recordings by themselves: here they stand until they are asked."""
 
 
 class Followed:
@@ -61,6 +63,12 @@ class Followed:
         """What has been asked to run, in that order, for a recording's title."""
         self.lock = asyncio.Lock()
         """Held while the system does something: one thing at a time."""
+        self.begin_ns: int | None = None
+        """The moment at which pages show it first, standing still; None: its beginning."""
+        self.address = ""
+        """Where pages find its trace, if it is recorded."""
+        self.following = asyncio.Lock()
+        """Held while it is brought to where a page is."""
         self.blaming = asyncio.Lock()
         """Held while waits of it are taken apart."""
         self._reset()
@@ -88,10 +96,10 @@ class Followed:
         """What sched_status said last."""
         self.known_ns = 0
         """How far it had come when its trace was taken: all is known up to there."""
+        self._acts: Sequence[str] = ()
+        """What a page that plays it has done to it."""
         self._is_new = True
         """Was nothing taken of its trace?"""
-        self._seeking = False
-        """What its trace tells from here on is of another time."""
 
     # --- how it is
 
@@ -115,31 +123,25 @@ class Followed:
     @property
     def is_on(self) -> bool:
         """It runs, or could go on."""
-        return (
-            not self._seeking and self.life in (Life.RUNNING, Life.PAUSED) and self.tape is not None
-        )
+        return self.life in (Life.RUNNING, Life.PAUSED) and self.tape is not None
 
     @property
-    def is_paced(self) -> bool:
+    def is_played(self) -> bool:
         return self.system is not None and Ability.PACE in self.system.abilities
 
     @property
-    def goes_on(self) -> bool:
-        """Does its clock wait for us to say how far?"""
-        if not self.is_paced or not self.is_on or self.paused:
-            return False
-        end_ns = self.paced.end_ns
-        return end_ns is None or self.now_ns < end_ns
+    def is_played_by_page(self) -> bool:
+        return self.terms.page_plays and self.setup.machine in PLAYED
 
     @property
-    def paced(self) -> Paced:
-        return cast(Paced, self.system)
+    def played(self) -> Played:
+        return cast(Played, self.system)
 
     @property
     def now_ns(self) -> int:
         """How far it has come, of its own time."""
-        if self.is_paced:
-            return self.paced.now_ns
+        if self.is_played:
+            return self.played.now_ns
         taken = self.tape.standing.time_ns if self.tape else 0
         if not self.is_on:
             return taken
@@ -179,7 +181,7 @@ class Followed:
 
     def take(self) -> int:
         """Takes what is new of its trace and its log, and returns how many records came."""
-        if self.system is None or self.failure or self._seeking:
+        if self.system is None or self.failure:
             return 0
         try:
             self._take_log([visible(line) for line in self.system.take_log()])
@@ -249,7 +251,7 @@ class Followed:
             "message": visible(self.message),
             "paused": self.paused,
             "speed": self.speed.per_second / 1e9,
-            "pace": pace if self.is_paced else -1.0,
+            "pace": pace if self.is_played else -1.0,
             "events_per_s": self.events.per_second,
             "recording": self.recording,
         }

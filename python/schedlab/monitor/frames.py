@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""What is shown: frames, as the page and the terminal get them, some times a second.
+"""What is shown: frames, some times a second, as the terminal gets them.
 
 A frame has what is the case now (processes, CPUs, metrics), whole, and what has happened since the
-last frame (runs on CPUs, marks, decisions, the log). A page that comes later, or has missed one, asks for
-`history`. Times are nanoseconds of the system's own clock; a PID of 0 is idle, or none.
-docs/monitor.md has the messages around them.
+last frame (runs on CPUs, marks, decisions, the log). Times are nanoseconds of the system's own clock; a
+PID of 0 is idle, or none. Those of a page have in place of `skipped_frames`: `back_ns`, how far before the
+present they are; `whole`, true if what has happened is all that is kept up to now; and `anew`, true if the
+system was begun anew (page/session/system.js). docs/monitor.md has the messages around them.
 """
 
 from __future__ import annotations
@@ -202,12 +203,6 @@ class Frame(ModelFrame, State):
 
     number: int
     log: list[str]
-    behind_ns: int
-    """What the model has not taken in yet, of the system's time."""
-    back_ns: int
-    """How far before the present this is, if an earlier moment is shown; 0: it is the present."""
-    whole: bool
-    """Timeline, marks, decisions and log are all that is kept up to now_ns, and not what is new."""
     skipped_frames: int
     """Frames that were not drawn because there was too much to do."""
 

@@ -12,7 +12,7 @@ from tornado.iostream import IOStream
 
 from schedlab.errors import WrongUsage
 
-MESSAGE_BYTES_MAX = 64 * 1024
+MESSAGE_BYTES_MAX = 192 * 1024
 QUESTIONS_MAX = 64
 """Questions of one page that have no answer yet."""
 CLIENTS_MAX = 32

@@ -39,6 +39,8 @@ from schedlab.workload.palette import Entry, palette
 LINUX, HOST, RECORDED = "linux", "host", "recorded"
 MACHINES = (*KERNEL_MACHINES, SIMULATOR, LINUX, HOST)
 """Machines that can be chosen. A recorded run is chosen by its folder."""
+PLAYED = (SIMULATOR, RECORDED)
+"""Machines whose clock is ours: pages play them by themselves."""
 
 Maker = Callable[[Setup, Path], System]
 """Makes a system of a setup, with a folder for what it leaves; it is not begun yet."""

@@ -99,7 +99,7 @@ class Picture:
 
     def _reach(self, model: Model) -> None:
         """Time goes on though nothing happens."""
-        if self.watched.is_paced or self.watched.setup.machine != _ITS_OWN_CLOCK:
+        if self.watched.is_played or self.watched.setup.machine != _ITS_OWN_CLOCK:
             model.reach(self.watched.known_ns)
 
     # --- what is shown
@@ -110,16 +110,12 @@ class Picture:
         shown = self._shown = self._new_shown()
         parts = shown or _blank(self.watched.setup, window_ns)
         log, marks = self._new_words()
-        behind_ns = self.tape.standing.time_ns - parts["now_ns"] if self.tape and self.behind else 0
         return {
             **parts,
             **self.watched.state(pace),
             "marks": [*parts["marks"], *marks],
             "number": self.number,
             "log": log,
-            "behind_ns": max(behind_ns, 0),
-            "back_ns": 0,
-            "whole": False,
             "skipped_frames": self.skipped,
         }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How fast things go: a system's time compared with ours, and what a turn of the session may take on."""
+"""How fast a system's time goes, compared with ours."""
 
 from __future__ import annotations
 
@@ -26,30 +26,6 @@ class Rate:
             return 0.0
         (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
         return max(last - first, 0.0) / (last_s - first_s) if last_s > first_s else 0.0
-
-
-class Allowance:
-    """How far paced systems may go in one turn, so that turns stay short: learnt from turns."""
-
-    _LEAST_NS, _MOST_NS = 1_000, 60_000_000_000
-
-    def __init__(self, aim_s: float) -> None:
-        """`aim_s`: what a turn may take of our time."""
-        self._aim_s = aim_s
-        self.nanoseconds = 1_000_000.0
-
-    def learn(self, went_ns: int, took_s: float) -> None:
-        """Notes how far a turn went, and how long it took with all that came of it."""
-        if went_ns <= 0:
-            if took_s > self._aim_s:
-                self._set(self.nanoseconds / 2)
-            return
-        possible = went_ns * self._aim_s / max(took_s, self._aim_s / 8)
-        # What a stretch of a system costs changes from one to the next: not too fast up.
-        self._set(min(possible, self.nanoseconds * 2))
-
-    def _set(self, nanoseconds: float) -> None:
-        self.nanoseconds = min(max(nanoseconds, self._LEAST_NS), self._MOST_NS)
 
 
 class HostClock:

@@ -76,7 +76,7 @@ class Screen:
     def _is_due(self, each: Picture) -> bool:
         """Is there time to draw it?"""
         letter, watched = each.watched.letter, each.watched
-        if each.behind and not watched.is_paced and self._skipped.get(letter, 0) < _SKIPPED_MAX:
+        if each.behind and not watched.is_played and self._skipped.get(letter, 0) < _SKIPPED_MAX:
             self._skipped[letter] = self._skipped.get(letter, 0) + 1
             each.skipped += 1
             return False

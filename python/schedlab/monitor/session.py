@@ -19,10 +19,10 @@ from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
 from schedlab.errors import SchedlabError, WrongUsage
 from schedlab.monitor.followed import Terms
 from schedlab.monitor.making import RECORDED, Choices, Maker, cpus_max, make_system
-from schedlab.monitor.rates import Allowance
-from schedlab.monitor.system import Life, Refused, Setup, StepKind
+from schedlab.monitor.system import Life, Refused, Setup
+from schedlab.monitor.systems.recorded import RecordedSystem
 from schedlab.monitor.tape import Request
-from schedlab.monitor.watched import Watched, limited
+from schedlab.monitor.watched import Watched
 from schedlab.paths import new_runs_folder
 
 SYSTEMS_MAX = 4
@@ -30,12 +30,12 @@ WINDOW_NS = 10_000_000_000
 """What metrics cover, if nothing else is said."""
 _TURN_S = 0.02
 """The time from one look at the systems to the next."""
-_AIM_S = 0.06
-"""What a turn may take when paced systems go as fast as they can."""
 _BEHIND_MAX = 500_000
 """Records: nothing more is taken of a trace while all that show it are so far behind."""
 _AHEAD_NS = 20_000_000
-"""How far a system may be ahead of the others before it has to wait."""
+"""How far a system may be ahead of the others before it has to wait, at the pace of our time."""
+_FASTEST = 1000
+"""The pace that is taken for "as fast as it goes"."""
 _STATUS_S = 1.0
 
 
@@ -64,12 +64,13 @@ class Session:
         speed: float = 1.0,
         window_ns: int = WINDOW_NS,
         record: bool = False,
+        page_plays: bool = False,
         begins_paused: bool = False,
         lesson: Mapping[str, Any] | None = None,
         software: Mapping[str, Any] | None = None,
     ) -> None:
-        """`speed`: of paced systems; 0: as fast as they go. `record`: all of it, from the start.
-        `begins_paused`: paced systems stand at their beginning until they are told to go on.
+        """`speed`: of systems whose clock is ours; 0: as fast as they go. `record`: all of it, from the start.
+        `page_plays`: pages play such systems by themselves; `begins_paused`: they stand at the beginning.
         `lesson`: the page plays it.
         `software`: what manifests say of schedlab and machines. WrongUsage: no such systems."""
         if not 1 <= len(setups) <= SYSTEMS_MAX:
@@ -79,6 +80,8 @@ class Session:
         self.choices = choices
         self.pace = speed
         self.window_ns = window_ns
+        self.page_plays = page_plays
+        self.begins_paused = begins_paused
         self.record_from_start = record
         self.lesson = lesson
         self.software = dict(software or {})
@@ -96,7 +99,8 @@ class Session:
             self.tell_change,
             self._first,
             self.kept,
-            begins_paused,
+            lambda: self.pace,
+            page_plays,
         )
         self.systems = {
             letter: Watched(letter, setup, self._terms)
@@ -111,13 +115,11 @@ class Session:
         self.reporting = asyncio.Lock()
         """Held while a report is made: each takes the place of the one before."""
         self._listeners: list[Listener] = []
-        self._allowance = Allowance(_AIM_S)
         self._asking: dict[str, asyncio.Task[None]] = {}
         """Each system's question that is being asked just now: how it is."""
         self._asked_s: dict[str, float] = {}
         self._titles: list[tuple[str, bool]] = []
         """As hello() has told them, and whether their traces have not begun."""
-        self._turned_s = 0.0
         self.publish: Callable[[Path], str] = str
         """Says where people find a file."""
 
@@ -185,7 +187,8 @@ class Session:
         for letter, setup in zip(letters, setups, strict=True):
             future = Watched(letter, setup, self._terms)
             future.origin_ns = of.origin_ns
-            await future.begin_at(at_ns)
+            future.begin_ns = at_ns
+            await future.begin()
             self.systems[letter] = future
             self._futures.append(letter)
         self.tell_change()
@@ -237,6 +240,9 @@ class Session:
                 for entry in self.choices.palette.values()
             ],
             "window_ns": self.window_ns,
+            "pace": self.pace,
+            "begins_paused": self.begins_paused,
+            "keeps_all": self.record_from_start,
             "lesson": self.lesson,
             "cpus_max": {
                 each.setup.machine: cpus_max(each.setup.machine)
@@ -258,9 +264,27 @@ class Session:
             "repeatable": bool(system and system.repeatable),
             "no_branches": system.no_branches if system else "it has not begun yet",
             "no_blame": "",
-            "end_ns": each.paced.end_ns if each.is_paced else None,
+            "end_ns": each.played.end_ns if each.is_played else None,
+            "plays": self._played(each) if each.is_played_by_page else None,
             "abilities": sorted(ability.value for ability in system.abilities) if system else [],
             "setup": _told(each.setup),
+        }
+
+    def _played(self, each: Watched) -> dict[str, Any] | None:
+        """Returns what a page needs that plays it by itself, or None if it is not there yet."""
+        told: dict[str, Any] = {"begin_ns": each.begin_ns, "origin_ns": each.origin_ns}
+        if each.setup.machine != RECORDED:
+            return told
+        system = each.system
+        if not isinstance(system, RecordedSystem):
+            return None
+        each.address = each.address or self.publish(system.path)
+        return {
+            **told,
+            "trace": each.address,
+            "records": system.length,
+            "own": sorted(system.own_pids),
+            "message": system.message,
         }
 
     # --- a turn
@@ -268,8 +292,6 @@ class Session:
     async def turn(self) -> None:
         """Looks at all systems once, and shows them if it is time."""
         began = time.monotonic()
-        since_s, self._turned_s = began - (self._turned_s or began), began
-        went_ns = await self._advance(since_s)
         for each in self.systems.values():
             if self.behind(each) < _BEHIND_MAX:
                 each.take()
@@ -280,7 +302,6 @@ class Session:
         await self._keep_step()
         for listener in list(self._listeners):
             await listener.turn()
-        self._allowance.learn(went_ns, time.monotonic() - began)
         await self._keep_room(began)
         self._ask_all()
 
@@ -295,45 +316,17 @@ class Session:
                     each.fail(SchedlabError(self._disk.problem))
                     await each.end()
 
-    async def _advance(self, since_s: float) -> int:
-        """Lets paced systems go on, all to one time: that which the slowest has reached, and a bit
-        more. Gives how far they went."""
-        going = [each for each in self.systems.values() if each.goes_on]
-        if not going or any(self.behind(each) for each in going):
-            return 0
-        before = min(each.common_ns for each in going)
-        far_ns = self._allowance.nanoseconds
-        if self.pace:
-            far_ns = min(far_ns, since_s * self.pace * 1e9)
-        await self.advance_to(going, before + max(int(far_ns), 1))
-        return min(each.common_ns for each in going) - before
-
-    async def advance_to(self, going: Sequence[Watched], common_ns: int) -> None:
-        """Goes on to a time of those that they have in common, or as far as they come now."""
-        behind = [each for each in going if each.common_ns < common_ns]
-        patience_s = _AIM_S / max(len(behind), 1)
-
-        async def advance(each: Watched) -> None:
-            try:
-                async with each.lock:
-                    if each.is_on:
-                        await limited(each.paced.advance(common_ns + each.origin_ns, patience_s))
-            except Exception as error:  # of its adapter: the others go on
-                each.fail(error)
-
-        await asyncio.gather(*(advance(each) for each in behind))
-
     async def _keep_step(self) -> None:
         """Lets those wait that are ahead of others, where the clock is not ours."""
-        free = [each for each in self.systems.values() if each.is_on and not each.is_paced]
-        free = [each for each in free if not each.paused]
+        limit_ns = _AHEAD_NS * max(self.pace or _FASTEST, 1)
+        free = [each for each in self.systems.values() if each.is_on and not each.paused]
         slowest = min((each.common_ns for each in free), default=0)
         for each in free:
             ahead_ns = each.common_ns - slowest
             try:
-                if each.held and ahead_ns <= _AHEAD_NS // 4 and not each.lock.locked():
+                if each.held and ahead_ns <= limit_ns / 4 and not each.lock.locked():
                     await each.resume_held()
-                elif not each.held and ahead_ns > _AHEAD_NS:
+                elif not each.held and ahead_ns > limit_ns:
                     await each.hold()
             except Exception as error:  # of its adapter: the others go on
                 each.fail(error)
@@ -344,7 +337,7 @@ class Session:
         for letter, each in self.systems.items():
             if letter in self._asking or not each.is_on or not self._listeners:
                 continue
-            if each.held or (each.paused and not each.is_paced):
+            if each.held or (each.paused and (self.page_plays or not each.is_played)):
                 continue
             period_s = float(getattr(each.system, "status_period_s", _STATUS_S))
             if now >= self._asked_s.get(letter, 0.0) + period_s:
@@ -359,27 +352,6 @@ class Session:
             each.fail(error)
         finally:
             self._asking.pop(each.letter, None)
-
-    # --- steps
-
-    async def step(self, leader: Watched, kind: StepKind) -> int:
-        """One system goes on by a step, and those in step with it to the same time. Returns its time.
-
-        Refused: its clock is its own.
-        """
-        paced = [each for each in self.systems.values() if each.is_paced and each.is_on]
-        if leader not in paced:
-            raise Refused(f"{leader.setup.machine} goes by its own clock, and not in steps")
-        for each in paced:
-            await each.pause()
-        async with leader.asking():
-            await limited(leader.paced.step(kind))
-        others = [each for each in paced if each is not leader]
-        for _ in range(100):
-            if all(each.common_ns >= leader.common_ns for each in others):
-                break
-            await self.advance_to(others, leader.common_ns)
-        return leader.now_ns
 
 
 def _told(setup: Setup) -> dict[str, Any]:

@@ -4,7 +4,7 @@ and obeys the few commands that sched_status and sched_tunables know."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -36,9 +36,7 @@ class Ability(str, Enum):
     """start_workload, kill."""
     PAUSE = "pause"
     PACE = "pace"
-    """Its clock is ours: any speed, steps (Paced)."""
-    SEEK = "seek"
-    """It can be shown from any time on (Paced)."""
+    """Its clock is ours: any speed (Played)."""
     SETUP = "setup"
     """It can be started again with another setup, such as other CPUs."""
 
@@ -53,17 +51,6 @@ class Life(str, Enum):
     """It ended as it should, or because it was asked to."""
     FAILED = "failed"
     """It panicked, was killed, or cannot be reached any more."""
-
-
-class StepKind(str, Enum):
-    """How far a step goes."""
-
-    EVENT = "event"
-    """A step to the next time at which anything happens."""
-    DECISION = "decision"
-    """A step until a CPU has decided once more which process it runs."""
-    TICK = "tick"
-    MILLISECOND = "millisecond"
 
 
 @dataclass(frozen=True)
@@ -212,12 +199,15 @@ class System(Protocol):
     async def resume(self) -> None: ...
 
 
-class Paced(System, Protocol):
-    """A system that has its clock from us: the session says how far it goes. It is never paused itself."""
+class Played(System, Protocol):
+    """A system that has its clock from us: a simulated machine, or a recording."""
+
+    speed: float
+    """Compared with our time; 0: as fast as it goes."""
 
     @property
     def now_ns(self) -> int:
-        """How far it has come."""
+        """How far it has come, and its trace was taken."""
         ...
 
     @property
@@ -225,15 +215,18 @@ class Paced(System, Protocol):
         """Where it ends, if that is known: a recording's."""
         ...
 
-    async def advance(self, until_ns: int, patience_s: float) -> int:
-        """Goes on to a time, or as far as it comes in that much of ours. Returns now_ns."""
+    async def play_by_itself(self) -> None:
+        """Lets it go on by this host's clock, from its beginning."""
         ...
 
-    async def step(self, kind: StepKind) -> int:
-        """Goes on by one step. Returns now_ns."""
+    async def advance(self, until_ns: int, patience_s: float) -> None:
+        """Goes on to a time, or as far as it comes in that much of ours."""
         ...
 
-    async def seek(self, time_ns: int) -> None:
-        """Goes to an earlier or a later time. Afterwards take() begins with the trace's beginning, and
-        what followed it must begin anew. Refused: it cannot go there."""
+    def is_past(self, acts: Sequence[str]) -> bool:
+        """Has nothing been done to it but these acts, as far as their times have come?"""
+        ...
+
+    def expect(self, acts: Sequence[str]) -> None:
+        """Takes acts that are to be done when their times come."""
         ...

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -15,7 +16,6 @@ from schedlab.base.toolchain.policies import Catalogue
 from schedlab.machines.outcome import Outcome
 from schedlab.monitor.blamed import Question, blamed
 from schedlab.monitor.followed import Followed
-from schedlab.monitor.rates import Rate
 from schedlab.monitor.system import Ability, Life, Refused, Setup, Status, System
 from schedlab.monitor.tape import Request, Tape
 from schedlab.trace.bounds import TIME_MAX
@@ -27,6 +27,11 @@ _PATIENCE_S = 30.0
 """The time to wait for an answer; adapters have limits of their own, which are shorter."""
 _EXPORTS_MAX = 4
 """Files that were made for Perfetto: older ones go."""
+_LOOK_S = 0.05
+"""The time from one look at whether it has begun to the next."""
+_DRAWN = re.compile(r"^start \d+ ")
+_PIECE_S = 0.1
+"""The time that a system is brought on at once, before what it says is taken."""
 
 
 class Watched(Followed):
@@ -55,15 +60,11 @@ class Watched(Followed):
             return
         self.system = system
         self.clock.runs(time.monotonic())
-        self.paused = self.terms.begins_paused and self.is_paced
+        self.paused = self.is_played_by_page
+        if self.is_played and not self.paused:
+            self.played.speed = self.terms.pace()
+            await self.played.play_by_itself()
         self.terms.changed()
-
-    async def begin_at(self, time_ns: int) -> None:
-        """Starts it, and has it stand at a moment. Refused: it cannot be started, or cannot go there."""
-        self._is_new = False
-        await self.begin()
-        self.paused = True
-        await self.seek(time_ns)
 
     async def end(self) -> None:
         """Ends it; a recording of it is kept."""
@@ -103,12 +104,12 @@ class Watched(Followed):
     def _able(self, *abilities: Ability) -> System:
         if self.system is None or not self.is_on:
             if self.life in (Life.RUNNING, Life.PAUSED):
-                raise Refused("it has only just begun, or gone to another time: ask once more")
+                raise Refused("it has only just begun: ask once more")
             raise Refused(f"it does not run: {self.message or self.life.value}")
         for ability in abilities:
             if ability not in self.system.abilities:
                 raise Refused(f"{self.setup.machine} cannot do this: {ability.value}")
-        if self.paused and not self.is_paced and abilities:
+        if self.paused and not self.is_played and abilities:
             raise Refused("it stands still, and can hear nothing: resume it first")
         return self.system
 
@@ -122,7 +123,7 @@ class Watched(Followed):
     async def read_status(self) -> Status:
         """Returns what sched_status says."""
         async with self.asking() as system:
-            if self.paused and not self.is_paced:
+            if self.paused and not self.is_played:
                 raise Refused("it stands still, and can hear nothing: resume it first")
             self.status = await limited(system.read_status())
         return self.status
@@ -164,8 +165,8 @@ class Watched(Followed):
         if self.paused:
             return
         async with self.lock:
-            system = self._able(*(() if self.is_paced else (Ability.PAUSE,)))
-            if not self.is_paced and not self.held:
+            system = self._able(Ability.PAUSE)
+            if not self.held:
                 await limited(system.pause())
                 self.clock.stands(time.monotonic())
             self.held = False
@@ -176,7 +177,7 @@ class Watched(Followed):
         if not self.paused:
             return
         async with self.lock:
-            if not self.is_paced and self.system:
+            if self.system:
                 await limited(self.system.resume())
                 self.clock.runs(time.monotonic())
             self.paused = False
@@ -201,27 +202,42 @@ class Watched(Followed):
     async def stand(self) -> None:
         """Has its time stand still, if it can be done and has not been."""
         able = self.system and Ability.PAUSE in self.system.abilities
-        if self.is_on and (self.is_paced or able):
+        if self.is_on and able:
             await self.pause()
 
-    # --- another time
+    # --- what a page plays
 
-    async def seek(self, time_ns: int) -> int:
-        """Goes there; its tape begins anew, and takes in all that comes before."""
-        if self.system and Ability.SEEK not in self.system.abilities:
-            raise Refused(f"{self.setup.machine} cannot go to another time")
-        await self.stop_recording()
-        async with self.lock:
-            if self.system is None or self.life is Life.FAILED:
-                raise Refused(f"it does not run: {self.message or self.life.value}")
-            self._seeking = True
-            try:
-                await limited(self.paced.seek(time_ns))
-            finally:
-                self._seeking = False
-                self.tape, self.status, self.known_ns = None, None, 0
-                self.speed, self.events = Rate(), Rate()
-            return self.paced.now_ns
+    async def follow(self, setup: Setup, acts: Sequence[str], time_ns: int) -> None:
+        """Brings it to where a page is that plays it, by the same acts. From another past, it begins anew:
+        a recording ends then.
+
+        Refused: it cannot be brought there.
+        """
+        async with self.following:
+            await limited(self._begun())
+            self.take()
+            if setup != self.setup or not self.is_on or not self.played.is_past(acts):
+                await self.restart(setup)
+            known, self._acts = len(self._acts), acts
+            self.played.expect(acts)
+            end_ns = self.played.end_ns if self.life is Life.PAUSED else None
+            until_ns = time_ns if end_ns is None else min(time_ns, end_ns)
+            while self.take() or (self.life is Life.PAUSED and self.now_ns < until_ns):
+                async with self.lock:
+                    await limited(self.played.advance(until_ns, _PIECE_S))
+            if self.life is Life.FAILED:
+                raise Refused(self.message)
+            # Of a start, the number by which its random values are drawn is no matter of a manifest.
+            words = [_DRAWN.sub("start ", act.partition(" ")[2]) for act in acts]
+            starts = [each.partition(" ")[2] for each in words if each.startswith("start ")]
+            self.started = dict.fromkeys(starts)
+            for each in words[max(known, len(setup.workloads)) :]:
+                assert self.tape
+                self.tape.note_steering(each)
+
+    async def _begun(self) -> None:
+        while self.system is None and not self.failure:
+            await asyncio.sleep(_LOOK_S)
 
     # --- recording
 

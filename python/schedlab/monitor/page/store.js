@@ -3,7 +3,7 @@
 // What the page knows of each system: the last frame, and of what has happened as much as is worth
 // keeping. Everything here has a limit: a page left open overnight does not grow.
 
-import { ask, onMessage } from "./connection.js";
+import { onMessage } from "./connection.js";
 import { LevelStory } from "./level_story.js";
 
 export const LOG_MAX = 2000;
@@ -12,8 +12,6 @@ export const MARKS_MAX = 1000;
 export const SERIES_MAX = 1200;
 export const NAMES_MAX = 20_000;
 const RUNS_MAX = 1 << 18; // of all CPUs of a system together
-const HISTORY_PAUSE_MS = 2000;
-const FRAMES_KEPT = 200; // of those that came since the history was asked for
 
 /** A list that drops its oldest beyond a limit. */
 export class Bounded {
@@ -118,14 +116,6 @@ export class Track {
 
 /** What is known of one system. `frame` is as python/schedlab/monitor/frames.py has it. */
 export class SystemState {
-    #number = 0;
-    #missing = false;
-    #asked_ms = -Infinity;
-    /** @type {{epoch: number} | null} the question for the history that is open */
-    #asking = null;
-    /** @type {any[]} frames since it was asked, which its answer may not have */
-    #newer = [];
-
     /** @param {string} id "a", "b" … */
     constructor(id) {
         this.id = id;
@@ -133,7 +123,7 @@ export class SystemState {
         this.info = null;
         /** @type {any} the last frame; null: none has come */
         this.frame = null;
-        /** Counts how often its time began anew (a restart, a seek): nothing older is meant any more. */
+        /** Counts how often its time began anew (a restart): nothing older is meant any more. */
         this.epoch = 0;
         /** Counts how often the lists were filled anew: readers that go by `since` begin again, too. */
         this.generation = 0;
@@ -184,36 +174,17 @@ export class SystemState {
         return Boolean(this.info?.end_ns && this.frame && !this.frame.back_ns && this.frame.now_ns >= this.info.end_ns);
     }
 
-    /** @param {any} frame the next one */
+    /** @param {any} frame the next one: of a session in this page, so none is missed */
     take(frame) {
-        const anew = this.frame !== null && frame.now_ns < this.frame.now_ns && !frame.whole;
-        if (frame.whole || anew) this.#clear();
-        if (anew) this.#beginAnew();
-        this.#missing = !frame.whole && (this.#missing || anew || frame.number !== this.#number + 1);
-        this.#number = frame.number;
-        if (this.#missing) this.#catchUp();
+        if (frame.anew) this.#beginAnew();
+        if (frame.whole) this.#clear();
         this.#takeHappened(frame);
-        if (this.#asking && this.#newer.length < FRAMES_KEPT) this.#newer.push(frame);
         this.frame = frame;
         this.rows = null;
         this.#takeNames(frame.processes);
         const { now_ns: time_ns, metrics, cost, policy } = frame;
         if (frame.whole) this.series.items = this.series.items.filter((each) => each.time_ns < time_ns);
         this.series.add({ time_ns, metrics, cost, policy });
-    }
-
-    /** What is kept of the past; what is the case now, the frames say. Those that are newer may have come first. */
-    #takeHistory(answer) {
-        this.#clear();
-        this.#takeHappened(answer);
-        let number = answer.number;
-        for (const frame of this.#newer) {
-            if (frame.number <= answer.number) continue;
-            this.#takeHappened(frame);
-            number = frame.number === number + 1 ? frame.number : -1;
-        }
-        this.#missing = number !== Math.max(this.#number, answer.number);
-        this.#number = Math.max(this.#number, answer.number);
     }
 
     #clear() {
@@ -227,27 +198,6 @@ export class SystemState {
         this.series.clear();
         this.names = new Map([[0, "idle"]]);
         this.selected = 0;
-    }
-
-    /** Asks for what was missed, if it has not just done so. */
-    #catchUp() {
-        const now = performance.now();
-        if (now - this.#asked_ms < HISTORY_PAUSE_MS) return;
-        this.#asked_ms = now;
-        const asked = { epoch: this.epoch };
-        this.#asking = asked;
-        this.#newer = [];
-        const end = () => {
-            if (this.#asking === asked) this.#asking = null;
-        };
-        ask("history", { system: this.id }).then(
-            (answer) => {
-                if (this.#asking === asked && asked.epoch === this.epoch) this.#takeHistory(answer);
-                end();
-                touch(this.id);
-            },
-            end,
-        );
     }
 
     #takeHappened(frame) {

@@ -61,13 +61,11 @@ function setupWords({ tick_ns, repeatable }) {
 
 function troublesOf(state) {
     const { frame, missed } = state;
-    const { lost, behind_ns, skipped_frames } = frame;
-    const skipped = skipped_frames + missed;
+    const { lost } = frame;
     const troubles = [...starving(state)].slice(0, 1).map(([pid, waits]) =>
         `⚠ ${state.nameOf(pid)} (${pid}) starves: it waits for ${duration(waits)}`);
     if (lost) troubles.push(`! ${count(lost)} records lost`);
-    if (behind_ns > 1e8) troubles.push(`! ${duration(behind_ns)} behind`);
-    if (skipped) troubles.push(`${count(skipped)} drawings skipped`);
+    if (missed) troubles.push(`! too slow: begun anew ${count(missed)} times`);
     return troubles;
 }
 

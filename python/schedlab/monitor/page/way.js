@@ -12,7 +12,7 @@ export function openWay(take, lose) {
     const address = new URL("socket", location.href);
     address.protocol = location.protocol.replace("http", "ws");
     address.search = location.search;
-    const worker = new Worker("session/live_worker.js", { type: "module" });
+    const worker = new Worker("session/served_worker.js", { type: "module" });
     let open = true;
     const close = () => {
         open = false;

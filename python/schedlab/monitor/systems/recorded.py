@@ -4,28 +4,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from schedlab.base.toolchain.policies import PolicyChoice, parse_choices
 from schedlab.errors import SchedlabError
 from schedlab.machines.folder import TRACE_FILE
-from schedlab.monitor.system import (
-    Ability,
-    Life,
-    Records,
-    Refused,
-    Setup,
-    Status,
-    StepKind,
-    TunableNow,
-)
-from schedlab.monitor.systems.paced import PacedSystem
+from schedlab.monitor.system import Ability, Life, Records, Refused, Setup, Status, TunableNow
+from schedlab.monitor.systems.played import PlayedSystem
 from schedlab.runs import results
 from schedlab.runs.branches import repeatable_run
 from schedlab.trace import TraceError, read, read_records, validate
@@ -37,13 +26,9 @@ from schedlab.trace.model import Header
 CHECKED_BYTES_MAX = 256 << 20
 """The largest trace that is checked before it is played: a larger one would take seconds, and
 gigabytes."""
-STANDARD_TICK_NS = 1_000_000
-"""The length of a step by a tick, where a machine has no ticks."""
 PIECE = 262_144
 """Records that are taken, or looked at, at once."""
 _OUR_MACHINES = ("spike", "qemu", "sim")
-
-Wanted = Callable[[Records], npt.NDArray[np.bool_]]
 
 
 def recorded_setup(place: Path) -> Setup:
@@ -78,13 +63,13 @@ def _policy(name: str) -> PolicyChoice:
         return PolicyChoice(name)  # of a machine that has policies of its own
 
 
-class RecordedSystem(PacedSystem):
-    """A recording (Paced, in system.py): it can be played at any speed, and from any time on.
+class RecordedSystem(PlayedSystem):
+    """A recording (Played, in system.py).
 
     A trace that was cut off, or that cannot have happened, is played as far as it goes.
     """
 
-    abilities = frozenset({Ability.PAUSE, Ability.PACE, Ability.SEEK})
+    abilities = frozenset({Ability.PAUSE, Ability.PACE})
 
     def __init__(self, setup: Setup, folder: Path) -> None:
         if setup.source is None:
@@ -95,7 +80,7 @@ class RecordedSystem(PacedSystem):
         own = manifest.get("branch_of", {}).get("own", [])
         self.own_pids = frozenset({1, *own}) if ours else frozenset()
         self.no_branches = _no_branches(setup.source, manifest)
-        self._path = setup.source / TRACE_FILE
+        self.path = setup.source / TRACE_FILE
         self._tape: _Tape | None = None
         self._taken = 0
         """Records, in their order."""
@@ -108,17 +93,23 @@ class RecordedSystem(PacedSystem):
     async def begin(self) -> None:
         """Goes through the trace once."""
         try:
-            self._tape = await asyncio.to_thread(_Tape, self._path)
+            self._tape = await asyncio.to_thread(_Tape, self.path)
         except (TraceError, OSError) as error:
-            raise SchedlabError(f"{self._path} cannot be played: {error}") from None
+            raise SchedlabError(f"{self.path} cannot be played: {error}") from None
         self.end_ns = self._tape.end_ns
         self.message = self._tape.remark
         self._stands_ns = self._tape.begin_ns
         self.life = Life.RUNNING
 
+    @property
+    def length(self) -> int:
+        """How many records of the trace are played, in their order: up to the first that cannot be."""
+        return self._tape.length if self._tape else 0
+
     async def end(self) -> None:
         """Ends it: what was not played yet is not taken any more."""
         self.life = Life.ENDED
+        await self.pause()
 
     # ---- what it says
 
@@ -136,42 +127,10 @@ class RecordedSystem(PacedSystem):
         """The console's lines have no times: when they were written is not known."""
         return []
 
-    # ---- time
-
-    async def advance(self, until_ns: int, patience_s: float) -> int:
+    async def advance(self, until_ns: int, patience_s: float) -> None:
         """Only the clock is moved; take() does the work."""
-        self._move(until_ns)
-        return self.now_ns
-
-    async def step(self, kind: StepKind) -> int:
-        """Goes on by a step; to the end, if nothing of the kind comes any more."""
-        tape = self._playing()
-        if kind is StepKind.MILLISECOND:
-            self._move(self._stands_ns + 1_000_000)
-        elif kind is StepKind.TICK:
-            tick_ns = self.setup.tick_ns or STANDARD_TICK_NS
-            self._move((self._stands_ns // tick_ns + 1) * tick_ns)
-        else:
-            wanted = _decisions(tape) if kind is StepKind.DECISION else _any_record
-            find = partial(tape.next_time, self._taken, self._stands_ns, wanted)
-            found = await asyncio.to_thread(find)
-            self._move(tape.end_ns if found is None else found)
-        return self.now_ns
-
-    async def seek(self, time_ns: int) -> None:
-        """Begins the trace anew, and goes up to there."""
-        tape = self._playing()
-        self._taken, self._taken_ns = 0, None
-        self._stands_ns = min(max(time_ns, tape.begin_ns), tape.end_ns)
-
-    def _playing(self) -> _Tape:
-        if not self._tape or self.life is not Life.RUNNING:
-            raise Refused("the recording is not played any more")
-        return self._tape
-
-    def _move(self, time_ns: int) -> None:
         if self.end_ns is not None and self.life is Life.RUNNING:
-            self._stands_ns = max(self._stands_ns, min(time_ns, self.end_ns))
+            self._stands_ns = max(self._stands_ns, min(until_ns, self.end_ns))
 
     # ---- what is over cannot be steered
 
@@ -216,8 +175,6 @@ class _Tape:
         self.length = len(self.records)
         self.begin_ns = 0
         self.end_ns = 0
-        self.tells_exits = False
-        """True if decisions come from the scheduler's exits; otherwise switches stand for them."""
         flaw = _flaw(path)
         remarks = self._look_through(flaw.record if flaw else None)
         if flaw:
@@ -245,7 +202,6 @@ class _Tape:
                 numbers = f"record {self.length} has numbers that no record can have"
             if len(piece):
                 times += [int(piece["time"].min()), int(piece["time"].max())]
-            self.tells_exits |= bool((piece["kind"] == Kind.SCHEDULER_EXIT).any())
             ended |= set(piece["cpu"][piece["kind"] == Kind.END].tolist())
             if place + PIECE > self.length:
                 break
@@ -264,15 +220,6 @@ class _Tape:
         later = piece["time"] > time_ns
         return piece[: int(later.argmax())] if later.any() else piece
 
-    def next_time(self, place: int, time_ns: int, wanted: Wanted) -> int | None:
-        """Returns the time of the first wanted record after `time_ns`, from a place on, or None if there is none."""
-        for begin in range(place, self.length, PIECE):
-            piece = self.records.piece(begin, min(begin + PIECE, self.length))
-            found = (piece["time"] > time_ns) & wanted(piece)
-            if found.any():
-                return int(piece["time"][found.argmax()])
-        return None
-
 
 def _flaw(path: Path) -> TraceError | None:
     """Returns the first record that cannot be. TraceError: this is no trace at all."""
@@ -285,18 +232,3 @@ def _flaw(path: Path) -> TraceError | None:
             raise
         return error
     return None
-
-
-def _any_record(records: Records) -> npt.NDArray[np.bool_]:
-    return np.ones(len(records), bool)
-
-
-def _decisions(tape: _Tape) -> Wanted:
-    """Returns those by which a CPU has a process to run."""
-    kind = Kind.SCHEDULER_EXIT if tape.tells_exits else Kind.SWITCH
-
-    def wanted(records: Records) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = (records["kind"] == kind) & (records["process"] != 0)
-        return found
-
-    return wanted

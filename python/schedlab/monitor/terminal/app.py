@@ -42,12 +42,12 @@ _ATTRIBUTES = (
 
 HELP = """\
 space  pause, go on            p  policy            1-4  which system, side by side
-.      one decision further    t  tunable           F2-F8 what is shown
-,      one tick further        a  attribute         < >  sort by another column
-[ ]    slower, faster          k  kill              o    in the other order
-+ -    time line: closer, farther                   /    only some processes
-w      start a workload        r  record, stop      H    the monitor's own processes, too
-c      start again with other CPUs                  q    leave, and end all that runs
+[ ]    slower, faster          t  tunable           F2-F8 what is shown
++ -    time line: closer,      a  attribute         < >  sort by another column
+       farther                 k  kill              o    in the other order
+w      start a workload        r  record, stop      /    only some processes
+c      start again with        H  the monitor's own processes, too
+       other CPUs              q  leave, and end all that runs
 
 Commands go to the system with the marked letter; policies, workloads and pauses of systems side by
 side to all of them with the capital letters P, T, W.
@@ -66,8 +66,6 @@ class MonitorApp(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "pause"),
-        Binding("full_stop", "step('decision')", "step"),
-        Binding("comma", "step('tick')", "tick", show=False),
         Binding("p", "policy('')", "policy"),
         Binding("P", "policy('*')", show=False),
         Binding("t", "tunable('')", "tunable"),
@@ -204,9 +202,6 @@ class MonitorApp(App[None]):
     async def action_pause(self) -> None:
         frame = self.here.frame
         await self.ask("resume" if frame is not None and frame["paused"] else "pause", "*")
-
-    async def action_step(self, kind: str) -> None:
-        await self.ask("step", kind=kind)
 
     async def action_speed(self, by: int) -> None:
         speeds = [*_SPEEDS]

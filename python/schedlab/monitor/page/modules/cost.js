@@ -3,7 +3,7 @@
 // What watching takes of the system's CPU time, and what it may take.
 
 import { element, setStyle, setText } from "../elements.js";
-import { count, duration, percent } from "../words.js";
+import { count, percent } from "../words.js";
 
 const LIMIT = 0.05;
 /** The bar's whole width: some more than the limit, so that one sees where it lies. */
@@ -20,12 +20,11 @@ export function create(panel) {
     meter.setAttribute("aria-valuemin", "0");
     meter.setAttribute("aria-valuemax", String(LIMIT));
     limit.style.left = `${(100 * LIMIT) / SCALE}%`;
-    const facts = new Facts(["steering", "tracing", "events", "in all", "lost", "behind", "drawings skipped"]);
+    const facts = new Facts(["steering", "tracing", "events", "in all", "lost", "begun anew"]);
     panel.body.append(element("p", { className: "cost-line" }, total, verdict), meter, facts.element);
 
     panel.draws(({ frame, missed }) => {
         const { cost } = frame;
-        const skipped = frame.skipped_frames + missed;
         const over = cost.total > LIMIT;
         setText(total, percent(cost.total, 2));
         setText(verdict, over ? "✕ more than 5 %" : "✓ within 5 %");
@@ -39,8 +38,7 @@ export function create(panel) {
         facts.set("events", `${count(frame.events_per_s)} a second`);
         facts.set("in all", count(frame.events));
         facts.set("lost", frame.lost ? `! ${count(frame.lost)} records` : "none");
-        facts.set("behind", duration(frame.behind_ns));
-        facts.set("drawings skipped", skipped ? `${count(skipped)}, but no metrics` : "none");
+        facts.set("begun anew", missed ? `! ${count(missed)} times, since the page was too slow` : "never");
     });
 }
 

@@ -11,7 +11,7 @@ const SIGNS = [
     ["colour and pattern", "Each process has its own: the same in all panels. Names and PIDs stand beside it, so that nothing is told by colour alone."],
     ["window", "The time that shares and metrics look back. It is set beside the metrics."],
     ["time", "The system's own. Under a pace of 0.1×, one of its seconds takes ten of ours."],
-    ["drawings skipped", "There was more to draw than time for it. What is counted and measured is never skipped."],
+    ["begun anew", "The page was too slow for a kernel's trace, and began anew with the oldest records that are kept."],
     ["records lost", "The trace has a gap; metrics say what the rest of it tells."],
 ];
 

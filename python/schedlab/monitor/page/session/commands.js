@@ -12,35 +12,53 @@ const WINDOW_S = [0.1, 600];
 /**
  * Does what a message asks. Refused: it was not done, or not by all.
  * @param {import("./session.js").Session} session @param {any} message
- * @returns {any} the result; of several systems, by system
+ * @returns {Promise<any>} the result; of several systems, by system
  */
-export function perform(session, message) {
-    const { do: wanted, system: letter } = message;
+export async function perform(session, message) {
+    const { do: wanted } = message;
     if (Object.hasOwn(TOGETHER, wanted)) return TOGETHER[wanted](session, message);
     if (!Object.hasOwn(EACH, wanted)) throw new Refused(`${wanted}: this page cannot do that by itself; ./schedlab monitor can`);
-    const systems = session.systems.filter((each) => !letter || letter === "*" || each.letter === letter);
-    // A panel may still ask of a system that has just gone.
-    if (!systems.length && letter && letter !== "*") throw new Refused(`there is no system ${letter} any more`);
-    const results = systems.map((system) => [system.letter, EACH[wanted](session, system, message)]);
+    return forAll(systemsOf(session, message), (system) => EACH[wanted](session, system, message));
+}
+
+/** @returns {import("./system.js").WatchedSystem[]} those that a message is for. Refused: it has just gone; a panel may still ask of it */
+export function systemsOf({ systems }, { system: letter }) {
+    const found = systems.filter((each) => !letter || letter === "*" || each.letter === letter);
+    if (!found.length && letter && letter !== "*") throw new Refused(`there is no system ${letter} any more`);
+    return found;
+}
+
+/** @returns {Promise<any>} what each system answers; of one alone, its answer */
+export async function forAll(systems, doing) {
+    const results = await Promise.all(systems.map(async (system) => [system.letter, await doing(system)]));
     return results.length === 1 ? results[0][1] : Object.fromEntries(results);
 }
 
+/** Answers a page's questions. @param {(message: any) => Promise<any>} asked gives the result */
+export async function answer(message, asked) {
+    const { id } = message;
+    try {
+        postMessage({ type: "answer", id, ok: true, result: await asked(message) });
+    } catch (error) {
+        const known = error instanceof Refused || error instanceof WebAssembly.CompileError;
+        postMessage({ type: "answer", id, ok: false, error: known ? error.message : `internal error: ${error.message}` });
+        if (!known) throw error;
+    }
+}
+
 const EACH = {
-    policy: (session, system, { policy }) => void command(system, "sched_status", policy),
-    tunable: (session, system, { name, value }) => void command(system, "sched_tunables", `${name} ${value}`),
+    policy: (session, system, { policy }) => void command(system, `policy ${policy}`),
+    tunable: (session, system, { name, value }) => void command(system, `tunable ${name}=${value}`),
     tunables: (session, system) => (can(system, "policy") ? readTunables(system.source.text("sched_tunables")) : []),
     attribute: (session, system, { kind, value, ...which }) => {
         if (!Object.hasOwn(ATTRIBUTES, kind) || !Number.isInteger(value)) throw new Refused(`${kind}: expected a whole number for ${Object.keys(ATTRIBUTES).join(", ")}`);
-        return forEach(system, which, (pid) => system.source.act("machine_set_attribute", pid, ATTRIBUTES[kind], BigInt(value)));
+        return forEach(system, which, (pid) => system.source.act(`${kind} ${pid} ${value}`));
     },
     start: (session, system, { workload }) => {
         need(system, "start");
         return session.start(system, workload);
     },
-    kill: (session, system, which) => forEach(system, which, (pid) => {
-        if (system.source.own.includes(pid)) throw new Refused(`pid ${pid} is there for the monitor's sake, and stays`);
-        return system.source.act("machine_kill", pid);
-    }),
+    kill: (session, system, which) => forEach(system, which, (pid) => system.source.act(`kill ${pid}`)),
     pause: (session, system) => { system.paused = true; },
     resume: (session, system) => {
         if (system.isOver) throw new Refused("it is over: step back, or go to another time");
@@ -50,9 +68,8 @@ const EACH = {
         const given = Object.entries({ cpus, policy, seed, tick_ns, workloads }).filter(([, value]) => value !== undefined && value !== null);
         const changes = Object.fromEntries(given);
         if (policy && policy !== system.setup.policy) changes.settings = {};
-        session.restart(system, changes);
+        return session.restart(system, changes);
     },
-    history: (session, system) => system.history(session.pace),
     explain: (session, system, { pid }) => system.explain(pid),
 };
 
@@ -63,6 +80,10 @@ const TOGETHER = {
     },
     step: (session, { kind, back = false }) => session.step(kind, back),
     seek: (session, { time_ns }) => session.seek(time_ns),
+    look: (session, { time_ns }) => {
+        for (const each of session.played) each.paused = true;
+        return session.seek(time_ns);
+    },
     window: (session, { seconds }) => {
         if (!(seconds >= WINDOW_S[0] && seconds <= WINDOW_S[1])) throw new Refused(`a window of ${WINDOW_S[0]} to ${WINDOW_S[1]} s is possible`);
         session.windowNs = seconds * 1e9;
@@ -73,7 +94,7 @@ const TOGETHER = {
     begin: (session, { systems, pace, own, lesson }) => {
         if (pace !== undefined) session.pace = pace;
         if (own) session.palette = [...session.palette.filter(({ kind }) => kind !== "own"), ...own.map((each) => ({ ...each, kind: "own", tick_bound: false }))];
-        session.begin(systems, lesson);
+        return session.begin(systems, lesson);
     },
     play: (session, { file, ...told }) => session.play(file, told),
     learn: (session, { module }) => {
@@ -91,9 +112,10 @@ function need(system, ability) {
     if (!can(system, ability)) throw new Refused("a recording is as it is");
 }
 
-function command(system, file, line) {
+function command(system, words) {
     need(system, "policy");
-    system.act(() => system.source.act("machine_command", file, line));
+    if (!/^\w+ \S+$/.test(words)) throw new Refused(`${words}: a name without blanks is expected`);
+    system.act(() => system.source.act(words));
 }
 
 // Of a group, one that has just ended is no mistake.

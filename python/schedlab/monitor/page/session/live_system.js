@@ -5,11 +5,10 @@
 
 import { HEADER, HEADER_BYTES, MAGIC, RECORD_BYTES, VERSION } from "./definitions.js";
 import { LiveSource } from "./live_source.js";
-import { WatchedSystem } from "./system.js";
+import { Told, WatchedSystem } from "./system.js";
 import { Tape } from "./tape.js";
 
 const SEEN_MAX = 10_000;
-const STANDS = { life: "starting", message: "", paused: false, speed: 0, pace: -1, events_per_s: 0, recording: "" };
 
 /** A header for a system that has not sent one yet: of a machine that does nothing. */
 function headerOf({ cpus, tick_ns }) {
@@ -22,56 +21,22 @@ function headerOf({ cpus, tick_ns }) {
     return new Uint8Array(header.buffer);
 }
 
-/** What a server tells of a system besides its trace, from one start of the system to the next. */
-export class Told {
-    state = STANDS;
-    own = [];
-    recordCostNs = 0;
-    log = new Lines(2000);
-    marks = new Lines(200);
-}
-
-/** The last lines of many. */
-class Lines {
-    #items = [];
-    #end = 0;
-
-    constructor(most) {
-        this.most = most;
-    }
-
-    add(items) {
-        this.#items = [...this.#items, ...items].slice(-this.most);
-        this.#end += items.length;
-    }
-
-    /** @param {number} number @returns {[any[], number]} what came after so many, and how many there are */
-    since(number) {
-        const count = Math.min(this.#end - number, this.#items.length);
-        return [count > 0 ? this.#items.slice(-count) : [], this.#end];
-    }
-}
-
 export class LiveSystem extends WatchedSystem {
+    isPlayed = false;
     /** Is a moment before the present shown? */
     isBack = false;
-    /** Is its server to go to that moment? */
-    isLeaving = false;
-    #log = 0; // how many lines frames have told
-    #marks = 0;
     /** @type {Map<number, number>} moments that were shown, and how many records were known then */
     #seen = new Map();
 
     /**
      * @param {WebAssembly.Module} module @param {any} info of hello
-     * @param {{sharesBy: number, windowNs: number}} terms @param {Told} told
+     * @param {{sharesBy: number, windowNs: number}} terms @param {Told} [told]
      * @param {Tape} [tape] with what it begins with
      */
-    constructor(module, info, terms, told, tape = new Tape(headerOf(info))) {
+    constructor(module, info, terms, told = new Told(), tape = new Tape(headerOf(info))) {
         const source = new LiveSource(module, tape, info.tick_ns || 1e6);
         source.own = told.own;
-        super(info.system, { policy: info.setup.policy, tick_ns: info.tick_ns }, source, terms);
-        this.told = told;
+        super(info.system, { policy: info.setup.policy, tick_ns: info.tick_ns }, source, terms, told);
         this.source.tell = (rows) => rows.forEach((row) => this.tellRow(row));
         this.introduce();
         this.#follow();
@@ -84,7 +49,7 @@ export class LiveSystem extends WatchedSystem {
 
     introduce() {
         super.introduce();
-        this.source.instance.call("watch_record_cost", this.told?.recordCostNs ?? 0);
+        this.source.instance.call("watch_record_cost", this.told.recordCostNs);
     }
 
     /** @param {Uint32Array} words of records */
@@ -123,21 +88,11 @@ export class LiveSystem extends WatchedSystem {
 
     frame(pace) {
         if (!this.isBack) this.#see();
-        if (this.whole) this.#log = this.#marks = 0;
-        const frame = super.frame(pace);
-        const [log, lines] = this.told.log.since(this.#log);
-        const [marks, count] = this.told.marks.since(this.#marks);
-        [this.#log, this.#marks] = [lines, count];
-        return this.#worded(frame, log, marks);
+        return super.frame(pace);
     }
 
-    history(pace) {
-        return this.#worded(super.history(pace), this.told.log.since(0)[0], this.told.marks.since(0)[0]);
-    }
-
-    #worded(frame, log, marks) {
-        const back = this.isBack ? this.presentNs - this.now : 0;
-        return { ...frame, log, marks: [...frame.marks, ...marks], back_ns: back };
+    get backNs() {
+        return this.isBack ? this.presentNs - this.now : 0;
     }
 
     state() {

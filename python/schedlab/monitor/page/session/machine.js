@@ -2,7 +2,8 @@
 //
 // A simulated machine with all that was done to it. The same acts at the same times give the same
 // machine and the same trace, however it came to those times: so a time before is reached from a
-// copy of the machine's memory, by the acts that were done from there on.
+// copy of the machine's memory, by the acts that were done from there on. An act is in words, such as
+// `tickets 5 77`; a server does the same by them (systems/simulator.py).
 
 import { Instance, Refused } from "./instance.js";
 import { readStatus } from "./texts.js";
@@ -12,7 +13,7 @@ import { workloadOf } from "./words.js";
 const OWN_PROGRAM = "program monitor\nloop\nsleep 1000000000s\nend\n";
 const OWN_PROCESSES = 2;
 const NEVER_NS = 900_000_000 * 1e9;
-const PROCESSES = 4096;
+const PROCESSES = 4096; // of more, a copy of all memory takes long
 const ADDED_STEPS = 1 << 15;
 const EVENTS_MAX = 100_000; // the most that a step looks at
 const PIECE_NS = 5_000_000;
@@ -21,7 +22,7 @@ const RUN_FAILED = 2;
 export const ATTRIBUTES = { priority: 1, tickets: 2, weight: 3 };
 
 /** @typedef {{policy: string, settings: Record<string, number>, cpus: number, tick_ns: number, seed: number, costs: string}} Setup */
-/** @typedef {{time: number, name: string, given: any[]}} Act done to the machine, and when */
+/** @typedef {{time: number, words: string, file?: Uint8Array}} Act done to the machine, and when; `file`: of a workload */
 
 export class SimulatedMachine {
     abilities = ["attributes", "pace", "pause", "policy", "seek", "setup", "start"];
@@ -83,10 +84,10 @@ export class SimulatedMachine {
 
     /**
      * Does something now. What was to be done from here on, before one went back, is forgotten.
-     * @param {string} name a function of page/machine.c @param {...any} given @returns {number}
+     * @param {string} words @param {Uint8Array} [file] of the workload that is started @returns {number} its PID, or another
      */
-    act(name, ...given) {
-        const act = { time: this.now, name, given };
+    act(words, file) {
+        const act = { time: this.now, words, file };
         const result = this.#perform(act);
         this.#acts.length = this.#done;
         this.#acts.push(act);
@@ -95,10 +96,30 @@ export class SimulatedMachine {
     }
 
     // CPUs hear of it at once: so it is the same whether or not another act follows now.
-    #perform({ name, given }) {
-        const result = this.instance.obey(name, ...given);
+    #perform({ words, file }) {
+        const [kind, first, ...rest] = words.split(" ");
+        const result = this.instance.obey(...this.#call(kind, first, rest.join(" "), file));
         this.#run(this.now);
         return result;
+    }
+
+    #call(kind, first, second, file) {
+        if (kind === "policy") return ["machine_command", "sched_status", first];
+        if (kind === "tunable") return ["machine_command", "sched_tunables", first.replace("=", " ")];
+        if (kind === "start") return ["machine_add", second, file, file.length, BigInt(this.setup.tick_ns)];
+        if (kind !== "kill") return ["machine_set_attribute", Number(first), ATTRIBUTES[kind], BigInt(second)];
+        if (this.own.includes(Number(first))) throw new Refused(`pid ${first} is there for the monitor's sake, and stays`);
+        return ["machine_kill", Number(first)];
+    }
+
+    /** @returns {string[]} each with its time, as a server takes them */
+    get acts() {
+        return this.#acts.map(({ time, words }) => `${time} ${words}`);
+    }
+
+    /** A number by which to draw what is random in a workload that is started now. */
+    get draw() {
+        return this.setup.seed + this.#done;
     }
 
     // --- time

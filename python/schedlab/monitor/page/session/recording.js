@@ -11,6 +11,7 @@ const POLICY = 14;
 
 export class Recording {
     abilities = ["pace", "pause", "seek"];
+    acts = [];
     own = [];
     #place = 0; // of the piece, in memory
     #at = 0; // the next record

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The systems that are watched together, which go in step: what the server does for the monitor, here
-// done within the page.
+// The systems that are watched together. Simulated machines and recordings are played here, and go in step.
 
 import { asCatalogue, sharesBy } from "./catalogue.js";
 import { Instance, Refused } from "./instance.js";
@@ -19,7 +18,7 @@ const STANDARD = { settings: {}, cpus: 2, tick_ns: 10_000_000, seed: 1, costs: "
 export const CPUS_MAX = 1024;
 
 export class Session {
-    /** @type {WatchedSystem[]} */
+    /** @type {WatchedSystem[]} of which those that a server has are played there */
     systems = [];
     /** @type {any[]} as `./schedlab policies --json` has them */
     policies = [];
@@ -62,9 +61,9 @@ export class Session {
      * Shows these, from their beginning on: for a lesson, standing still.
      * @param {any[]} setups of simulated machines, one to four @param {any} lesson null: there is none
      */
-    begin(setups, lesson = null) {
+    async begin(setups, lesson = null) {
         if (!setups.length || setups.length > LETTERS.length) throw new Refused(`one to ${LETTERS.length} systems can be shown`);
-        const systems = setups.map((setup, place) => this.#simulated(LETTERS[place], { ...STANDARD, ...setup }));
+        const systems = await Promise.all(setups.map((setup, place) => this.simulated(LETTERS[place], { ...STANDARD, ...setup })));
         for (const each of systems) each.paused = lesson !== null;
         this.systems = systems;
         this.lesson = lesson;
@@ -72,67 +71,80 @@ export class Session {
     }
 
     /** Plays a trace. @param {ArrayBuffer} file @param {{title: string, policy?: string}} told of it */
-    play(file, { title, policy }) {
-        const { cpus, tick_ns, seed } = readHeader(file);
-        const source = new Recording(this.module, Tape.of(file), tick_ns || STANDARD.tick_ns);
-        const setup = { ...STANDARD, policy: policy || source.policy() || this.#standard, cpus, tick_ns, seed, machine: "recorded", title };
-        const system = new WatchedSystem(LETTERS[0], setup, source, this.#terms(setup.policy));
+    play(file, told) {
+        const system = this.recorded(LETTERS[0], file, told);
         system.paused = true;
-        system.goThrough();
         this.systems = [system];
         this.lesson = null;
         this.#introduce();
     }
 
+    /** @param {{title: string, policy?: string, own?: number[], records?: number}} told `own`: PIDs; `records`: those that are sound */
+    recorded(letter, file, { title, policy, own = [], records }) {
+        const { cpus, tick_ns, seed } = readHeader(file);
+        const source = new Recording(this.module, Tape.of(file, records), tick_ns || STANDARD.tick_ns);
+        source.own = own;
+        const setup = { ...STANDARD, policy: policy || source.policy() || this.#standard, cpus, tick_ns, seed, machine: "recorded", title };
+        const system = new WatchedSystem(letter, setup, source, this.terms(setup.policy));
+        system.goThrough();
+        return system;
+    }
+
     /** Begins one anew, in step with the others. @param {WatchedSystem} system */
-    restart(system, changes) {
+    async restart(system, changes) {
         if (!system.source.abilities.includes("setup")) throw new Refused("a recording is as it is");
-        const others = this.systems.filter((each) => each !== system);
-        const begun = this.#simulated(system.letter, { ...system.setup, ...changes });
+        const begun = await this.simulated(system.letter, { ...system.setup, ...changes });
+        const others = this.played.filter((each) => each !== system);
+        begun.told = system.told;
+        begun.anew = true;
         begun.paused = system.paused;
         if (others.length) begun.originNs = begun.now - Math.min(...others.map((each) => each.commonNs));
         this.systems = this.systems.map((each) => (each === system ? begun : each));
         this.#introduce();
     }
 
-    #simulated(letter, setup) {
+    async simulated(letter, setup) {
         this.#check(setup);
         const module = this.#modules.get(setup.policy.split(":")[0]);
         const source = new SimulatedMachine(module, setup);
-        const system = new WatchedSystem(letter, { ...setup, machine: "sim", title: "" }, source, this.#terms(setup.policy));
-        for (const name of setup.workloads) this.start(system, name);
+        const system = new WatchedSystem(letter, { ...setup, machine: "sim", title: "" }, source, this.terms(setup.policy));
+        for (const name of setup.workloads) await this.start(system, name);
         return system;
     }
 
-    #check({ policy = "", cpus, tick_ns, workloads }) {
+    /** @returns {WatchedSystem[]} those whose time goes on here */
+    get played() {
+        return this.systems.filter(({ isPlayed }) => isPlayed);
+    }
+
+    #check({ policy = "", cpus }) {
         if (!this.#modules.has(policy.split(":")[0])) throw new Refused(`no policy is called ${policy}; there are ${[...this.#modules.keys()].join(", ")}`);
         if (!Number.isInteger(cpus) || cpus < 1 || cpus > CPUS_MAX) throw new Refused(`1 to ${CPUS_MAX} CPUs are possible, not ${cpus}`);
-        const bound = workloads.find((name) => this.workload(name).tick_bound);
-        if (bound && tick_ns !== STANDARD.tick_ns) {
-            throw new Refused(`${bound} was written down for a tick of 10 ms: choose this tick, or another workload`);
-        }
     }
 
     get #standard() {
         return this.policies.find(({ number }) => number === 0)?.name ?? this.policies[0].name;
     }
 
-    #terms(policy) {
+    terms(policy) {
         return { sharesBy: sharesBy(this.policies, policy), windowNs: this.windowNs };
     }
 
-    /** @param {string} name @returns {any} of the palette. Refused: there is none */
-    workload(name) {
+    /** A workload in the simulator's words. @param {string} name @param {WatchedSystem} system @param {number} draw of what is random */
+    async textOf(name, { setup: { tick_ns } }, draw) { // eslint-disable-line no-unused-vars
         const found = this.palette.find((each) => each.name === name);
         if (!found) throw new Refused(`no workload is called ${name}`);
-        return found;
+        if (found.tick_bound && tick_ns !== STANDARD.tick_ns) {
+            throw new Refused(`${name} was written down for a tick of 10 ms: choose this tick, or another workload`);
+        }
+        return found.text;
     }
 
-    /** @returns {number} the PID of its first process */
-    start(system, name) {
-        const { tick_ns } = system.setup;
-        const file = workloadOf(this.workload(name).text, tick_ns, name);
-        return system.act(() => system.source.act("machine_add", name, file, file.length, BigInt(tick_ns)));
+    /** @returns {Promise<number>} the PID of its first process */
+    async start(system, name) {
+        const { draw } = system.source;
+        const file = workloadOf(await this.textOf(name, system, draw), system.setup.tick_ns, name);
+        return system.act(() => system.source.act(`start ${draw} ${name}`, file));
     }
 
     // --- what is told
@@ -163,12 +175,12 @@ export class Session {
     /** Shows how all are, now. */
     #show() {
         this.#shown_ms = performance.now();
-        for (const each of this.systems) this.tell(each.frame(this.pace));
+        for (const each of this.played) this.tell(each.frame(this.pace));
         if (this.#titles() !== this.#told) this.changed(); // a policy was switched
     }
 
     #titles() {
-        return this.systems.map(titleOf).join();
+        return this.played.map(titleOf).join();
     }
 
     // --- time
@@ -191,7 +203,7 @@ export class Session {
     // All go on to one time: that which the slowest has reached, and a bit more. How much may be a
     // bit is learnt from how long it took.
     #advance(since_ms) {
-        const going = this.systems.filter((each) => each.goesOn);
+        const going = this.played.filter((each) => each.goesOn);
         if (!going.length) return;
         const began_ms = performance.now();
         const before = Math.min(...going.map((each) => each.commonNs));
@@ -210,12 +222,12 @@ export class Session {
 
     /** One goes on by a step, or back, and the others to the same time. @returns {number} the leader's time */
     step(kind, back) {
-        const leader = this.systems.find((each) => !each.isOver || back);
+        const leader = this.played.find((each) => !each.isOver || back);
         if (!leader) throw new Refused("all have ended");
-        for (const each of this.systems) each.paused = true;
+        for (const each of this.played) each.paused = true;
         if (back) leader.stepBack(kind);
         else leader.step(kind);
-        const others = this.systems.filter((each) => each !== leader && !each.failed);
+        const others = this.played.filter((each) => each !== leader && !each.failed);
         if (back) for (const each of others) each.seek(Math.max(leader.commonNs + each.originNs, 0));
         else this.#advanceTo(others, leader.commonNs, Infinity);
         this.#show();
@@ -223,9 +235,10 @@ export class Session {
     }
 
     seek(time_ns) {
-        for (const each of this.systems) each.seek(time_ns);
+        const { played } = this;
+        for (const each of played) each.seek(time_ns);
         this.#show();
-        return this.systems[0].now;
+        return played[0].now;
     }
 }
 
@@ -233,7 +246,7 @@ function titleOf({ setup: { title, machine, cpus }, policy }) {
     return title || `${policy} on ${machine}, ${cpus} CPU${cpus > 1 ? "s" : ""}`;
 }
 
-function introduced(system) {
+export function introduced(system) {
     const { letter, setup, source } = system;
     const { cpus, tick_ns, machine } = setup;
     return {

@@ -9,6 +9,36 @@ import { Past } from "./past.js";
 
 const RUNS_MAX = 20_000;
 
+/** The last lines of many. */
+class Lines {
+    #items = [];
+    #end = 0;
+
+    constructor(most) {
+        this.most = most;
+    }
+
+    add(items) {
+        this.#items = [...this.#items, ...items].slice(-this.most);
+        this.#end += items.length;
+    }
+
+    /** @param {number} number @returns {[any[], number]} what came after so many, and how many there are */
+    since(number) {
+        const count = Math.min(this.#end - number, this.#items.length);
+        return [count > 0 ? this.#items.slice(-count) : [], this.#end];
+    }
+}
+
+/** What a server tells of a system besides its trace, from one start of the system to the next. */
+export class Told {
+    state = { life: "starting", message: "", paused: false, speed: 0, pace: -1, events_per_s: 0, recording: "" };
+    own = [];
+    recordCostNs = 0;
+    log = new Lines(2000);
+    marks = new Lines(200);
+}
+
 /**
  * A source has `instance`, `header` (where the trace's header lies in memory), `now`, `endNs` (null:
  * unknown), `abilities`, `own` (PIDs), advance(until, patience_ms), step(kind), take() (what is new of
@@ -22,17 +52,24 @@ export class WatchedSystem {
     number = 0;
     /** Where the time begins, of its own, that it has in common with the other systems. */
     originNs = 0;
-    /** The next frame tells all anew. */
+    /** The next frame tells all that is kept. */
     whole = true;
+    /** Its time begins anew with the next frame: it is another machine by the name of the one before. */
+    anew = false;
+    /** Is its trace played here? Else it comes from a server, as it grows. */
+    isPlayed = true;
+    #log = 0; // how many lines frames have told
+    #marks = 0;
     #shown = null;
     #seen = [];
 
     /**
      * @param {string} letter @param {any} setup as hello tells it @param {any} source
-     * @param {{sharesBy: number, windowNs: number}} terms
+     * @param {{sharesBy: number, windowNs: number}} terms @param {Told} [told]
      */
-    constructor(letter, setup, source, { sharesBy, windowNs }) {
+    constructor(letter, setup, source, { sharesBy, windowNs }, told = new Told()) {
         this.letter = letter;
+        this.told = told;
         this.setup = setup;
         this.source = source;
         this.past = new Past(setup.tick_ns, source.forgetBefore?.bind(source));
@@ -168,14 +205,21 @@ export class WatchedSystem {
         for (const row of this.source.status()) this.tellRow(row);
         const shown = this.#message("watch_frame", RUNS_MAX);
         this.#shown = shown;
-        const { whole } = this;
-        this.whole = false;
-        return this.#framed(whole ? { ...shown, ...this.#message("watch_history") } : shown, pace, whole);
+        const { whole, anew } = this;
+        this.whole = this.anew = false;
+        const [log, lines] = this.told.log.since(whole ? 0 : this.#log);
+        const [marks, count] = this.told.marks.since(whole ? 0 : this.#marks);
+        [this.#log, this.#marks] = [lines, count];
+        const told = whole ? { ...shown, ...this.#message("watch_history") } : shown;
+        return {
+            ...told, type: "frame", system: this.letter, number: this.number, whole, anew, log, marks: [...told.marks, ...marks],
+            back_ns: this.backNs, ...this.state(shown, pace),
+        };
     }
 
-    history(pace) {
-        this.#shown ??= this.#message("watch_frame", RUNS_MAX);
-        return this.#framed({ ...this.#shown, ...this.#message("watch_history") }, pace, true);
+    /** How far before the present the moment is that is shown. */
+    get backNs() {
+        return 0;
     }
 
     /** @param {string} group @returns {number[]} those of it that live, as last shown */
@@ -196,19 +240,12 @@ export class WatchedSystem {
         return place ? readMessage(instance.buffer, place) : null;
     }
 
-    #framed(shown, pace, whole) {
-        return {
-            ...shown, type: "frame", system: this.letter, number: this.number, whole, log: [],
-            behind_ns: 0, back_ns: 0, skipped_frames: 0, ...this.state(shown, pace),
-        };
-    }
-
     /** How it is, apart from what the trace tells (python/schedlab/monitor/frames.py). */
     state(shown, pace) {
         const { speed, events } = this.#rates(shown);
         return {
             life: this.#life(), message: this.message, paused: this.paused, pace, speed,
-            events_per_s: events, recording: "",
+            events_per_s: events, recording: this.told.state.recording,
         };
     }
 

@@ -74,13 +74,13 @@ export class Tape {
     /** The latest time of all. */
     latest = 0;
 
-    /** @param {ArrayBuffer} file a trace @returns {Tape} with all that it says */
-    static of(file) {
+    /** @param {ArrayBuffer} file a trace @param {number} [most] records @returns {Tape} with all that it says */
+    static of(file, most = Infinity) {
         const { bytes } = readHeader(file);
         const count = Math.floor((file.byteLength - bytes) / RECORD_BYTES);
         const tape = new Tape(new Uint8Array(file, 0, HEADER_BYTES));
         const records = bytes % 4 ? file.slice(bytes) : file;
-        tape.append(inOrder(new Uint32Array(records, bytes % 4 ? 0 : bytes, count * WORDS)));
+        tape.append(inOrder(new Uint32Array(records, bytes % 4 ? 0 : bytes, count * WORDS)).subarray(0, most * WORDS));
         return tape;
     }
 

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+//
+// The session of a page that has a server. Simulated machines and recordings are played here, and the server
+// is told how they came to where they are when it is asked to keep or to explain that. The traces of live
+// systems come from the server, and what is done to them is done there; what they were and why is answered here.
+
+import { forAll, perform, systemsOf } from "./commands.js";
+import { HEADER_BYTES, RECORD_BYTES } from "./definitions.js";
+import { Refused } from "./instance.js";
+import { LiveSystem } from "./live_system.js";
+import { introduced, Session } from "./session.js";
+import { Told } from "./system.js";
+import { Tape } from "./tape.js";
+
+const HEAD_BYTES = 8; // of a message of bytes: the system's letter, and whether its trace begins
+const MESSAGE_BYTES_MAX = 180_000; // that the server takes
+const FOLLOW_MS = 1000; // from one word on where what is recorded is to the next
+/** What the server does, once it is where the page is. */
+const OF_SERVER = ["record", "report", "perfetto", "blame", "branch"];
+const OF_PLAYED = ["pace", "step", "seek", "look"];
+/** What is asked of a live system without leaving the moment that is shown. */
+const STAYING = ["status", "tunables", "pause"];
+
+export class ServedSession extends Session {
+    #hello = null;
+    #questions = new Map();
+    #lastId = 0;
+    #made = Promise.resolve();
+    #greeted;
+    /** @type {(value?: any) => void} */
+    #greet;
+
+    /**
+     * @param {WebAssembly.Module} module @param {(message: any) => void} send to the server
+     * @param {(message: any) => void} tell the page
+     */
+    constructor(module, send, tell) {
+        super(module, [], tell);
+        this.send = send;
+        this.#greeted = new Promise((resolve) => { this.#greet = resolve; });
+        setTimeout(() => this.#keepUp(), FOLLOW_MS);
+    }
+
+    // --- what the server says
+
+    /** @param {any} message that is no record */
+    hear(message) {
+        if (message.type === "hello") this.#hearHello(message);
+        else if (message.type === "state") this.#hearState(message);
+        else if (message.type === "answer") this.#settle(message);
+        else if (message.type === "progress") this.tell({ ...message, id: this.#questions.get(message.id)?.page });
+        else this.tell(message);
+    }
+
+    #hearHello(hello) {
+        if (!this.#hello) this.pace = hello.pace;
+        this.#hello = hello;
+        this.policies = hello.policies;
+        this.lesson = hello.lesson;
+        this.windowNs = hello.window_ns;
+        const known = new Map(this.systems.map((each) => [each.letter + each.key, each]));
+        this.systems = hello.systems.map((info) => known.get(info.system + keyOf(info)) ?? this.#begun(info));
+        for (const each of this.systems) if (each.windowNs !== hello.window_ns) each.setWindow(hello.window_ns);
+        this.changed();
+        this.#greet();
+    }
+
+    // What is played here takes a while to make.
+    #begun(info) {
+        const system = this.#live(info);
+        system.key = keyOf(info);
+        if (info.plays) this.#made = Promise.all([this.#made, this.#play(info, system)]);
+        return system;
+    }
+
+    #live(info, told, tape) {
+        return new LiveSystem(this.module, info, this.terms(info.setup.policy), told, tape);
+    }
+
+    async #play(info, standIn) {
+        const { system: letter, setup, plays } = info;
+        let system = standIn;
+        try {
+            system = plays.trace ? await this.#fetched(info) : await this.simulated(letter, setup);
+            system.told = standIn.told;
+            system.key = standIn.key;
+            system.originNs = plays.origin_ns;
+            system.anew = true;
+            system.paused = this.#hello.begins_paused || plays.begin_ns !== null;
+            if (plays.begin_ns !== null) system.seek(plays.begin_ns);
+        } catch (error) {
+            standIn.told.state = { ...standIn.told.state, life: "failed", message: error.message };
+            if (!(error instanceof Refused)) console.error(error);
+        }
+        this.#replace(standIn, system);
+        this.changed();
+        this.tell(system.frame(this.pace));
+    }
+
+    async #fetched({ system: letter, title, setup: { policy }, plays }) {
+        const answer = await fetch(plays.trace);
+        if (!answer.ok) throw new Refused(`the recording could not be fetched: ${answer.status} ${answer.statusText}`);
+        const system = this.recorded(letter, await answer.arrayBuffer(), { ...plays, title, policy });
+        system.message = plays.message;
+        return system;
+    }
+
+    #replace(old, system) {
+        this.systems = this.systems.map((each) => (each === old ? system : each));
+    }
+
+    hello() {
+        const told = new Map(this.played.map((each) => [each.letter, introduced(each)]));
+        const systems = this.#hello.systems.map((info) => {
+            const played = told.get(info.system);
+            return played ? { ...played, no_branches: info.no_branches, no_blame: info.no_blame } : info;
+        });
+        return { ...this.#hello, systems };
+    }
+
+    #hearState({ type: _, system: letter, starts, own, record_cost_ns, log, marks, status, reached_ns, origin_ns, ...state }) {
+        let each = this.systems.find((system) => system.letter === letter);
+        if (!each) return;
+        if (each.key !== LIVE) {
+            each.told.log.add(log);
+            each.told.marks.add(marks);
+            each.told.state = { ...each.told.state, recording: state.recording };
+            return;
+        }
+        if (each.told.starts !== starts) {
+            const begun = this.#live(this.#infoOf(letter));
+            [begun.number, begun.key] = [each.number, each.key];
+            begun.anew = true;
+            this.#replace(each, begun);
+            each = begun;
+        }
+        const { told } = each;
+        told.starts = starts;
+        told.log.add(log);
+        told.marks.add(marks);
+        told.state = { ...told.state, ...state };
+        each.originNs = origin_ns;
+        if (String(told.own) !== String(own) || told.recordCostNs !== record_cost_ns) {
+            [told.own, told.recordCostNs, each.source.own] = [own, record_cost_ns, own];
+            each.introduce();
+        }
+        if (status) each.hear(status);
+        if (reached_ns !== null) each.reach(reached_ns);
+        this.tell(each.frame());
+    }
+
+    /** @param {ArrayBuffer} message records, or a trace's header and what it begins with */
+    hearRecords(message) {
+        const [letter, begins] = new Uint8Array(message, 0, 2);
+        const system = String.fromCharCode(letter);
+        const each = this.systems.find((found) => found.letter === system);
+        const at = HEAD_BYTES + (begins ? HEADER_BYTES : 0);
+        const words = new Uint32Array(message, at);
+        if (each && begins) {
+            const tape = new Tape(new Uint8Array(message, HEAD_BYTES, HEADER_BYTES));
+            tape.append(words);
+            const begun = this.#live(this.#infoOf(system), each.told, tape);
+            [begun.number, begun.key, begun.originNs, begun.anew] = [each.number, each.key, each.originNs, each.anew];
+            this.#replace(each, begun);
+        } else if (each) each.append(words);
+        this.send({ do: "took", records: words.byteLength / RECORD_BYTES });
+    }
+
+    #infoOf(letter) {
+        return this.#hello.systems.find(({ system }) => system === letter);
+    }
+
+    // --- what the page asks
+
+    /** @param {any} message @returns {Promise<any>} the result. Refused: it was not done */
+    async perform(message) {
+        const { do: wanted } = message;
+        await this.#greeted;
+        await this.#made;
+        const systems = systemsOf(this, message);
+        const isAll = systems.every(({ isPlayed }) => isPlayed);
+        if (OF_SERVER.includes(wanted)) return this.#askServer(systems, message);
+        if (wanted === "window") return this.ask(message);
+        // Futures go in steps beside the live machine of which they are.
+        if (OF_PLAYED.includes(wanted) && systems.some(({ isPlayed }) => isPlayed)) return perform(this, message);
+        if (wanted === "look" || wanted === "step") return this.#look(systems, message);
+        if (isAll || wanted === "explain") return perform(this, message);
+        return forAll(systems, (each) => {
+            const own = { ...message, system: each.letter };
+            return each.isPlayed ? perform(this, own) : this.#askLive(each, own);
+        });
+    }
+
+    async #askServer(systems, message) {
+        const isAlone = message.do === "branch" || message.do === "blame";
+        for (const each of isAlone ? systems.slice(0, 1) : systems) await this.#follow(each);
+        if (!isAlone) return this.ask(message);
+        const [each] = systems;
+        const result = await this.ask({ ...message, time_ns: each.now });
+        await this.#made;
+        if (message.do === "branch") each.look?.(Infinity);
+        return result;
+    }
+
+    /** A live system is asked of the present, if it is not asked how it is. */
+    #askLive(each, { group, ...message }) {
+        if (each.isBack && !STAYING.includes(message.do)) each.look(Infinity);
+        if (group === undefined || group === null) return this.ask(message);
+        const pids = each.pidsOf(group);
+        if (!pids.length) throw new Refused(`no process of the group ${group} lives`);
+        return this.ask({ ...message, pids });
+    }
+
+    // All live systems stand, and are shown as they were then, or a step before or after what is shown.
+    async #look([leader], { kind, back = false, time_ns }) {
+        const together = this.systems.filter(({ isPlayed }) => !isPlayed);
+        if (time_ns === undefined && !back && !together.some(({ isBack }) => isBack)) throw new Refused("it goes by its own clock, and not in steps");
+        await Promise.all(together.map((each) => this.#stand(each)));
+        const time = time_ns ?? leader.moment(kind, back);
+        for (const each of together) {
+            each.look(time + each.originNs - leader.originNs);
+            this.tell(each.frame());
+        }
+        return leader.now;
+    }
+
+    async #stand({ letter, told: { state } }) {
+        if (state.paused || !["running", "paused"].includes(state.life)) return;
+        // One that cannot stand goes on unseen.
+        await this.ask({ do: "pause", system: letter }).catch(() => {});
+    }
+
+    /** Asks the server. @param {any} message @returns {Promise<any>} */
+    ask(message) {
+        const id = ++this.#lastId;
+        this.send({ ...message, id });
+        return new Promise((resolve, reject) => this.#questions.set(id, { page: message.id, resolve, reject }));
+    }
+
+    #settle({ id, ok, result, error }) {
+        const question = this.#questions.get(id);
+        this.#questions.delete(id);
+        if (ok) question?.resolve(result);
+        else question?.reject(new Refused(error));
+    }
+
+    // --- what is played here
+
+    /** Workloads of the server's palette. */
+    textOf(name, { letter, setup: { tick_ns } }, draw) {
+        return this.ask({ do: "text", system: letter, workload: name, seed: draw, tick_ns });
+    }
+
+    /** Has the server come to where a system is. */
+    async #follow(each) {
+        if (!each.isPlayed) return;
+        const { letter, setup: { policy, settings, cpus, seed, tick_ns, workloads }, source, now } = each;
+        const message = {
+            do: "follow", system: letter, time_ns: now, acts: source.acts,
+            policy, settings: Object.entries(settings).map((pair) => pair.join("=")).join(" "), cpus, seed, tick_ns, workloads,
+        };
+        if (JSON.stringify(message).length > MESSAGE_BYTES_MAX) throw new Refused("so much was done to this machine that the server cannot do it again: start it anew");
+        await this.ask(message);
+    }
+
+    // What is recorded is kept as far as the server has come, when it ends.
+    async #keepUp() {
+        try {
+            await this.#greeted;
+            await this.#made;
+            for (const each of this.played) {
+                if (this.#hello.keeps_all || each.told.state.recording) await this.#follow(each);
+            }
+        } catch (error) {
+            if (!(error instanceof Refused)) throw error; // the server's state says so
+        } finally {
+            setTimeout(() => this.#keepUp(), FOLLOW_MS);
+        }
+    }
+}
+
+const LIVE = "live";
+
+/** What tells a system from another with its letter: how it is played. */
+function keyOf({ plays }) {
+    return plays ? plays.trace ?? "simulated" : LIVE;
+}
