@@ -6,9 +6,6 @@
 
 #include "policy_times.h"
 
-/* Of a thread's run time, a tick of Linux or a switch to the thread. */
-#define OVERHEAD_NS 20000
-
 /* Of a policy that comes back, nothing is left; queues are cleared when they begin. */
 static __noinline void clear_host(void)
 {
@@ -44,7 +41,6 @@ static __noinline void init_scheduler(const struct host_settings *values)
         take_shape(given);
     host->scheduler.cpus = values->cpus;
     host->scheduler.tick_ns = values->tick_ns;
-    host->scheduler.overhead_ns = OVERHEAD_NS;
     host->scheduler.seed = values->seed;
     for (uint32_t i = 0; i < HOST_TUNABLES; i++)
         host->scheduler.tunable[i] = values->tunable[i];
