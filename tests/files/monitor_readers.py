@@ -39,10 +39,8 @@ MESSAGES: tuple[dict[str, Any], ...] = (
     {"do": "report"},
     {"do": "window", "seconds": 2.5},
     {"do": "pace", "speed": 0.5},
-    {"do": "step", "kind": "decision"},
     {"do": "resume"},
     {"do": "pause"},
-    {"do": "seek", "time_ns": 50_000_000},
     {"do": "restart", "cpus": 3, "seed": 2, "tick_ns": 1_000_000, "workloads": ["hog"], "policy": "rr"},
 )  # fmt: skip
 _SPEED = 1e-4

@@ -102,7 +102,7 @@ def test_the_bytes_that_a_guest_tries_are_those_of_their_source(tmp_path: Path) 
     source, made = ROOT / "python/schedlab/machines/linux/alive.S", tmp_path / "alive"
     part = tmp_path / "alive.o"
     subprocess.run([*tools.clang, "--target=x86_64-none-elf", "-c", source, "-o", part], check=True)
-    placed = ["--oformat=binary", "-Ttext=0", "--entry=0"]
+    placed = ["--oformat=binary", "--image-base=0", "-Ttext=0", "--entry=0"]
     subprocess.run([*tools.linker, *placed, part, "-o", made], check=True)
     assert made.read_bytes() == kvm.bios()
 

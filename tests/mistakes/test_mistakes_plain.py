@@ -27,12 +27,13 @@ RULES = {
 
 
 @pytest.mark.parametrize("mistake", RULES)
-def test_the_headline_is_the_rule(mistake: str) -> None:
+def test_the_headline_is_the_rule(tmp_path: Path, mistake: str) -> None:
     built(PLAIN)
+    scenario = write_workload(tmp_path, SCENARIO.read_text())
     status, rule = RULES[mistake]
     options = f"--policy mistaken --set mistake={mistakes()[mistake]} --costs none --cpus 4"
     done = subprocess.run(
-        [str(PLAIN), *options.split(), "--no-trace", str(SCENARIO)],
+        [str(PLAIN), *options.split(), "--no-trace", str(scenario)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -257,7 +257,7 @@ def test_the_address_holds_the_setup(page: Page, file: Path) -> None:
         ("#policy=nothing", "no policy is called nothing"),
         ("#policy=rr&cpus=0", "1 to 1024 CPUs are possible"),
         ("#policy=rr&workload=nothing", "no workload is called nothing"),
-        ("#policy=rr&text=run+3m", "own-text:1: 3m: expected a time"),
+        ("#policy=rr&text=program+a%0A+run+3m", "own-text:2: 3m: expected a time"),
         ("#policy=rr,slice=x", "slice"),
     ],
 )

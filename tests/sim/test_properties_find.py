@@ -79,22 +79,15 @@ def library_with(mistake: Mistake, folder: Path) -> Path:
     wrong = next(each for each in places if mistake.right in each.read_text())
     (folder / wrong.name).write_text(wrong.read_text().replace(mistake.right, mistake.wrong))
     names = [f"-DENGINE=engine_{name}", f"-DPOLICY=policy_{name}"]
-    compile_host(*FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
-    compile_host(
-        "-shared",
-        "-Wl,--version-script=sim/library.map",
-        "-Wl,--allow-multiple-definition",
-        engine,  # the first definition counts
-        "-Wl,--whole-archive",
-        *others,
-        "-o",
-        path,
-    )
+    run(*compiler().host, *FLAGS, *names, "-include", source, "-c", "sim/engine.c", "-o", engine)
+    link = ["-shared", "--version-script=sim/library.map", "--allow-multiple-definition"]
+    parts: list[str | Path] = [engine, "--whole-archive", *others]  # the first definition counts
+    run(*compiler().linker, *link, *parts, "-o", path)
     return path
 
 
-def compile_host(*arguments: str | Path) -> None:
-    subprocess.run([*compiler().host, *arguments], cwd=ROOT, check=True)
+def run(*arguments: str | Path) -> None:
+    subprocess.run(arguments, cwd=ROOT, check=True)
 
 
 @contextmanager
