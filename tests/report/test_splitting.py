@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from schedlab.report.model import Cell, Column, Page, Section, Table, Text
+from schedlab.report.model import Cell, Column, Page, Section, Table, Text, Trial
 from schedlab.report.splitting import FIGURES_MAX, divided
+from schedlab.report.trials import NAME
 
 LARGE, SMALL = FIGURES_MAX, 1
 """Tables."""
@@ -64,3 +65,13 @@ def test_a_part_that_is_long_itself_is_divided_again() -> None:
 def test_a_page_of_one_large_section_stays_as_it_is() -> None:
     page = Page("p", "Page", "", (section("one", 3 * LARGE),))
     assert divided(page) == [page]
+
+
+def test_links_of_captions_lead_somewhere_on_all_pages() -> None:
+    """A part has the trials of its captions, and not the one below the lead."""
+    own = Trial("`hog` under `rr`", ("rr",), 1, 1, "hog")
+    sections = (section("first", LARGE), section("large", LARGE))
+    page = Page("p", "Page", "Lead.", sections, trials={NAME: own, "s3-cpu": own})
+    index, large = divided(page)
+    assert set(index.trials) == {NAME, "s3-cpu"}
+    assert set(large.trials) == {"s3-cpu"}

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.base.display.terminal import say
+from schedlab.base.display.working import working
 from schedlab.base.files.whole import alone
 from schedlab.base.host.processor import is_complete
 from schedlab.base.toolchain.needs import need
@@ -276,7 +277,10 @@ def driver() -> Path:
 def compile_driver(package: Path, path: Path) -> None:
     """Leaves nothing behind if the compiler fails, and shows its words."""
     print("schedlab: compiling the driver of Spike (once; 20 s)", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="compile-") as folder:
+    with (
+        working("compiling the driver of Spike"),
+        tempfile.TemporaryDirectory(dir=path.parent, prefix="compile-") as folder,
+    ):
         made = Path(folder) / "driver"
         library = package / Path(LIBRARY).parent
         found = f"$ORIGIN/{library.name}" if path.parent == package else str(library)

@@ -10,6 +10,7 @@ from schedlab.base.display.names import slug
 from schedlab.base.display.numbers import counted
 from schedlab.report.markup import title_markdown
 from schedlab.report.model import Block, Chart, Page, Section, Table, Text
+from schedlab.report.trials import NAME
 from schedlab.report.wording import listed
 
 FIGURES_MAX = 20
@@ -58,6 +59,7 @@ def _part(page: Page, section: Section) -> Page:
         f"A part of [{title_markdown(page.title)}](#{page.name}): {_counted(section)}.",
         (*own, *section.sections),
         above=page.above or page.name,
+        trials={name: trial for name, trial in page.trials.items() if name != NAME},
     )
 
 
