@@ -307,6 +307,9 @@ def test_an_experiment_is_reproduced_alone(tmp_path: Path) -> None:
     labels = ("s4-scan-6", "proposal-late")
     _, wanted = study_run.planned(Request((), "quick", experiments=labels), tmp_path)
     assert {run.label for run in wanted.runs} == set(labels)
+    assert Request((), "quick", experiments=labels).machines == ("spike",)
+    on_linux = Request((), "quick", experiments=("s5-linux-sysbench",))
+    assert set(on_linux.machines) == {"spike", "linux", "linux-free"}
 
 
 def test_an_unknown_experiment_is_refused() -> None:

@@ -77,12 +77,16 @@ class Request:
     @property
     def with_linux(self) -> bool:
         """If study 5 is named, or all is wanted: Linux must be fetched, and is booted for each run."""
+        if self.experiments:
+            machines = {EXPERIMENTS[e].machine for e in self.experiments if e in EXPERIMENTS}
+            return not machines.isdisjoint(LINUX_MACHINES)
         return LINUX_STUDY in self.studies or (not self.studies and self.depth == "full")
 
     @property
     def with_column(self) -> bool:
         """The default has study 5's own tables on Linux, and no more of it, if the guest is there."""
-        return not self.studies and self.depth == "quick" and self.machine is None
+        default = not (self.studies or self.experiments)
+        return default and self.depth == "quick" and self.machine is None
 
     @property
     def names(self) -> tuple[str, ...]:
