@@ -55,7 +55,7 @@ def test_each_published_figure_counts_once_and_calibrated_ones_do_not() -> None:
         ],
     )
     assert counts == [
-        Count("table 1", (4, 1, 2, 1, 1, 0, 2, 1)),
-        Count("table 2", (1, 0, 0, 0, 0, 0, 0, 0)),
-        Count("all", (5, 1, 2, 1, 1, 0, 2, 1)),
+        Count("table 1", 4, 1, 2, 1, 1, 0, 2, 1),
+        Count("table 2", 1, 0, 0, 0, 0, 0, 0, 0),
+        Count("all", 5, 1, 2, 1, 1, 0, 2, 1),
     ]

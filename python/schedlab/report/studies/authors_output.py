@@ -69,9 +69,7 @@ class MixedBenchmark(queries.Queries):
 
     def at_any_moment(self, their_costs: bool = False) -> Measured:
         """The interactive processes beside the most others under MLFQ, begun at several moments."""
-        value, rows = in_ticks(first("turnaround_mean_ns")), self._group(self.kinds["interactive"])
-        experiment = on_their_costs(PHASES) if their_costs else PHASES
-        return self.of(experiment, "MLFQ", value, rows)
+        return self.at_phases(on_their_costs(PHASES) if their_costs else PHASES)
 
     def moments(self, their_costs: bool = False) -> SimpleNamespace:
         """The least and the greatest of these times, and how many there are."""

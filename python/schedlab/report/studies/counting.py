@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
@@ -26,29 +26,18 @@ _COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Count:
-    """How many figures of a place agree."""
+class Count(NamedTuple):
+    """How many published figures of a place agree, in the order of the table's columns."""
 
     place: str
-    numbers: tuple[int, ...]
-    """In the order of the table's columns."""
-
-    @property
-    def compared(self) -> int:
-        return self.numbers[2]
-
-    @property
-    def near(self) -> int:
-        return self.numbers[3]
-
-    @property
-    def compared_on_costs(self) -> int:
-        return self.numbers[6]
-
-    @property
-    def near_on_costs(self) -> int:
-        return self.numbers[7]
+    published: int
+    calibrated: int
+    compared: int
+    near: int
+    close: int
+    near_by_tick: int
+    compared_on_costs: int
+    near_on_costs: int
 
 
 def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]) -> list[Count]:
@@ -64,13 +53,13 @@ def count_agreement(figures: Iterable[Figure], comparisons: Iterable[Comparison]
     for figure in figures:
         if figure.kind == "measurement" and figure.source != "rerun" and figure.finished:
             places.setdefault(figure.place, []).append(figure)
-    counts = [Count(place, _count(own, by_figure)) for place, own in places.items()]
+    counts = [_count(place, own, by_figure) for place, own in places.items()]
     if not counts:
         return []
-    return [*counts, Count("all", tuple(map(sum, zip(*(e.numbers for e in counts), strict=True))))]
+    return [*counts, Count("all", *map(sum, zip(*(each[1:] for each in counts), strict=True)))]
 
 
-def _count(figures: Sequence[Figure], by_figure: dict[Figure, Comparison]) -> tuple[int, ...]:
+def _count(place: str, figures: Sequence[Figure], by_figure: dict[Figure, Comparison]) -> Count:
     pairs = [(each, by_figure[each]) for each in figures if each in by_figure]
     counted = [(figure, each) for figure, each in pairs if each.counted]
     here = [(f, each.here.mean) for f, each in counted if each.here and each.here.mean is not None]
@@ -79,7 +68,8 @@ def _count(figures: Sequence[Figure], by_figure: dict[Figure, Comparison]) -> tu
         for f, each in counted
         if each.on_costs and each.on_costs.mean is not None
     ]
-    return (
+    return Count(
+        place,
         len(figures),
         len(pairs) - len(counted),
         len(here),
@@ -108,9 +98,9 @@ def section(study: int, counts: Sequence[Count]) -> Section | None:
     """Returns the section with the rule and the table, or None if no figure was compared."""
     if not headline(counts):
         return None
-    rows = [(Cell(each.place), *(Cell(str(n)) for n in each.numbers)) for each in counts]
+    rows = [(Cell(each.place), *(Cell(str(number)) for number in each[1:])) for each in counts]
     data = pl.DataFrame(
-        [(each.place, *each.numbers) for each in counts],
+        counts,
         schema={"place": pl.String, **dict.fromkeys(_COLUMNS, pl.Int64)},
         orient="row",
     )

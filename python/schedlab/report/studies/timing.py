@@ -166,10 +166,6 @@ class TimingQueries(queries.Queries):
             self.printed(suite, test, count)
         )
 
-    def calibrated(self) -> int:
-        """How many figures gave a constant."""
-        return len(self._costs.calibrated)
-
     # --- ticks
 
     def tick_ms(self) -> float:
