@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a session can be asked to do; docs/monitor.md lists it."""
+"""What a session can be asked to do; docs/monitor-protocol.md lists them."""
 
 from __future__ import annotations
 
