@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""The beginning of what the README's first run of a workload prints."""
+"""The excerpt of a comparison that the README shows."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from schedlab_tools.documents.running import told_by
 
-WORDS = ("run", "--workload", "mixed", "--cpus", "1-2")
-PART = f"./schedlab {' '.join(WORDS)}"
-_LATENCY = "wake-up latency"
+WORDS = (
+    *("run", "--machine", "sim", "--workload", "docs/typist.json", "--policy", "rr,mlfq"),
+    *("--cpus", "1", "--tick", "10ms"),
+)
+PART = "first run"
+SHOWN = ("waiting", "wake-up latency", "context switches")
+"""Groups of rows in the excerpt."""
 
 
 def block() -> str:
-    """Returns its table down to the wake-up latencies, as a block of Markdown.
+    """Returns the head of the table and some groups of its rows, as a block of Markdown.
 
     Raises SchedlabError if the run fails.
     """
     with TemporaryDirectory(prefix="schedlab-") as folder:
-        told = told_by("schedlab", *WORDS, "--out", str(Path(folder) / "runs"), COLUMNS="80")
-    lines = [line.rstrip() for line in told.splitlines()]
-    begin = next(number for number, line in enumerate(lines) if "metric" in line)
-    latency = next(number for number, line in enumerate(lines) if _LATENCY in line)
-    end = lines.index("", latency)
-    return "\n\n" + textwrap.indent("\n".join(lines[begin:end]), " " * 4) + "\n\n"
+        printed = told_by("schedlab", *WORDS, "--out", str(Path(folder) / "runs"), COLUMNS="80")
+    text = "\n".join(line.rstrip() for line in printed.splitlines())
+    head = next(match for match in re.findall(r".*\n *─+", text) if "metric" in match)
+    groups = [group for group in text.split("\n\n") if group.strip().startswith(SHOWN)]
+    excerpt = textwrap.dedent("\n".join((head, "\n\n".join(groups))))
+    return f"\n\n{textwrap.indent(excerpt, ' ' * 4)}\n\n"

@@ -127,7 +127,7 @@ def parts() -> dict[str, Part]:
             lambda: write(stairs_file, stairs.picture()),
         ),
         "run": Part(
-            "what the README's first run prints",
+            "the comparison that the README shows",
             (readme,),
             lambda: write(
                 readme, with_marked(readme.read_text("utf-8"), first_run.PART, first_run.block())
@@ -167,7 +167,7 @@ def parts() -> dict[str, Part]:
         ),
         "screens": Part(
             "the monitor and a report in a browser",
-            (*screens.SCREENS, *screens.REPORTS, *screens.FIGURES),
+            (*screens.SCREENS, *screens.REPORTS),
             screens.make,
         ),
     }

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,8 +24,6 @@ SCREENS = {PICTURES / name: setup for name, setup in shown()["screens"].items()}
 """Files, and what the page that stands alone is opened with."""
 REPORTS = {PICTURES / name: words for name, words in shown()["reports"].items()}
 """Files, and what is run for the report in them."""
-FIGURES = tuple(PICTURES / name for name in shown()["figures"])
-"""Files that a report has, too."""
 
 
 def make() -> None:
@@ -49,8 +46,6 @@ def make() -> None:
             page.goto((report / "index.html").as_uri())
             page.wait_for_selector("html[data-charts=drawn]")
             page.screenshot(path=file)
-            for figure in FIGURES:
-                shutil.copyfile(report / "files" / figure.name, figure)
         chromium.close()
 
 
