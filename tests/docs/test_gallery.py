@@ -8,8 +8,10 @@ import re
 import pytest
 
 from committed_policies import policies_in_progress
+from schedlab.base.toolchain.policies import known_policies
 from schedlab_tools.documents.gallery import pages, trials
 from schedlab_tools.documents.gallery.extremes import Contest, extremes
+from schedlab_tools.documents.gallery.study_presets import study_presets
 from schedlab_tools.documents.marked import marked
 
 SENTENCES = 3
@@ -48,3 +50,17 @@ def test_the_sides_of_a_policy_are_where_it_differs_most_from_the_middle() -> No
     assert near.typical == far.typical == "b"
     assert far.factor("a") == 100 / 21
     assert near.factor("a") == 11 / 20
+
+
+def test_each_preset_of_a_study_has_a_page() -> None:
+    """Else: add it to studies/N/presets.yaml, and ./schedlab dev docs study-presets."""
+    named = {
+        f"{policy.name}:{preset.name}": re.search(r"study (\d)", preset.meaning)
+        for policy in known_policies().values()
+        for preset in policy.presets.values()
+    }
+    expected = {policy: int(study[1]) for policy, study in named.items() if study}
+    pages_of = {preset.policy: preset.study.number for preset in study_presets()}
+    assert len(expected) == 13
+    assert expected.items() <= pages_of.items()
+    assert set(pages_of.values()) == {1, 2, 3, 4, 5}

@@ -14,7 +14,7 @@ from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.policies import built_listing
 from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
 from schedlab_tools.documents import api_list, make, trace_definitions
-from schedlab_tools.documents.gallery import pages, trials
+from schedlab_tools.documents.gallery import pages, study_presets, trials
 from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked import marked, with_marked, write
 
@@ -66,6 +66,13 @@ def test_the_code_in_the_gallery(policy: str) -> None:
         )
     page = pages.page_of(policy).read_text()
     assert marked(page, "code") == pages.code(page, policy)
+
+
+@pytest.mark.parametrize("preset", study_presets.study_presets(), ids=lambda preset: preset.policy)
+def test_the_page_of_a_study_preset(preset: study_presets.StudyPreset) -> None:
+    """Else: ./schedlab dev docs study-presets."""
+    assert preset.file.read_text("utf-8") == study_presets.page(preset)
+    assert study_presets.listed() == study_presets.table()
 
 
 def test_the_table_of_mistakes() -> None:

@@ -21,6 +21,7 @@ import pytest
 from page_contents import numbers
 from schedlab.studies import Figure, all_published, published
 from schedlab.studies.pack import Contradiction, Statement, studies
+from schedlab_tools.documents.gallery.study_presets import StudyPreset, study_presets
 
 TEXTS = Path(os.environ["SCHEDLAB_STUDIES"])
 CONTRADICTIONS = [(study.number, each) for study in studies() for each in study.contradictions]
@@ -113,6 +114,16 @@ def test_contradictions_stand_in_the_study(study: int, each: Contradiction) -> N
         assert stands(study, statement), statement
         changed = [*statement.numbers[:-1], "".join(statement.numbers[-1:]) + "07"]
         assert not stands(study, replace(statement, numbers=tuple(changed)))
+
+
+@pytest.mark.parametrize("preset", study_presets(), ids=lambda preset: preset.policy)
+def test_rules_of_presets_stand_in_the_study(preset: StudyPreset) -> None:
+    """All numbers of a statement of a rule are in its section."""
+    for statement in preset.rule:
+        other = re.match(r"study (\d), ", statement.place)
+        study = int(other[1]) if other else preset.study.number
+        text = section(study, statement.place.rpartition("section ")[2])
+        assert numbers(statement.says) <= numbers(text), statement
 
 
 def stands(study: int, statement: Statement) -> bool:

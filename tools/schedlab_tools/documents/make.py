@@ -26,7 +26,7 @@ from schedlab_tools.documents import (
     trace_definitions,
 )
 from schedlab_tools.documents.gallery import pages as gallery
-from schedlab_tools.documents.gallery import trials
+from schedlab_tools.documents.gallery import study_presets, trials
 from schedlab_tools.documents.marked import with_marked, write
 from schedlab_tools.documents.running import told_by
 
@@ -164,6 +164,11 @@ def parts() -> dict[str, Part]:
             "the policies' code on those pages alone",
             tuple(map(gallery.page_of, trials.policies())),
             gallery.make_code,
+        ),
+        "study-presets": Part(
+            "a page for each preset of a study: its rule, our code, and where they differ",
+            study_presets.files(),
+            study_presets.make,
         ),
         "screens": Part(
             "the monitor and a report in a browser",

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Generates a page for each preset of a study: its rule in words, our code, and where they differ."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from schedlab.base.toolchain.policies import Preset, known_policies, parse_setting
+from schedlab.paths import ROOT, STUDIES
+from schedlab.studies.pack import Statement, Study, read_list, studies
+from schedlab_tools.documents.gallery.code import with_marks
+from schedlab_tools.documents.marked import marked, with_marked, write
+
+FOLDER = ROOT / "docs" / "gallery"
+INDEX = FOLDER / "README.md"
+PART = "study presets"
+TEMPLATE = "preset.md"
+DATA = "presets.yaml"
+_WIDTH = 118
+
+
+@dataclass(frozen=True)
+class StudyPreset:
+    """An entry of a study's presets.yaml."""
+
+    study: Study
+    policy: str
+    """`POLICY:PRESET`, or `POLICY TUNABLE=VALUE` where no preset is needed."""
+    code: str
+    """The policy's source file."""
+    rule: tuple[Statement, ...]
+    differences: tuple[str, ...]
+    lines: tuple[str, ...]
+    """Pieces of the source lines that are marked; the excerpt is the functions around them."""
+
+    @property
+    def name(self) -> str:
+        """The policy's name."""
+        return re.split("[: ]", self.policy)[0]
+
+    @property
+    def preset(self) -> Preset | None:
+        """The preset, or None where the entry names a tunable's value instead."""
+        _, colon, preset = self.policy.partition(":")
+        return known_policies()[self.name].presets[preset] if colon else None
+
+    @property
+    def file(self) -> Path:
+        """The page."""
+        return FOLDER / f"study-{self.study.number}-{re.sub('[: =]', '-', self.policy)}.md"
+
+
+def study_presets() -> list[StudyPreset]:
+    """Returns the entries of all studies. Raises FileRefused."""
+    expected = "a list of presets, each with policy, code, rule, differences and lines"
+
+    def entries(study: Study) -> tuple[StudyPreset, ...]:
+        return read_list(study.folder / DATA, lambda entry: _entry(study, entry), expected)
+
+    return [preset for study in studies() for preset in entries(study)]
+
+
+def files() -> tuple[Path, ...]:
+    """Returns all files that `make` writes."""
+    return (INDEX, *(preset.file for preset in study_presets()))
+
+
+def make() -> None:
+    """Writes all pages and their list. Raises SchedlabError if a marked line is not in the source."""
+    for preset in study_presets():
+        write(preset.file, page(preset))
+    write(INDEX, with_marked(INDEX.read_text("utf-8"), PART, table()))
+
+
+def page(preset: StudyPreset) -> str:
+    """Returns the text of a page. Raises SchedlabError if a marked line is not in the source."""
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(STUDIES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # Markdown: there is nothing to escape
+    templates.filters["item"] = lambda text: _filled(text, "- ", "  ")
+    templates.filters["wrapped"] = _filled
+    source = (ROOT / preset.code).read_text("utf-8")
+    return templates.get_template(TEMPLATE).render(
+        preset=preset,
+        study=preset.study,
+        meaning=meaning(preset),
+        settings=list(settings(preset)),
+        code=with_marks(source, preset.lines),
+    )
+
+
+def table() -> str:
+    """Returns the list of all pages."""
+    rows = ["| study | policy | what it is |", "|---|---|---|"]
+    rows += [
+        f"| {preset.study.number} | [`{preset.policy}`]({preset.file.name}) | {meaning(preset)} |"
+        for preset in study_presets()
+    ]
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def listed() -> str:
+    """Returns the list of all pages as the index has it."""
+    return marked(INDEX.read_text("utf-8"), PART)
+
+
+def meaning(preset: StudyPreset) -> str:
+    """Returns the preset's own description, or the policy's with the tunables that are set."""
+    if preset.preset:
+        return preset.preset.meaning
+    _, _, given = preset.policy.partition(" ")
+    return f"{known_policies()[preset.name].meaning}; with {given}"
+
+
+def settings(preset: StudyPreset) -> Iterator[dict[str, Any]]:
+    """Yields the tunables whose values are not the defaults."""
+    policy = known_policies()[preset.name]
+    if preset.preset:
+        tunables, values = policy.tunables_of(preset.preset.name), preset.preset.values
+    else:
+        name, given = parse_setting(preset.policy.partition(" ")[2])
+        tunables, values = policy.tunables, {name: given}
+    for name, value in values.items():
+        if value != tunables[name].default:
+            yield {"name": name, "value": value, "meaning": tunables[name].meaning}
+
+
+def _entry(study: Study, entry: dict[str, Any]) -> StudyPreset:
+    rule = tuple(Statement(**statement) for statement in entry["rule"])
+    differences, lines = tuple(entry["differences"]), tuple(entry["lines"])
+    return StudyPreset(study, entry["policy"], entry["code"], rule, differences, lines)
+
+
+def _filled(text: str, first: str = "", rest: str = "") -> str:
+    return textwrap.fill(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
