@@ -60,11 +60,11 @@ Policies = str | Iterable[str]
 
 
 class Runs:
-    """Runs that were carried out, and what was measured of them.
+    """Finished runs and their metrics.
 
-    Each table has the columns of the metrics (docs/metrics.md), and in front what the run was: run (a number),
-    experiment (the workload or its label), policy with its settings, cpus, seed, machine, tick_ns and status. Failed
-    runs are in `summary` alone, without metrics.
+    Each table begins with columns that identify the run: run (a number), experiment (the workload or its label),
+    policy with its settings, cpus, seed, machine, tick_ns and status. The metrics follow (docs/metrics.md). Failed
+    runs are only in `summary`, without metrics.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Runs:
         self._collection = collection
         self._folder = folder  # which is there as long as this object
         self.notes = tuple(notes)
-        """Remarks on what was run, such as keys of a workload file without effect."""
+        """Notes on the runs, such as keys of a workload file without effect."""
 
     def __len__(self) -> int:
         return len(self._collection)
@@ -96,14 +96,14 @@ class Runs:
 
     @cached_property
     def runs(self) -> list[Run]:
-        """The runs one by one, each with its manifest, trace, metrics and tables (docs/tables.md)."""
+        """The single runs, each with its manifest, trace, metrics and tables (docs/tables.md)."""
         from schedlab.analysis.tables import Run
 
         return [Run(kept) for kept in self._collection]
 
     @property
     def failed(self) -> dict[str, str]:
-        """Why runs failed, by the names of their folders."""
+        """The reason of each failed run, by the name of its folder."""
         return {
             kept.folder.name: str(kept.manifest.get("message") or kept.status)
             for kept in self._collection
@@ -112,33 +112,33 @@ class Runs:
 
     @property
     def summary(self) -> pl.DataFrame:
-        """A row for each run."""
+        """One row per run."""
         return self._collection.summary
 
     @property
     def groups(self) -> pl.DataFrame:
-        """A row for each run and group of processes."""
+        """One row per run and group of tasks."""
         return self._collection.groups
 
     @property
     def processes(self) -> pl.DataFrame:
-        """A row for each run and process."""
+        """One row per run and task."""
         return self._collection.processes
 
     @property
     def cpus(self) -> pl.DataFrame:
-        """A row for each run and CPU."""
+        """One row per run and CPU."""
         return self._collection.cpus
 
     @property
     def values(self) -> pl.DataFrame:
-        """A row for each figure that a program measured itself: pid, group, time_ns, name, value."""
+        """One row per value that a program reported: pid, group, time_ns, name, value."""
         return self._collection.values
 
     def compare(
         self, after: Runs, metrics: Sequence[str] = (), matters: float = 0.01
     ) -> Comparison:
-        """Compares these runs with others; see `compare`."""
+        """Compares these runs with later ones; see `compare`."""
         return compare(self, after, metrics, matters)
 
     def report(self, folder: Place, formats: Sequence[str] = ("html",)) -> Path:
@@ -165,18 +165,18 @@ def run(
     unchecked: bool = False,
     progress: bool | None = None,
 ) -> Runs:
-    """Runs a workload under each policy on each number of CPUs, with each seed, side by side on this host's CPUs.
+    """Runs a workload under each policy, on each number of CPUs, with each seed. Uses all CPUs of this host.
 
-    `workload`: a workload file, the name of a shipped workload, or a program with its arguments. `seeds`: their number;
-    the first one is `first_seed`. `settings`: values of tunables, by NAME or POLICY.NAME. `changes`: other values in
-    the workload file, such as {"tasks.cpu.instance": "40"}. `costs`: the simulator's cost profile. `shape`: a machine
-    shape, by its name or file. None means the default of the machine or the workload.
+    `workload`: a workload file, the name of a shipped workload, or a program with its arguments. `seeds`: the number
+    of seeds, counted from `first_seed`. `settings`: values of tunables, by NAME or POLICY.NAME. `changes`: new values
+    in the workload file, such as {"tasks.cpu.instance": "40"}. `costs`: the simulator's cost profile. `shape`: the
+    name or file of a machine shape. None means the default of the machine or the workload.
 
-    `out`: a folder for the runs; None: they are removed together with the returned object. `unchecked`: also run
-    policies that were changed and have not passed `check` since. `progress`: show a progress bar; None: in a
-    notebook alone.
+    `out`: a folder for the runs. If it is None, they are removed together with the returned object. `unchecked`: also
+    runs changed policies that have not passed `check`. `progress`: shows a progress bar; None shows it only in a
+    notebook.
 
-    Raises WrongUsage before anything runs if the call is wrong. Failed runs are in `failed`.
+    Raises WrongUsage before anything runs if an argument is wrong. Failed runs are in `failed`.
     """
     from schedlab.workload.shapes.reading import choose
 
@@ -208,10 +208,10 @@ def replay(
     out: Place | None = None,
     progress: bool | None = None,
 ) -> Runs:
-    """Replays a recorded run in the simulator: the demand of its processes, under each policy.
+    """Replays the CPU demand of a recorded run in the simulator, under each policy.
 
-    `recording`: a run's folder, a trace, or a folder of runs that differ in their seeds. `policy`: None: that of the
-    recording. The other arguments are those of `run`. docs/replay.md says how far to trust a replay.
+    `recording`: a run's folder, a trace, or a folder of runs that differ only in their seeds. `policy`: by default the
+    policy of the recording. For the other arguments see `run`. docs/replay.md says how far to trust a replay.
     """
     given: dict[str, Any] = {"costs": costs} if costs else {}
     if policy is not None:
@@ -224,10 +224,10 @@ def replay(
 def run_sweep(
     description: Place, out: Place, *, workers: int | None = None, progress: bool | None = None
 ) -> dict[str, pl.DataFrame]:
-    """Runs the sweep that a file describes (docs/sweeps.md), and returns its tables: runs, groups and told.
+    """Runs the sweep of a sweep file (docs/sweeps.md) and returns its tables: runs, groups and told.
 
-    Finished runs in `out` are kept. `workers`: processes of this host; None: one for each CPU. Raises WrongUsage if
-    the description is wrong.
+    Finished runs in `out` are kept and not repeated. `workers`: number of processes; by default one per CPU. Raises
+    WrongUsage if the file is wrong.
     """
     from schedlab.sweep import command
     from schedlab.sweep.dataset import read_table
@@ -240,14 +240,14 @@ def run_sweep(
 
 
 def open_run(place: Place) -> Run:
-    """Opens a run's folder, or a folder that holds one run. Raises WrongUsage if it is neither."""
+    """Opens a run's folder, or a folder with exactly one run. Raises WrongUsage for any other folder."""
     from schedlab.analysis.tables import open_run as opened
 
     return opened(place)
 
 
 def open_runs(*places: Place) -> Runs:
-    """Opens all runs in folders, at any depth. Raises WrongUsage if there are none."""
+    """Opens all runs in folders, at any depth. Raises WrongUsage if they contain no run."""
     with _notes(False) as notes:
         collection = read_collection([Path(place).absolute() for place in places])
     return Runs(collection, notes)
@@ -256,10 +256,10 @@ def open_runs(*places: Place) -> Runs:
 def compare(
     before: Runs | Place, after: Runs | Place, metrics: Sequence[str] = (), matters: float = 0.01
 ) -> Comparison:
-    """Returns what differs between two sets of runs, with intervals of confidence (docs/comparing.md).
+    """Compares the metrics of two sets of runs and returns differences with confidence intervals (docs/comparing.md).
 
-    `metrics`: names of those wanted; none: all. `matters`: the least part of a mean by which a change matters.
-    Raises WrongUsage if no run matches one of the other side.
+    `metrics`: names of metrics; by default all. `matters`: the smallest relevant change, as a part of the mean.
+    Raises WrongUsage if no run has a counterpart on the other side.
     """
     from schedlab.analysis.comparison.compare import compare as compared
 
@@ -267,9 +267,9 @@ def compare(
 
 
 def explain(place: Run | Place, task: str | None = None, *, worst: int = 5) -> Explained:
-    """Returns why processes waited: each wait taken apart into what its CPU did meanwhile (docs/explain.md).
+    """Explains why tasks waited: breaks each wait down by what its CPU did during it (docs/explain.md).
 
-    `task`: a PID, a name or a group; None: all. `worst`: the number of longest waits that are taken apart one by one.
+    `task`: a PID, a name or a group; by default all tasks. `worst`: number of longest waits to list one by one.
     """
     from schedlab.analysis.explanation import Asked
     from schedlab.analysis.explanation import explain as explained
@@ -279,9 +279,9 @@ def explain(place: Run | Place, task: str | None = None, *, worst: int = 5) -> E
 
 
 def query(runs: Iterable[Run] | Runs, sql: str) -> pl.DataFrame:
-    """Returns what an SQL query finds in the tables of some runs (docs/tables.md). It reads no file.
+    """Returns the result of an SQL query on the tables of runs (docs/tables.md). The query cannot read files.
 
-    Raises WrongUsage for what DuckDB refuses.
+    Raises WrongUsage if DuckDB rejects the query.
     """
     from schedlab.analysis.tables import query as asked
 
@@ -289,9 +289,9 @@ def query(runs: Iterable[Run] | Runs, sql: str) -> pl.DataFrame:
 
 
 def write_report(runs: Runs | Place, folder: Place, formats: Sequence[str] = ("html",)) -> Path:
-    """Writes a report of runs into a folder, and returns the file to open. `formats`: html, markdown, latex.
+    """Writes a report of runs into a folder and returns the file to open. `formats`: html, markdown, latex.
 
-    A report that is there is replaced. Raises WrongUsage if the folder holds anything else.
+    Replaces an existing report. Raises WrongUsage if the folder contains anything else.
     """
     from schedlab.report import build
 
@@ -300,9 +300,9 @@ def write_report(runs: Runs | Place, folder: Place, formats: Sequence[str] = ("h
 
 
 def check(source: Place) -> Passed:
-    """Finds mistakes in a policy's C file before it runs (docs/mistakes.md). Returns what was observed of a sound one.
+    """Checks a policy's C file for mistakes (docs/mistakes.md) and returns the observations if there are none.
 
-    Raises SchedlabError, whose text names the mistake, the line and the time.
+    Otherwise raises SchedlabError, whose text names the mistake, the line and the time.
     """
     from schedlab.machines.checked import check as checked
 
@@ -311,7 +311,7 @@ def check(source: Place) -> Passed:
 
 
 def policies() -> pl.DataFrame:
-    """Returns a row for each policy: name, meaning, source, presets, and tunables as NAME=DEFAULT."""
+    """Returns one row per policy: name, meaning, source, presets, and tunables as NAME=DEFAULT."""
     import polars as pl
 
     return pl.DataFrame(
@@ -331,7 +331,7 @@ def policies() -> pl.DataFrame:
 
 
 def workloads() -> pl.DataFrame:
-    """Returns a row for each workload file that ships: name, description, file."""
+    """Returns one row per shipped workload file: name, description, file."""
     import polars as pl
 
     from schedlab.workload.palette import palette

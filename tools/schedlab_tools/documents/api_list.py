@@ -16,7 +16,7 @@ DOCUMENT = ROOT / "docs" / "api.md"
 
 _HEAD = """# The Python API
 
-`import schedlab` gives the functions below. [tutorial.ipynb](tutorial.ipynb) is a tour of them.
+`import schedlab` provides the functions below. [tutorial.ipynb](tutorial.ipynb) is a tutorial.
 
 ```python
 import schedlab
@@ -26,21 +26,21 @@ print(runs.summary.select("policy", "seed", "turnaround_mean_ns"))
 runs.report("report")
 ```
 
-`./schedlab python FILE` runs a script or a notebook with this API. In a Jupyter of your own, install
+`./schedlab python FILE` runs a script or a notebook with this API. To use your own Jupyter, install
 `python/requirements.lock` and add `python/` and `sim/python/` to the path.
 
-A failure raises `schedlab.errors.SchedlabError`; its subclass `WrongUsage` means that the caller can fix the call.
-An error has three fields, and `str(error)` is `what: why; fix`:
+A failure raises `schedlab.errors.SchedlabError`. The subclass `WrongUsage` means that an argument is wrong.
+`str(error)` is `what: why; fix`, from these fields:
 
-| field | |
+| field | content |
 |---|---|
-| `what` | The parameter or the file that the error is about, such as `` `cpus=500` ``; "" if it is about none. |
+| `what` | The parameter or file, such as `` `cpus=500` ``, or "". |
 | `why` | What is wrong. |
-| `fix` | What to do; "" if that is plain. |
+| `fix` | What to do, or "". |
 
-Messages name parameters of the library in backquotes, as a call has them. The command line shows its options instead.
+Messages name parameters in backquotes, as in a call. The command line shows the option instead.
 
-This page is made of the docstrings: `./schedlab dev docs api` writes it anew.
+`./schedlab dev docs api` generates this page from docstrings.
 """
 
 
@@ -64,7 +64,7 @@ def _runs() -> Iterator[str]:
         for name, member in vars(api.Runs).items()
         if not name.startswith("_")
     ]
-    yield "\n".join(["| member | |", "|---|---|", *rows])
+    yield "\n".join(["| member | content |", "|---|---|", *rows])
 
 
 def _signature(name: str, function: Any) -> str:

@@ -63,14 +63,14 @@ class Failure(Exception):
 
 
 def score(source: str | Path, *, key: bytes | None = None, trusted: bool = False) -> Verdict:
-    """Returns what a policy is worth by the quick level of the set of workloads (docs/score.md), ready for JSON.
+    """Scores a policy at the level `quick` (docs/score.md) and returns a dictionary that is ready for JSON.
 
-    `source`: the text of a policy, or the path of its file. `key`: draws variants that nobody has seen.
-    `trusted`: it is compiled outside of the sandbox.
+    `source`: the text of a policy, or the path of its file. `key`: bytes that draw hidden variants of the workloads.
+    `trusted`: compiles the policy outside of the sandbox.
 
-    `failure` is "" and `score` a number, 1 for the set's reference; or `failure` says in words why there is none, and
-    `failed_at` at what: `compile`, `laws`, `simulator`. Raises MachineUnfit where there can be no sandbox, and
-    WrongUsage if there is no such file.
+    On success `failure` is "" and `score` is a number, 1 for the set's reference. Otherwise `failure` is the reason
+    and `failed_at` is the step: `compile`, `laws` or `simulator`. Raises MachineUnfit if this host cannot run the
+    sandbox, and WrongUsage if the file does not exist.
     """
     if not trusted:
         need_sandbox()
