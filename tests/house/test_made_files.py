@@ -13,7 +13,7 @@ from mistake_table import PAGE, table
 from schedlab.base.toolchain import kept
 from schedlab.base.toolchain.policies import built_listing
 from schedlab.monitor.standalone.build import BYTES_MAX, FILE, hash_in, hash_of, sources
-from schedlab_tools.documents import api_list, make, trace_definitions
+from schedlab_tools.documents import api_list, lessons, make, trace_definitions
 from schedlab_tools.documents.gallery import pages, study_presets, trials
 from schedlab_tools.documents.make import HELP, help_text
 from schedlab_tools.documents.marked import marked, with_marked, write
@@ -73,6 +73,14 @@ def test_the_page_of_a_study_preset(preset: study_presets.StudyPreset) -> None:
     """Else: ./schedlab dev docs study-presets."""
     assert preset.file.read_text("utf-8") == study_presets.page(preset)
     assert study_presets.listed() == study_presets.table()
+
+
+def test_the_page_of_lessons() -> None:
+    """Else: ./schedlab dev docs lessons."""
+    data = lessons.kept()
+    assert lessons.PAGE.read_text("utf-8") == lessons.page(data)
+    for lesson in lessons.lessons():
+        assert lesson.picture.read_text("utf-8") == lessons.picture(lesson, data)
 
 
 def test_the_table_of_mistakes() -> None:

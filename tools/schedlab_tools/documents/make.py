@@ -20,6 +20,7 @@ from schedlab_tools.documents import (
     api_list,
     cards,
     first_run,
+    lessons,
     screens,
     stairs,
     table_list,
@@ -169,6 +170,11 @@ def parts() -> dict[str, Part]:
             "a page for each preset of a study: its rule, our code, and where they differ",
             study_presets.files(),
             study_presets.make,
+        ),
+        "lessons": Part(
+            "what the five studies teach: ten findings, from runs in the simulator",
+            lessons.files(),
+            lessons.make,
         ),
         "screens": Part(
             "the monitor and a report in a browser",

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Generates the page "What the five studies teach": ten findings with the runs that their numbers are made of."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import tempfile
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import polars as pl
+
+from schedlab.analysis.comparison.measures import measure_of
+from schedlab.analysis.comparison.statistics import Estimate, estimate
+from schedlab.base.display.numbers import SHARE, Quantity, fitting, number_as_text, percent
+from schedlab.errors import SchedlabError
+from schedlab.paths import ROOT, STUDIES
+from schedlab.report.charts.dots import dots
+from schedlab.report.charts.lines import lines
+from schedlab.report.drawing import svg
+from schedlab.report.model import Chart
+from schedlab.report.specifications import for_paper
+from schedlab.runs.collection import read
+from schedlab.studies.pack import read_yaml
+from schedlab_tools.documents.marked import write
+from schedlab_tools.documents.running import told_by
+
+SOURCE, DATA = STUDIES / "lessons.yaml", STUDIES / "lessons.csv"
+PAGE = ROOT / "docs" / "what-the-studies-teach.md"
+PICTURES = ROOT / "docs" / "what-the-studies-teach"
+_TEMPLATE = STUDIES / "lessons.md"
+_KEYS = ("lesson", "policy", "cpus", "group", "column", "seed")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A mean over the runs of a command, as a sentence and a condition use it."""
+
+    estimate: Estimate
+    quantity: Quantity
+
+    @property
+    def mean(self) -> float:
+        """The mean, in the column's own unit."""
+        return self.estimate.mean
+
+    def __str__(self) -> str:
+        """The mean with its unit."""
+        if self.quantity == SHARE:
+            return percent(self.mean)
+        return number_as_text(self.mean, self.quantity)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One finding."""
+
+    number: int
+    said: Mapping[str, Any]
+    """Its entry of lessons.yaml."""
+    names: Mapping[str, str]
+    """What readers call the policies."""
+
+    @property
+    def picture(self) -> Path:
+        """The file of its chart."""
+        return PICTURES / f"{self.number}.svg"
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """The groups and columns that numbers and the chart take."""
+        places = [*self.said["numbers"].values(), self.said["picture"]]
+        return sorted({(place.get("group", ""), place["column"]) for place in places})
+
+    def rows(self, data: pl.DataFrame) -> pl.DataFrame:
+        """Returns the lesson's part of the data."""
+        return data.filter(pl.col("lesson") == self.number)
+
+
+def lessons() -> list[Lesson]:
+    """Returns all lessons, in their order. Raises FileRefused."""
+    said = read_yaml(SOURCE)
+    return [Lesson(number, entry, said["names"]) for number, entry in enumerate(said["lessons"], 1)]
+
+
+def files() -> tuple[Path, ...]:
+    """Returns all files that `make` writes."""
+    return (DATA, PAGE, *(lesson.picture for lesson in lessons()))
+
+
+def make() -> None:
+    """Runs all commands and writes data, page and charts.
+
+    Raises SchedlabError if a run fails or a sentence does not hold.
+    """
+    measured = pl.concat(map(measure, lessons()))
+    write(DATA, measured.write_csv())
+    PICTURES.mkdir(exist_ok=True)
+    write(PAGE, page(measured))
+    for lesson in lessons():
+        write(lesson.picture, picture(lesson, measured))
+
+
+def kept() -> pl.DataFrame:
+    """Returns the data as they are in the repository."""
+    return pl.read_csv(io.BytesIO(DATA.read_bytes()))
+
+
+def measure(lesson: Lesson) -> pl.DataFrame:
+    """Returns what the lesson's command measures: a value for each policy, CPUs, group, column and seed."""
+    with tempfile.TemporaryDirectory(prefix="schedlab-") as scratch:
+        folder = Path(scratch) / "runs"
+        words = shlex.split(lesson.said["command"])[1:]
+        told_by("schedlab", *words, "--quiet", "--out", str(folder))
+        collection = read([folder])
+        parts = []
+        for group, column in lesson.wanted:
+            rows = collection.groups if group else collection.summary
+            rows = rows.filter(pl.col("group") == group) if group else rows
+            parts.append(
+                rows.select(
+                    "policy",
+                    "cpus",
+                    "seed",
+                    lesson=pl.lit(lesson.number, pl.Int64),
+                    group=pl.lit(group),
+                    column=pl.lit(column),
+                    value=pl.col(column).cast(pl.Float64),
+                )
+            )
+    return pl.concat(parts).select(*_KEYS, "value").sort(*_KEYS)
+
+
+def page(data: pl.DataFrame) -> str:
+    """Returns the text of the page. Raises SchedlabError if a sentence does not hold."""
+    templates = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )  # Markdown: there is nothing to escape
+    templates.globals["abs"] = abs
+    entries = [_entry(templates, lesson, data) for lesson in lessons()]
+    return templates.from_string(_TEMPLATE.read_text("utf-8")).render(lessons=entries)
+
+
+def picture(lesson: Lesson, data: pl.DataFrame) -> str:
+    """Returns the lesson's chart as SVG."""
+    return svg(for_paper(_chart(lesson, data))) + "\n"
+
+
+def _entry(
+    templates: jinja2.Environment, lesson: Lesson, data: pl.DataFrame
+) -> dict[str, str | int]:
+    numbers = dict(_numbers(lesson, data))
+    for condition in lesson.said["holds"]:
+        if not templates.compile_expression(condition)(**numbers):
+            told = ", ".join(f"{name} {number}" for name, number in numbers.items())
+            raise SchedlabError(
+                f"{SOURCE}: {lesson.said['title']}: {condition} does not hold of {told}; "
+                "write another sentence"
+            )
+    sentence = templates.from_string(lesson.said["sentence"]).render(**numbers)
+    return {
+        "number": lesson.number,
+        "study": lesson.said["study"],
+        "title": lesson.said["title"],
+        "sentence": textwrap.fill(sentence, 118, break_long_words=False, break_on_hyphens=False),
+        "words": f"A chart: {lesson.said['picture']['axis']}",
+        "picture": f"{PICTURES.name}/{lesson.picture.name}",
+        "command": lesson.said["command"],
+    }
+
+
+def _numbers(lesson: Lesson, data: pl.DataFrame) -> Iterator[tuple[str, Number]]:
+    for name, place in lesson.said["numbers"].items():
+        rows = lesson.rows(data).filter(
+            pl.col("policy") == place["policy"],
+            pl.col("group").fill_null("") == place.get("group", ""),
+            pl.col("column") == place["column"],
+            pl.col("cpus") == int(place["cpus"]) if "cpus" in place else pl.lit(True),
+        )
+        if rows.is_empty() or rows["cpus"].n_unique() > 1:
+            raise SchedlabError(
+                f"{SOURCE}: {lesson.said['title']}: no one setup is {name}: {place}"
+            )
+        measure = measure_of("", "", place["column"], None, "")
+        yield name, Number(estimate(rows["value"].to_list(), measure.within), measure.quantity)
+
+
+def _chart(lesson: Lesson, data: pl.DataFrame) -> Chart:
+    wanted = lesson.said["picture"]
+    rows = lesson.rows(data).filter(
+        pl.col("group").fill_null("") == wanted.get("group", ""),
+        pl.col("column") == wanted["column"],
+    )
+    largest = float(rows["value"].max())  # type: ignore[arg-type]
+    unit = fitting(measure_of("", "", wanted["column"], None, "").quantity, largest)
+    rows = rows.with_columns(pl.col("value") * unit.factor, pl.col("policy").replace(lesson.names))
+    title = ", ".join(filter(None, (wanted["axis"], unit.unit)))
+    if wanted.get("kind") == "lines":
+        return lines(
+            f"lesson-{lesson.number}", rows, title="", caption="", x="cpus", y="value",
+            x_title="CPUs", y_title=title, policies=False,
+        )  # fmt: skip
+    order = rows.group_by("policy").agg(pl.col("value").mean()).sort("value")["policy"].to_list()
+    return dots(
+        f"lesson-{lesson.number}", rows, title="", caption="", category="policy", value="value",
+        x_title=title, category_order=order,
+    )  # fmt: skip
