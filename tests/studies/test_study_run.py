@@ -69,8 +69,8 @@ def test_pages_and_help_tell_how_many_runs_there_are() -> None:
     readme, page = (ROOT / name for name in ("README.md", "docs/studies.md"))
     assert f"{counts['quick']} runs, and one report" in readme.read_text()
     assert f"{counts['full']} runs, and {boots} boots of Linux" in readme.read_text()
-    assert f"Now they are {counts['quick']} and {counts['full']}" in page.read_text()
-    assert f"the {boots} boots of study 5" in page.read_text()
+    assert f"Quick has {counts['quick']} runs" in page.read_text()
+    assert f"Full has {counts['full']} runs and {boots} boots of Linux" in page.read_text()
     assert (
         f"boots Linux {boots} times" in (ROOT / "python/schedlab/commands/reproduce.py").read_text()
     )
