@@ -14,7 +14,7 @@
  * for a moment, or a real-time thread, is to the policy what an interrupt is on our
  * own kernel. The thread that was pushed aside goes on afterwards.
  *
- * docs/linux.md tells which callback does what, and which cases are special.
+ * docs/linux-adapter.md says which callback does what, and lists special cases.
  */
 
 /* clang-format off */
@@ -421,7 +421,7 @@ struct sched_ext_ops schedlab_ops = {
     .cgroup_set_bandwidth = (void *)host_cgroup_set_bandwidth,
     .init = (void *)host_init,
     .exit = (void *)host_exit,
-    .flags = SCX_OPS_ENQ_LAST, /* a CPU idles if its thread is held: see docs/linux.md */
+    .flags = SCX_OPS_ENQ_LAST, /* a CPU idles if its thread is held: docs/linux-adapter.md */
     .timeout_ms = WATCHDOG_MS,
     .name = "schedlab_" POLICY_NAME,
 };
