@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""The list of tables that docs/tables.md has."""
+"""Renders the list of SQL tables for docs/tables.md."""
 
 from __future__ import annotations
 
-from schedlab.analysis.tables import DESCRIBED
+from collections import Counter
+from collections.abc import Iterable
+
+from schedlab.analysis.tables import DESCRIBED, Column
 
 PART = "tables"
 """The name of the marked part."""
 
 
 def block() -> str:
-    """Returns the part: a section for each table, from what schedlab.analysis.tables says of it."""
-    sections = []
+    """Returns the part: the columns that several tables share, then a section for each table."""
+    uses = Counter(column for table in DESCRIBED.values() for column in table.columns)
+    shared = {column for column, count in uses.items() if count > 1}
+    sections = ["\n".join(["### Shared columns", "", *_rows(filter(shared.__contains__, uses))])]
     for table in DESCRIBED.values():
-        rows = [f"| `{each.name}` | {each.type_} | {each.meaning} |" for each in table.columns]
-        head = [
-            f"### {table.name}",
-            "",
-            f"A row: {table.row}.",
-            "",
-            "| column | | |",
-            "|---|---|---|",
-        ]
-        sections.append("\n".join([*head, *rows]))
+        common = ", ".join(f"`{column.name}`" for column in table.columns if column in shared)
+        lines = [f"### {table.name}", "", f"A row: {table.row}. Shared columns: {common}."]
+        special = [column for column in table.columns if column not in shared]
+        if special:
+            lines += ["", *_rows(special)]
+        sections.append("\n".join(lines))
     return "\n\n" + "\n\n".join(sections) + "\n\n"
+
+
+def _rows(columns: Iterable[Column]) -> list[str]:
+    rows = [f"| `{column.name}` | {column.type_} | {column.meaning} |" for column in columns]
+    return ["| column | type | meaning |", "|---|---|---|", *rows]
