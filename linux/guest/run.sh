@@ -13,7 +13,7 @@
 #
 # Exit status: 0; 1, the command failed; 102, it was not done after SECONDS; 103, the policy could
 # not be brought to the kernel; 104, the kernel threw it out while the command ran; 105, the server
-# had ended before the command, since the trace was full.
+# had ended before the command, such as when its trace was full.
 
 seed=$1 seconds=$2 policy=$3 command=$4
 shift 4
@@ -95,9 +95,9 @@ fi
 
 setsid chrt --other 0 sh -c "$command" >"$result"/output 2>&1 </dev/null &
 workload=$!
-setsid sh -c 'sleep "$1" && touch late && kill -s KILL -- "-$2"' watch "$seconds" "$workload" &
+setsid sh -c 'sleep "$1" && touch late && kill -KILL "-$2"' watch "$seconds" "$workload" &
 watch=$!
-setsid sh -c 'read -r line <alive; kill -s KILL -- "-$1"' alive "$workload" &
+setsid sh -c 'read -r line <alive; kill -KILL "-$1"' alive "$workload" &
 alive=$!
 wait "$workload"
 status=$?

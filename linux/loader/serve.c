@@ -220,8 +220,6 @@ static int begin_trace(const struct serve_options *options)
         .limit_bytes = (uint64_t)options->trace_limit_mib << 20,
         .delay_ms = options->trace_delay_ms,
     };
-    if (settings.in_memory && settings.limit_bytes > TRACE_MEMORY_BYTES)
-        settings.limit_bytes = TRACE_MEMORY_BYTES;
     return scheduler_begin_trace(settings);
 }
 

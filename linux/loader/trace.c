@@ -126,8 +126,8 @@ const char *trace_problem(const struct trace *trace)
 {
     static const char *const words[] = {
         [TRACE_GOES_ON] = NULL,
-        [TRACE_LIMIT_REACHED] = "the trace has reached its limit, and ends: --trace-limit raises "
-                                "it, or without --trace-memory",
+        [TRACE_LIMIT_REACHED] = "the trace has reached its limit, and ends: raise --trace-limit; "
+                                "in memory, a trace may take half of what is free",
         [TRACE_DISK_FULL] = "the trace's disk is nearly full, and the trace ends: free some space, "
                             "or name a file on another disk",
     };

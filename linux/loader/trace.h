@@ -32,12 +32,11 @@ struct trace_settings {
     uint64_t tick_ns;
     uint64_t seed;
     bool in_memory;       /* nothing is written until the trace ends */
-    uint64_t limit_bytes; /* that records may take, of memory or of the disk */
+    uint64_t limit_bytes; /* that records may take; in memory, half of what is free is the most */
     /* How long a record may wait before it goes to the file, in milliseconds. */
     uint32_t delay_ms;
 };
 
-#define TRACE_MEMORY_BYTES  (256ull << 20)
 #define TRACE_LIMIT_MIB     4096
 #define TRACE_LIMIT_MIB_MAX (1 << 30)
 

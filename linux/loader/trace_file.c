@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -123,6 +125,20 @@ static uint64_t free_bytes(const struct trace_file *file)
     return (uint64_t)disk.f_bavail * disk.f_frsize;
 }
 
+/* UINT64_MAX: it is not known. */
+static uint64_t available_memory_bytes(void)
+{
+    char line[128];
+    uint64_t kib = UINT64_MAX >> 10;
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "MemAvailable: %" SCNu64, &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib << 10;
+}
+
 enum trace_problem trace_file_problem(const struct trace_file *file)
 {
     if (file->room <= file->margin)
@@ -135,7 +151,8 @@ int trace_file_open(struct trace_file *file, const char *path, const struct trac
 {
     struct stat status;
     *file = (struct trace_file){.header = *header, .hurry = -1, .in_memory = in_memory};
-    file->room = limit_bytes / sizeof(struct trace_record);
+    uint64_t most = in_memory ? available_memory_bytes() / 2 : UINT64_MAX;
+    file->room = (limit_bytes < most ? limit_bytes : most) / sizeof(struct trace_record);
     file->margin = in_memory ? file->room / 8 : 0;
     file->descriptor = trusted_create(path, O_WRONLY | O_NONBLOCK, 0644, file->why);
     if (file->descriptor < 0)
@@ -195,15 +212,19 @@ static void add_ends(struct trace_file *file, uint64_t time, uint32_t sequence, 
     }
 }
 
+static void free_first_chunk(struct trace_file *file)
+{
+    struct record_chunk *next = file->first->next;
+    free(file->first);
+    file->first = next;
+}
+
 static void close_file(struct trace_file *file)
 {
     if (close(file->descriptor) && !file->error)
         file->error = errno;
-    while (file->first) {
-        struct record_chunk *next = file->first->next;
-        free(file->first);
-        file->first = next;
-    }
+    while (file->first)
+        free_first_chunk(file);
     file->last = NULL;
 }
 
@@ -220,8 +241,10 @@ static void complete_header(struct trace_file *file)
 int trace_file_finish(struct trace_file *file, uint64_t time, uint32_t sequence, uint64_t lost)
 {
     add_ends(file, time, sequence, lost + file->dropped);
-    for (struct record_chunk *chunk = file->first; chunk; chunk = chunk->next)
-        write_chunk(file, chunk);
+    while (file->first) { /* a guest's file is in memory, too: no record is there twice */
+        write_chunk(file, file->first);
+        free_first_chunk(file);
+    }
     complete_header(file);
     close_file(file);
     return -file->error;

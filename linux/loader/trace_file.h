@@ -47,8 +47,9 @@ struct trace_file {
  * Makes the file, on a way that is to be trusted, and writes its header. It may be a pipe that
  * has a reader, or a character device. Writing waits for its reader, as long as `hurry` allows;
  * the kernel's ring takes what comes meanwhile. `limit_bytes`: what records may take. If
- * `in_memory`, they stay there until the end, and those beyond the limit are dropped. Returns 0, or
- * a negative errno, and nothing needs to be closed; `why` may tell more.
+ * `in_memory`, they stay there until the end, may take half of the memory that is available, and
+ * those beyond the limit are dropped. Returns 0, or a negative errno, and nothing needs to be
+ * closed; `why` may tell more.
  */
 int trace_file_open(struct trace_file *file, const char *path, const struct trace_header *header,
                     uint64_t limit_bytes, bool in_memory);

@@ -208,3 +208,20 @@ echo $! >/result/mover
 sleep 0.5
 kill $!
 step moved schedlab-linux stop
+
+
+# --- traces that reach their limit, or the end of their disk, while a thread starts others
+limited() {
+    limit=$1
+    shift
+    chrt --other 0 sh -c 'while :; do sleep 0.001; done' &
+    busy=$!
+    step "$limit" timeout 200 schedlab-linux serve --policy rr "$@"
+    kill "$busy"
+    cat /sys/kernel/sched_ext/state >"/result/after-$limit"
+}
+limited trace-limit --trace /result/trace-limit.bin --trace-limit 1
+mkdir /run/small
+mount -t tmpfs -o size=2m small /run/small
+limited trace-disk --trace /run/small/trace.bin
+cp /run/small/trace.bin /result/trace-disk.bin

@@ -355,3 +355,28 @@ def test_a_turn_ends_on_the_cpu_that_the_policy_names(left: Path) -> None:
     assert len(moves) >= 10
     assert (moves["first"] != moves["second"]).all()
     assert moves["first"].to_list()[1:] == moves["second"].to_list()[:-1]
+
+
+@pytest.mark.parametrize(
+    ("step", "message", "least", "most"),
+    [
+        (
+            "trace-limit",
+            "the trace has reached its limit, and ends: raise --trace-limit",
+            32768,
+            65536,
+        ),
+        ("trace-disk", "the trace's disk is nearly full, and the trace ends", 32768, 65536),
+    ],
+)
+def test_a_trace_without_room_ends_the_server_and_is_whole(
+    left: Path, step: str, message: str, least: int, most: int
+) -> None:
+    """Limit and reserve are 1 MiB, which is 32,768 records."""
+    assert status(left, step) == 1
+    assert message in (left / step).read_text()
+    assert (left / f"after-{step}").read_text().strip() == FAIR
+    recording = trace.read(left / f"{step}.bin")
+    trace.validate(recording)
+    assert least <= recording.events.height < most
+    assert recording.lost == 0

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedlab.base.host.disk import trace_limit_mib
+from schedlab.base.host.disk import TRACE_LIMIT, trace_limit_mib
 from schedlab.base.toolchain.needs import LINUX_GUEST
 from schedlab.base.toolchain.policies import FAIR
 from schedlab.base.toolchain.tools import version_in
@@ -43,7 +43,13 @@ _POLICY_FAILED = {
 }
 """Messages, by exit statuses of linux/guest/run.sh."""
 _SERVER_ENDED = 105
-"""Its exit status if the server had ended before the workload: the trace was full."""
+"""Its exit status if the server had ended before the workload."""
+_TRACE_FULL = "the trace has reached its limit"
+"""What the server says then (linux/loader/trace.c)."""
+_TRACE_FULL_MESSAGE = (
+    "the trace has reached its limit and the run was ended; what was recorded until then is kept. Raise"
+    f" the limit of traces with {TRACE_LIMIT}=MIB, or a guest's --memory, of which a trace takes half at most"
+)
 _SERVER, _OUTPUT = "server", "output"
 """What it leaves beside the trace: what the server of the policy said, and what the workload did."""
 _EVEN_QEMU = (8, 1)
@@ -221,8 +227,10 @@ class Linux(Machine):
             return Outcome("failed", _POLICY_FAILED[status] + why)
         if status == _SERVER_ENDED:
             words = server.decode(errors="replace")
-            why = "the policy's server ended before the workload; what was recorded is kept"
-            return Outcome("disk", f"{why}{tail_of(words, 'its words end')}")
+            if _TRACE_FULL in words:
+                return Outcome("disk", _TRACE_FULL_MESSAGE)
+            why = "the policy's server ended before the workload"
+            return Outcome("failed", why + tail_of(words, "its words end"))
         return _outcome(status, read_console(console), message)
 
     def _mode(self) -> str:
