@@ -2,7 +2,7 @@
 
 /*
  * Priorities with aging: the most urgent task goes first, which is the one with the lowest number.
- * A task that waits grows more urgent by one for each `aging` ticks, so that none waits for ever.
+ * A waiting task becomes more urgent by one every `aging` ticks, so that none starves.
  */
 
 #include "policy.h"
@@ -15,7 +15,7 @@ static const struct tunable aging_tunables[] = {
 };
 
 struct aging_queue {
-    struct task_list line; /* in the order in which they came */
+    struct task_list line; /* in order of arrival */
 };
 
 POLICY_FUNCTION int64_t urgency(const run_queue_t *queue, const task_t *task)
@@ -55,7 +55,7 @@ POLICY_FUNCTION task_t *aging_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Tasks that are equally urgent take turns of a tick. */
+/* Equally urgent tasks take turns of one tick. */
 POLICY_FUNCTION enum tick_verdict aging_tick(run_queue_t *queue, task_t *task)
 {
     task_t *next = most_urgent(queue, queue->cpu);

@@ -2,7 +2,7 @@
 
 /*
  * Priorities with aging: the most urgent task goes first, which is the one with the lowest number.
- * A task that waits grows more urgent by one for each `aging` ticks, so that none waits for ever.
+ * A waiting task becomes more urgent by one every `aging` ticks, so that none starves.
  */
 
 #include "policy.h"
@@ -15,7 +15,7 @@ static const struct tunable aging_tunables[] = {
 };
 
 struct aging_queue {
-    struct task_list line; /* in the order in which they came */
+    struct task_list line; /* in order of arrival */
 };
 
 POLICY_FUNCTION void aging_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
@@ -35,7 +35,7 @@ POLICY_FUNCTION task_t *aging_pick(run_queue_t *queue, uint32_t cpu)
     return task_list_take_first_on(&STATE_OF(queue, struct aging_queue)->line, cpu);
 }
 
-/* To do: its turn is over if another task is as urgent. */
+/* To do: preempt it if another task is as urgent. */
 POLICY_FUNCTION enum tick_verdict aging_tick(run_queue_t *queue, task_t *task)
 {
     (void)queue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A feedback queue of three levels. A task sinks when it has used up what its level allows, in one
- * turn or in many: sleeping in between gives nothing back. Now and then all tasks are lifted.
+ * A feedback queue of three levels. A task is demoted when it has used its allowance, in one
+ * turn or several: sleeping does not reset it. A periodic boost moves every task to the top.
  */
 
 #include "policy.h"
@@ -19,7 +19,7 @@ struct feedback_task {
     uint64_t level;
     uint64_t used;  /* ns of what its level allows, before it was picked */
     uint64_t began; /* its run time when it was picked */
-    uint64_t lifts; /* that there were when it was lifted last */
+    uint64_t lifts; /* count at its last boost */
 };
 
 struct feedback_queue {
@@ -84,7 +84,7 @@ POLICY_FUNCTION void feedback_stopped(run_queue_t *queue, task_t *task, enum sto
     }
 }
 
-/* All tasks that wait go to the top; those that run or sleep do when they are queued again. */
+/* Moves waiting tasks to the top; other tasks move when they are queued again. */
 POLICY_FUNCTION void lift_all(run_queue_t *queue)
 {
     struct feedback_queue SHARED_MEMORY *state = STATE_OF(queue, struct feedback_queue);
@@ -125,7 +125,7 @@ POLICY_FUNCTION uint64_t feedback_time_slice(const scheduler_t *scheduler, const
     return task->level + 1 < LEVELS ? task->level + 1 : 1;
 }
 
-/* The clock may begin at any time: nothing is lifted at the first tick. */
+/* The clock may start at any time: there is no boost at the first tick. */
 POLICY_FUNCTION void feedback_queue_init(run_queue_t *queue)
 {
     STATE_OF(queue, struct feedback_queue)->lifts = lifts_until(queue);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A feedback queue of three levels. A task sinks when it has used up what its level allows, in one
- * turn or in many: sleeping in between gives nothing back. Now and then all tasks are lifted.
+ * A feedback queue of three levels. A task is demoted when it has used its allowance, in one
+ * turn or several: sleeping does not reset it. A periodic boost moves every task to the top.
  */
 
 #include "policy.h"
@@ -19,7 +19,7 @@ struct feedback_task {
     uint64_t level;
     uint64_t used;  /* ns of what its level allows, before it was picked */
     uint64_t began; /* its run time when it was picked */
-    uint64_t lifts; /* that there were when it was lifted last */
+    uint64_t lifts; /* count at its last boost */
 };
 
 struct feedback_queue {
@@ -28,7 +28,7 @@ struct feedback_queue {
 };
 
 /* One tick at level 0, two at level 1, and at the last level no limit. */
-/* To do: the task has a level of its own, which task->level is to say. */
+/* To do: queue the task at its level, and store it in task->level. */
 POLICY_FUNCTION void feedback_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     (void)reason;
@@ -40,13 +40,13 @@ POLICY_FUNCTION void feedback_dequeue(run_queue_t *queue, task_t *task)
     task_list_remove(&STATE_OF(queue, struct feedback_queue)->level[task->level], task);
 }
 
-/* To do: the highest level at which a task waits. */
+/* To do: find the highest level with a waiting task. */
 POLICY_FUNCTION task_t *feedback_pick(run_queue_t *queue, uint32_t cpu)
 {
     return task_list_take_first_on(&STATE_OF(queue, struct feedback_queue)->level[0], cpu);
 }
 
-/* To do: the turn ends when the task has used up what its level allows, and when all are lifted. */
+/* To do: end the turn when the task has used its allowance, and at a boost. */
 POLICY_FUNCTION enum tick_verdict feedback_tick(run_queue_t *queue, task_t *task)
 {
     (void)queue;

@@ -9,10 +9,10 @@
 #include "task_list.h"
 
 struct lend_queue {
-    struct task_list line; /* in the order in which they came */
+    struct task_list line; /* in order of arrival */
 };
 
-/* The priority by which the task is served: what is lent to it is 1 more than a priority. */
+/* The effective priority of the task; `lent` is an inherited priority + 1. */
 POLICY_FUNCTION int64_t served(const task_t *task)
 {
     int64_t own = task->priority;
@@ -54,7 +54,7 @@ POLICY_FUNCTION task_t *lend_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Tasks that are equally urgent take turns of a tick. */
+/* Equally urgent tasks take turns of one tick. */
 POLICY_FUNCTION enum tick_verdict lend_tick(run_queue_t *queue, task_t *task)
 {
     task_t *next = most_urgent(queue, queue->cpu);

@@ -9,10 +9,10 @@
 #include "task_list.h"
 
 struct lend_queue {
-    struct task_list line; /* in the order in which they came */
+    struct task_list line; /* in order of arrival */
 };
 
-/* To do: the priority by which the task is served. */
+/* To do: the effective priority of the task. */
 POLICY_FUNCTION int64_t served(const task_t *task)
 {
     return task->priority;
@@ -47,7 +47,7 @@ POLICY_FUNCTION task_t *lend_pick(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
-/* Tasks that are equally urgent take turns of a tick. */
+/* Equally urgent tasks take turns of one tick. */
 POLICY_FUNCTION enum tick_verdict lend_tick(run_queue_t *queue, task_t *task)
 {
     task_t *next = most_urgent(queue, queue->cpu);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Round-robin: tasks stand in a line, and each has a turn of `slice` ticks. */
+/* Round-robin: tasks wait in a queue, and each runs for `slice` ticks. */
 
 #include "policy.h"
 #include "task_list.h"
@@ -22,7 +22,7 @@ struct turns_queue {
 POLICY_FUNCTION void turns_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     task_list_t *line = &STATE_OF(queue, struct turns_queue)->line;
-    /* A task that another one pushed off its CPU goes on with its turn, before all others. */
+    /* A preempted task continues its time slice before all others. */
     if (reason == ENQUEUE_PREEMPTED) {
         task_list_insert_before(line, task, line->first);
         return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Round-robin: tasks stand in a line, and each has a turn of `slice` ticks.
+ * Round-robin: tasks wait in a queue, and each runs for `slice` ticks.
  *
  * As it stands, a task keeps its CPU until it blocks or ends: first come, first served. Two hooks
  * are to change.
@@ -26,7 +26,7 @@ struct turns_queue {
 
 POLICY_FUNCTION void turns_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
-    /* To do: a task that lost its CPU to another one goes on with its turn, before all others; each
+    /* To do: a preempted task continues its time slice before all others; each
      * other one begins a turn. */
     (void)reason;
     task_list_append(&STATE_OF(queue, struct turns_queue)->line, task);

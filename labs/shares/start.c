@@ -15,7 +15,7 @@ struct passes_task {
 
 struct passes_queue {
     struct task_list line;
-    uint64_t pass; /* the lowest one that was picked last: time goes on by it */
+    uint64_t pass; /* the lowest pass at the last decision: the virtual time */
 };
 
 POLICY_FUNCTION bool passes_shared_queue(const scheduler_t *scheduler)
@@ -24,7 +24,7 @@ POLICY_FUNCTION bool passes_shared_queue(const scheduler_t *scheduler)
     return true;
 }
 
-/* To do: with which pass does a task begin that is new, or that slept? */
+/* To do: what pass does a new task start with, or a task that slept? */
 POLICY_FUNCTION void passes_enqueue(run_queue_t *queue, task_t *task, enum enqueue_reason reason)
 {
     (void)reason;
