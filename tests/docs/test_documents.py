@@ -67,7 +67,7 @@ def section(name: str, title: str) -> str:
 
 def test_each_row_of_doctor_has_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SHARED, "/none")
-    table = section("faq.md", "What to do about a message of doctor")
+    table = section("faq.md", "What to do about doctor's messages")
     rows = re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)
     answered = {name for row in rows for name in row.split(", ")}
     findings = examine()
