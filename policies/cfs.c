@@ -30,6 +30,8 @@
 #include "nice_weights.h"
 #include "policy.h"
 
+#include "policies/studies/linux_commands.h"
+
 enum { CFS_LATENCY, CFS_GRANULARITY, CFS_WAKEUP, CFS_SLEEPER, CFS_SCALING, CFS_NICE };
 
 static const struct tunable cfs_tunables[] = {
@@ -49,6 +51,7 @@ static const struct tunable cfs_tunables[] = {
 
 static const struct preset cfs_presets[] = {
     {"nice", "nice values decide the loads, as on Linux", {{"nice", 1}}},
+    {"linux", "study 5: the weight, 1 to 10, decides the load", {{NULL, 0}}},
 };
 
 POLICY_FUNCTION void cfs_scheduler_init(scheduler_t *scheduler)
@@ -237,6 +240,7 @@ POLICY_DEFINITION policy_cfs = {
     .tunable_count = sizeof(cfs_tunables) / sizeof(cfs_tunables[0]),
     .presets = cfs_presets,
     .preset_count = sizeof(cfs_presets) / sizeof(cfs_presets[0]),
+    .commands = &linux_commands,
     .rounds = 4,
     .task_bytes = sizeof(struct cfs_task),
     .enqueue = cfs_enqueue,

@@ -3,6 +3,7 @@
 #define SCHEDLAB_CURRENCIES_H
 
 #include "drawing.h"
+#include "group_shares.h"
 
 /*
  * Currencies (Waldspurger and Weihl 1994): tickets that are worth something within a group alone.
@@ -18,12 +19,11 @@
  * are of all its active ones.
  *
  * A policy's queue state begins with a currency_queue, its task state with a currency_task, its
- * scheduler's with currency_sums.
+ * scheduler's with group_sums (group_shares.h), whose unit is that of tickets.
  */
 struct currency_task {
     struct drawing_task drawing;
-    uint64_t active;   /* tickets, in units, that count in `currency`; 0: it does not compete */
-    uint32_t currency; /* the group in whose tree it is or was */
+    struct group_member member; /* of the currency in whose tree it is or was; tickets, in units */
 };
 typedef struct currency_task SHARED_MEMORY currency_task_t;
 
@@ -31,7 +31,6 @@ typedef struct currency_task SHARED_MEMORY currency_task_t;
 struct currency {
     struct ticket_tree tree; /* its own tasks that wait; of the root: in the drawing_queue */
     uint64_t below;          /* the weights of groups within it that wait, as they count here */
-    uint64_t all;            /* its active tickets on all CPUs, with those groups */
     uint64_t weight;         /* as it counts here; 0: nothing of it waits */
     uint32_t parent;
 };
@@ -40,11 +39,7 @@ typedef struct currency SHARED_MEMORY currency_t;
 struct currency_queue {
     struct drawing_queue drawing;
     struct currency currency[GROUPS_MAX];
-};
-
-/* Over all CPUs; changed by atomic operations. */
-struct currency_sums {
-    uint64_t active[GROUPS_MAX]; /* tickets of a group's own tasks that wait or run */
+    uint64_t all[GROUPS_MAX]; /* active tickets on all CPUs, with the weights of groups within */
 };
 
 POLICY_FUNCTION currency_task_t *currency_task_of(const task_t *task)
@@ -62,70 +57,38 @@ POLICY_FUNCTION ticket_tree_t *currency_tree(const run_queue_t *queue, uint32_t 
     return group == 0 ? &drawing_queue_of(queue)->tree : &currency_of(queue, group)->tree;
 }
 
-POLICY_FUNCTION uint32_t currency_parent(const scheduler_t *scheduler, uint32_t group)
+POLICY_FUNCTION group_total_t *currency_totals(const run_queue_t *queue)
 {
-    uint32_t parent = scheduler->group[group % GROUPS_MAX].parent;
-    return parent < group ? parent : 0;
-}
-
-/* Groups that users have set; their number only grows. */
-POLICY_FUNCTION uint32_t currency_count(const scheduler_t *scheduler)
-{
-    return scheduler->groups < GROUPS_MAX ? scheduler->groups : GROUPS_MAX;
-}
-
-POLICY_FUNCTION uint64_t currency_backing(const scheduler_t *scheduler, uint32_t group)
-{
-    return (uint64_t)scheduler->group[group % GROUPS_MAX].weight * SCALE;
+    return STATE_OF(queue, struct currency_queue)->all;
 }
 
 /* ---- who is active ---- */
 
-POLICY_RARE_FUNCTION void currency_leave(run_queue_t *queue, task_t *task)
+POLICY_FUNCTION void currency_leave(run_queue_t *queue, task_t *task)
 {
-    currency_task_t *own = currency_task_of(task);
-    struct currency_sums SHARED_MEMORY *sums = STATE_OF(queue->scheduler, struct currency_sums);
-    __sync_fetch_and_add(&sums->active[own->currency % GROUPS_MAX], -own->active);
-    own->active = 0;
+    group_leave(queue->scheduler, &currency_task_of(task)->member);
 }
 
 POLICY_RARE_FUNCTION void currency_insert(run_queue_t *queue, task_t *task, uint64_t compensated)
 {
     const currency_task_t *own = currency_task_of(task);
     uint64_t times = compensated * COMPENSATION_ONE / own->drawing.own;
-    uint64_t tickets = own->active * times / COMPENSATION_ONE;
-    ticket_tree_insert(currency_tree(queue, own->currency), task, tickets > 0 ? tickets : 1);
+    uint64_t tickets = own->member.active * times / COMPENSATION_ONE;
+    ticket_tree_insert(currency_tree(queue, own->member.group), task, tickets > 0 ? tickets : 1);
 }
 
 POLICY_RARE_FUNCTION void currency_remove(run_queue_t *queue, task_t *task)
 {
-    ticket_tree_remove(currency_tree(queue, currency_task_of(task)->currency), task);
+    ticket_tree_remove(currency_tree(queue, currency_task_of(task)->member.group), task);
 }
 
-/* What the task's tickets are worth in those of the root, as far as the last draw knew. */
-POLICY_FUNCTION uint64_t currency_value(const run_queue_t *queue, const task_t *task)
-{
-    uint32_t group = currency_task_of(task)->currency;
-    uint64_t value = currency_task_of(task)->active;
-    for (uint32_t i = (uint32_t)LOOP_START(0); group > 0 && i < GROUPS_MAX && LOOP_GUARD; i++) {
-        uint64_t backing = currency_backing(queue->scheduler, group);
-        uint64_t all = currency_of(queue, group)->all;
-        value = all > value ? value * backing / all : backing;
-        group = currency_parent(queue->scheduler, group);
-    }
-    return value > 0 ? value : 1;
-}
-
-/* The task competes in its group's currency with so many units of tickets. Returns their value. */
+/* The task competes in its group's currency with so many units of tickets. Returns what they are
+ * worth in those of the root, as far as the last draw knew. */
 POLICY_RARE_FUNCTION uint64_t currency_join(run_queue_t *queue, task_t *task, uint64_t tickets)
 {
-    currency_task_t *own = currency_task_of(task);
-    struct currency_sums SHARED_MEMORY *sums = STATE_OF(queue->scheduler, struct currency_sums);
-    currency_leave(queue, task);
-    own->active = tickets;
-    own->currency = task->group < queue->scheduler->groups ? task->group : 0;
-    __sync_fetch_and_add(&sums->active[own->currency % GROUPS_MAX], tickets);
-    return currency_value(queue, task);
+    group_member_t *member = &currency_task_of(task)->member;
+    group_join(queue->scheduler, member, task, tickets);
+    return group_value(queue->scheduler, member, currency_totals(queue));
 }
 
 /* ---- draws ---- */
@@ -133,8 +96,8 @@ POLICY_RARE_FUNCTION uint64_t currency_join(run_queue_t *queue, task_t *task, ui
 /* The part of a group's weight that counts here, where so many of its units wait. */
 POLICY_FUNCTION uint64_t currency_part(const run_queue_t *queue, uint32_t group, uint64_t waiting)
 {
-    uint64_t backing = currency_backing(queue->scheduler, group);
-    uint64_t all = currency_of(queue, group)->all;
+    uint64_t backing = group_backing(queue->scheduler, group);
+    uint64_t all = currency_totals(queue)[group % GROUPS_MAX];
     if (queue->scheduler->queues == 1 || waiting >= all)
         return backing;
     uint64_t part = waiting * backing / all;
@@ -145,21 +108,17 @@ POLICY_FUNCTION uint64_t currency_part(const run_queue_t *queue, uint32_t group,
 POLICY_FUNCTION void currency_survey(run_queue_t *queue)
 {
     const scheduler_t *scheduler = queue->scheduler;
-    struct currency_sums SHARED_MEMORY *sums = STATE_OF(scheduler, struct currency_sums);
-    uint32_t count = currency_count(scheduler);
-    for (uint32_t i = (uint32_t)LOOP_START(0); i < count && LOOP_GUARD; i++) {
+    uint32_t count = group_count(scheduler);
+    group_survey(scheduler, currency_totals(queue));
+    for (uint32_t i = (uint32_t)LOOP_START(0); i < count && LOOP_GUARD; i++)
         currency_of(queue, i)->below = 0;
-        currency_of(queue, i)->all = sums->active[i % GROUPS_MAX];
-    }
     for (uint32_t i = (uint32_t)LOOP_START(1); i < count && LOOP_GUARD; i++) {
         uint32_t group = count - i;
         currency_t *own = currency_of(queue, group);
         uint64_t waiting = ticket_tree_total(&own->tree) + own->below;
-        own->parent = currency_parent(scheduler, group);
+        own->parent = group_parent(scheduler, group);
         own->weight = waiting > 0 ? currency_part(queue, group, waiting) : 0;
-        currency_t *parent = currency_of(queue, own->parent);
-        parent->below += own->weight;
-        parent->all += own->all > 0 ? currency_backing(scheduler, group) : 0;
+        currency_of(queue, own->parent)->below += own->weight;
     }
 }
 

@@ -16,9 +16,6 @@
  * or handed down from the root, is so in one loop over all groups in the order of their numbers.
  */
 
-/* BPF allows no more than eight calls in one another, and those of a host are among them. */
-#define HSFQ_INLINE static inline __attribute__((always_inline, unused))
-
 /* Weights have a common unit: 1 of a group counts 1,024 of it, 1 of a nice level's 100. */
 #define HSFQ_GROUP_UNIT 1024
 #define HSFQ_TASK_UNIT  100
@@ -82,12 +79,12 @@ typedef struct hsfq_group SHARED_MEMORY hsfq_group_t;
 typedef struct hsfq_queue SHARED_MEMORY hsfq_queue_t;
 typedef struct hsfq_scheduler SHARED_MEMORY hsfq_scheduler_t;
 
-HSFQ_INLINE hsfq_task_t *hsfq_task_of(const task_t *task)
+POLICY_INLINE hsfq_task_t *hsfq_task_of(const task_t *task)
 {
     return STATE_OF(task, struct hsfq_task);
 }
 
-HSFQ_INLINE hsfq_group_t *hsfq_group_of(const run_queue_t *queue, uint32_t group)
+POLICY_INLINE hsfq_group_t *hsfq_group_of(const run_queue_t *queue, uint32_t group)
 {
     return &STATE_OF(queue, struct hsfq_queue)->group[group % GROUPS_MAX];
 }
@@ -109,12 +106,12 @@ POLICY_FUNCTION bool hsfq_limited(const run_queue_t *queue, uint32_t group)
            hsfq_all(queue)->limits && !queue->scheduler->ending;
 }
 
-HSFQ_INLINE bool hsfq_before(uint64_t tag, uint64_t other)
+POLICY_INLINE bool hsfq_before(uint64_t tag, uint64_t other)
 {
     return (int64_t)(tag - other) < 0;
 }
 
-HSFQ_INLINE uint64_t hsfq_later(uint64_t tag, uint64_t other)
+POLICY_INLINE uint64_t hsfq_later(uint64_t tag, uint64_t other)
 {
     return hsfq_before(tag, other) ? other : tag;
 }

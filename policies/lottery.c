@@ -20,6 +20,9 @@
  * (currencies.h). Without compensation, as a task that blocks is compensated within its group
  * alone.
  *
+ * `nice`: the weight of a task's nice level is its number of tickets. With `currencies`, a task of
+ * nice 0 counts as a group of weight 100 does.
+ *
  * The lotteries of studies 1 and 3 are presets, too: studies/study-lottery.c.
  */
 
@@ -28,11 +31,14 @@
 #include "placement.h"
 #include "policy.h"
 
+#include "policies/studies/linux_commands.h"
+
 enum {
     LOTTERY_WEIGHT_TICKETS = DRAWING_TUNABLE_COUNT,
     LOTTERY_TRANSFERS,
     LOTTERY_CURRENCIES,
-    LOTTERY_OVERTAKE
+    LOTTERY_OVERTAKE,
+    LOTTERY_NICE
 };
 
 static const struct tunable lottery_tunables[] = {
@@ -45,6 +51,8 @@ static const struct tunable lottery_tunables[] = {
                             0, 0, 1},
     [LOTTERY_OVERTAKE] = {"overtake", "1: of those that wait for the same, the next one is drawn",
                           0, 0, 1},
+    [LOTTERY_NICE] = {"nice", "1: the weight of a task's nice level is its number of tickets", 0, 0,
+                      1},
 };
 
 static const struct preset lottery_presets[] = {
@@ -63,6 +71,8 @@ _Static_assert(sizeof(struct currency_queue) <= POLICY_QUEUE_BYTES, "queue state
 /* The tickets that `task` was given. */
 POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_t *task)
 {
+    if (scheduler->tunable[LOTTERY_NICE])
+        return nice_weight(task->nice);
     return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? task->weight : task->tickets;
 }
 
@@ -70,6 +80,7 @@ POLICY_FUNCTION uint64_t lottery_given(const scheduler_t *scheduler, const task_
 POLICY_FUNCTION void lottery_scheduler_init(scheduler_t *scheduler)
 {
     scheduler->follows_waits = scheduler->tunable[LOTTERY_TRANSFERS] != 0;
+    group_sums_of(scheduler)->unit = scheduler->tunable[LOTTERY_NICE] ? NICE_GROUP_UNIT : SCALE;
     scheduler->orders_waiters = scheduler->tunable[LOTTERY_OVERTAKE] != 0;
 }
 
@@ -104,6 +115,8 @@ POLICY_FUNCTION bool lottery_has_currencies(const run_queue_t *queue)
 POLICY_FUNCTION uint64_t lottery_unit(const scheduler_t *scheduler)
 {
     bool divided = scheduler->tunable[LOTTERY_CURRENCIES] != 0;
+    if (divided && scheduler->tunable[LOTTERY_NICE])
+        return NICE_UNIT;
     return scheduler->tunable[DRAWING_COMPENSATION] > 1 || divided ? SCALE : 1;
 }
 
@@ -177,8 +190,11 @@ POLICY_FUNCTION task_t *lottery_steal(run_queue_t *queue, uint32_t cpu)
 
 POLICY_FUNCTION enum share_attribute lottery_shares_by(const scheduler_t *scheduler)
 {
+    bool nice = scheduler->tunable[LOTTERY_NICE] != 0;
     if (scheduler->tunable[LOTTERY_CURRENCIES])
-        return SHARES_BY_CURRENCIES;
+        return nice ? SHARES_BY_GROUPS : SHARES_BY_CURRENCIES;
+    if (nice)
+        return SHARES_BY_NICE;
     return scheduler->tunable[LOTTERY_WEIGHT_TICKETS] ? SHARES_BY_WEIGHT : SHARES_BY_TICKETS;
 }
 
@@ -190,12 +206,14 @@ POLICY_DEFINITION policy_lottery = {
     .remark = "ticket {}",
     .remark_kind = REMARK_TICKET,
     .cost = COST_LOGARITHMIC,
-    .reads = "tickets:weight_tickets=0 weight:weight_tickets=1 taskgroup:currencies=1",
+    .reads = "tickets:weight_tickets=0 weight:weight_tickets=1 nice:nice=1 "
+             "taskgroup:currencies=1",
     .tunables = lottery_tunables,
     .tunable_count = sizeof(lottery_tunables) / sizeof(lottery_tunables[0]),
     .presets = lottery_presets,
     .by_number = "linux",
     .preset_count = sizeof(lottery_presets) / sizeof(lottery_presets[0]),
+    .commands = &linux_commands,
     .rounds = 40,
     .task_bytes = sizeof(struct currency_task),
     .enqueue = lottery_enqueue,

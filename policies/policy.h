@@ -51,6 +51,9 @@
  * rest of the time by the registers that it needs. */
 #define POLICY_RARE_FUNCTION static __attribute__((noinline, unused))
 
+/* BPF allows no more than eight calls in one another, and those of a host are among them. */
+#define POLICY_INLINE static inline __attribute__((always_inline, unused))
+
 /* Bytes of policy state; the host gives them zeroed, aligned to 8. */
 #define POLICY_TASK_BYTES      160
 #define POLICY_QUEUE_BYTES     5120
@@ -321,6 +324,14 @@ struct preset {
     struct preset_value values[POLICY_TUNABLES_MAX]; /* ends with a null name; others: standard */
 };
 
+/* Commands of sched_status that mean something else under one preset. */
+struct preset_commands {
+    const char *preset;
+    const char *const *numbered; /* what the numbers from 0 on choose; ends with a null. Any other
+                                    number is obeyed by doing nothing. */
+    uint32_t weight;             /* what a weight beyond the range is taken for */
+};
+
 /*
  * Hooks marked "locked" are called with the lock of `queue` held, and may touch
  * all of its state and of its tasks. The others hold no lock: they may read any
@@ -363,6 +374,7 @@ struct policy {
     const struct preset *presets;
     uint32_t preset_count;
     const char *by_number; /* the preset that the policy's number chooses; null: none */
+    const struct preset_commands *commands; /* null: those of all */
     bool speaks;           /* it makes remarks by SAY() */
     bool by_groups; /* it goes by scheduler->group: a host that has groups of its own tells it of
                        those, too */

@@ -15,8 +15,16 @@
  * be bought, here a tick: so a quantum shorter than a tick counts as a tick, for
  * all weights alike, and shares are what they should be.
  *
+ * `shares`: nice levels decide in place of weights, alone or within groups, which share by their
+ * own weights (group_shares.h). Their range is wide: so a turn is a task's part of what turns take
+ * together, with a mean of the usual weight. A task whose turn would be shorter than half a tick
+ * saves it, and others go first, until it is worth a turn.
+ *
  * On several CPUs tasks change places so that each has its share of the whole
  * machine (fair_shares.h).
+ *
+ * `near`: on a machine with nodes of memory, a task that wakes goes to the nearest idle CPU, and a CPU
+ * that has work takes none from another node: so shares are fair within each node alone.
  *
  * Preset `linux` (study 5): the study keeps all tasks of a CPU in a list and a
  * pointer to the one that was picked last; the next in the list is picked next, and
@@ -30,11 +38,15 @@
  */
 
 #include "fair_shares.h"
+#include "group_shares.h"
+#include "near_placement.h"
 #include "placement.h"
 #include "policy.h"
 #include "task_list.h"
 
-enum { WRR_QUANTUM, WRR_CARRY, WRR_FRONT, WRR_HORIZON };
+#include "policies/studies/linux_commands.h"
+
+enum { WRR_QUANTUM, WRR_CARRY, WRR_FRONT, WRR_HORIZON, WRR_SHARES, WRR_NEAR };
 
 static const struct tunable wrr_tunables[] = {
     [WRR_QUANTUM] = {"quantum_us",
@@ -47,6 +59,11 @@ static const struct tunable wrr_tunables[] = {
                    "pointer that goes round",
                    0, 0, 1},
     [WRR_HORIZON] = {"horizon", "ticks ahead for which fair shares are foreseen", 1, 64, 10000},
+    [WRR_SHARES] = {"shares",
+                    "what turns go by: 0 weights, 1 nice levels, 2 groups and, within them, nice "
+                    "levels",
+                    0, 0, 2},
+    [WRR_NEAR] = {"near", "1: tasks leave their node of memory only for an idle CPU", 0, 0, 1},
 };
 
 static const struct preset wrr_presets[] = {
@@ -59,6 +76,7 @@ struct wrr_task {
     struct share_member member;
     uint64_t charged_run_time; /* the part of its run time that it has paid for; ns */
     int64_t left;              /* of its turn, ns; between turns: what it is owed, or owes */
+    struct group_member group; /* of shares by groups */
     bool in_turn;              /* it has its slice, and goes on with it */
 };
 
@@ -66,10 +84,12 @@ struct wrr_queue {
     struct share_queue shares;
     struct task_list tasks;
     task_t *next; /* whose turn is next; null: the first */
+    uint64_t total[GROUPS_MAX]; /* of shares by groups: see group_survey() */
 };
 
 _Static_assert(sizeof(struct wrr_task) <= POLICY_TASK_BYTES, "task state fits");
 _Static_assert(sizeof(struct wrr_queue) <= POLICY_QUEUE_BYTES, "queue state fits");
+_Static_assert(sizeof(struct group_sums) <= POLICY_SCHEDULER_BYTES, "scheduler state fits");
 
 typedef struct wrr_task SHARED_MEMORY wrr_task_t;
 typedef struct wrr_queue SHARED_MEMORY wrr_queue_t;
@@ -84,11 +104,62 @@ POLICY_FUNCTION wrr_queue_t *wrr_queue_of(const run_queue_t *queue)
     return STATE_OF(queue, struct wrr_queue);
 }
 
-/* Nanoseconds. */
+#define WRR_BY_NICE   1
+#define WRR_BY_GROUPS 2
+#define WRR_PARTS     1024 /* of a mean turn */
+#define WRR_SAVERS    256  /* that one pick passes over, at most */
+
+POLICY_INLINE bool wrr_divides(const scheduler_t *scheduler)
+{
+    return scheduler->tunable[WRR_SHARES] != 0;
+}
+
+/* Nanoseconds. Of a task whose turn is a part of what turns take together, the mean. */
 POLICY_FUNCTION uint64_t wrr_slice(const scheduler_t *scheduler, const task_t *task)
 {
     uint64_t quantum = (uint64_t)scheduler->tunable[WRR_QUANTUM] * 1000;
-    return task->weight * (quantum > scheduler->tick_ns ? quantum : scheduler->tick_ns);
+    return (wrr_divides(scheduler) ? WEIGHT_DEFAULT : task->weight) *
+           (quantum > scheduler->tick_ns ? quantum : scheduler->tick_ns);
+}
+
+/* What the task counts as beside others. */
+POLICY_FUNCTION uint64_t wrr_weight(run_queue_t *queue, task_t *task)
+{
+    const scheduler_t *scheduler = queue->scheduler;
+    group_member_t *member = &wrr_task_of(task)->group;
+    if (!wrr_divides(scheduler))
+        return task->weight;
+    uint64_t own = nice_weight(task->nice) * NICE_UNIT;
+    if (scheduler->tunable[WRR_SHARES] == WRR_BY_NICE)
+        return own;
+    group_join(scheduler, member, task, own);
+    group_survey(scheduler, wrr_queue_of(queue)->total);
+    return group_value(scheduler, member, wrr_queue_of(queue)->total);
+}
+
+/* The task, which competes here, does so no more. */
+POLICY_FUNCTION void wrr_leave(run_queue_t *queue, task_t *task)
+{
+    wrr_task_t *own = wrr_task_of(task);
+    shares_leave(queue, &own->member);
+    if (own->group.active > 0)
+        group_leave(queue->scheduler, &own->group);
+}
+
+/* The turn of a task that competes here, by its weight beside those of the others; ns. */
+POLICY_INLINE int64_t wrr_part(run_queue_t *queue, task_t *task)
+{
+    const share_queue_t *all = SHARES(queue);
+    share_member_t *member = &wrr_task_of(task)->member;
+    shares_set_weight(queue, member, wrr_weight(queue, task));
+    uint64_t parts = member->weight * all->members * WRR_PARTS / all->weight;
+    return (int64_t)(parts * (wrr_slice(queue->scheduler, task) / WRR_PARTS));
+}
+
+/* A hook. */
+POLICY_FUNCTION void wrr_scheduler_init(scheduler_t *scheduler)
+{
+    group_sums_of(scheduler)->unit = NICE_GROUP_UNIT;
 }
 
 POLICY_FUNCTION void wrr_task_init(scheduler_t *scheduler, task_t *task, const task_t *parent)
@@ -131,7 +202,7 @@ POLICY_FUNCTION void wrr_enqueue(run_queue_t *queue, task_t *task, enum enqueue_
 {
     wrr_queue_t *state = wrr_queue_of(queue);
     task_list_insert_before(&state->tasks, task, wrr_place_in_list(queue, reason));
-    shares_set_weight(queue, &wrr_task_of(task)->member, task->weight);
+    shares_set_weight(queue, &wrr_task_of(task)->member, wrr_weight(queue, task));
     if (reason != ENQUEUE_PREEMPTED)
         wrr_end_turn(wrr_task_of(task), reason);
     else if (queue->scheduler->tunable[WRR_FRONT])
@@ -144,7 +215,7 @@ POLICY_FUNCTION void wrr_dequeue(run_queue_t *queue, task_t *task)
     if (state->next == task)
         state->next = task->next;
     task_list_remove(&state->tasks, task);
-    shares_leave(queue, &wrr_task_of(task)->member);
+    wrr_leave(queue, task);
 }
 
 /* Returns the task whose turn is next, or null if none waits. */
@@ -166,20 +237,50 @@ POLICY_FUNCTION task_t *wrr_steal(run_queue_t *queue, uint32_t cpu)
     return task;
 }
 
+/* The next task saves its turn; the one after it is next. */
+POLICY_FUNCTION void wrr_pass_over(run_queue_t *queue, task_t *task)
+{
+    wrr_queue_t *state = wrr_queue_of(queue);
+    if (queue->scheduler->tunable[WRR_FRONT]) {
+        state->next = task->next;
+        return;
+    }
+    task_list_remove(&state->tasks, task);
+    task_list_insert_before(&state->tasks, task, NULL);
+}
+
+/* Of tasks whose turns are parts: the first one whose turn is worth a tick begins or goes on. */
+POLICY_RARE_FUNCTION task_t *wrr_first_worth(run_queue_t *queue)
+{
+    task_t *task = wrr_next(queue);
+    for (uint32_t i = (uint32_t)LOOP_START(0); task && i < WRR_SAVERS && LOOP_GUARD; i++) {
+        wrr_task_t *own = wrr_task_of(task);
+        if (own->in_turn)
+            break;
+        own->left += wrr_part(queue, task);
+        own->in_turn = own->left >= (int64_t)(queue->scheduler->tick_ns / 2);
+        if (own->in_turn)
+            break;
+        wrr_pass_over(queue, task);
+        task = wrr_next(queue);
+    }
+    return task;
+}
+
 POLICY_FUNCTION task_t *wrr_pick(run_queue_t *queue, uint32_t cpu)
 {
     (void)cpu;
-    task_t *task = wrr_next(queue);
+    task_t *task = wrr_divides(queue->scheduler) ? wrr_first_worth(queue) : wrr_next(queue);
     if (!task)
         return NULL;
     wrr_queue_of(queue)->next = queue->scheduler->tunable[WRR_FRONT] ? task->next : NULL;
     task_list_remove(&wrr_queue_of(queue)->tasks, task);
     wrr_task_t *own = wrr_task_of(task);
-    if (!own->in_turn) {
+    if (!own->in_turn && !wrr_divides(queue->scheduler)) {
         int64_t carried = queue->scheduler->tunable[WRR_CARRY] ? own->left : 0;
         own->left = carried + (int64_t)wrr_slice(queue->scheduler, task);
-        own->in_turn = true;
     }
+    own->in_turn = true;
     return task;
 }
 
@@ -202,12 +303,25 @@ POLICY_FUNCTION void wrr_stopped(run_queue_t *queue, task_t *task, enum stop_rea
 {
     wrr_charge(task);
     if (reason != STOP_RUNNABLE)
-        shares_leave(queue, &wrr_task_of(task)->member);
+        wrr_leave(queue, task);
 }
 
 POLICY_FUNCTION uint32_t wrr_balance(const scheduler_t *scheduler, uint32_t cpu, bool idle)
 {
-    return idle ? balance_longest(scheduler, cpu, idle) : shares_next_cpu(scheduler, cpu);
+    if (idle)
+        return balance_longest(scheduler, cpu, idle);
+    uint32_t other = shares_next_cpu(scheduler, cpu);
+    bool far = other != NO_CPU && node_of(scheduler, cpu) != node_of(scheduler, other);
+    return far && scheduler->tunable[WRR_NEAR] ? NO_CPU : other;
+}
+
+POLICY_FUNCTION uint32_t wrr_place(const scheduler_t *scheduler, const task_t *task,
+                                   enum enqueue_reason reason)
+{
+    if (!scheduler->tunable[WRR_NEAR] || reason != ENQUEUE_WOKEN)
+        return shares_place(scheduler, task, reason);
+    uint32_t cpu = place_near(scheduler, task);
+    return queue_load(scheduler->queue[cpu]) > 0 ? place_own(scheduler, task) : cpu;
 }
 
 POLICY_FUNCTION uint64_t wrr_time_slice(const scheduler_t *scheduler, const task_t *task)
@@ -217,8 +331,14 @@ POLICY_FUNCTION uint64_t wrr_time_slice(const scheduler_t *scheduler, const task
 
 POLICY_FUNCTION enum share_attribute wrr_shares_by(const scheduler_t *scheduler)
 {
-    (void)scheduler;
-    return SHARES_BY_WEIGHT;
+    switch (scheduler->tunable[WRR_SHARES]) {
+    case WRR_BY_NICE:
+        return SHARES_BY_NICE;
+    case WRR_BY_GROUPS:
+        return SHARES_BY_GROUPS;
+    default:
+        return SHARES_BY_WEIGHT;
+    }
 }
 
 POLICY_DEFINITION policy_wrr = {
@@ -228,12 +348,13 @@ POLICY_DEFINITION policy_wrr = {
     .order = "The task that came first is next; its weight says how long its turn is.",
     .remark = "next in turn",
     .cost = COST_CONSTANT,
-    .reads = "weight",
+    .reads = "weight:shares=0 nice:shares=1 nice:shares=2 taskgroup:shares=2",
     .tunables = wrr_tunables,
     .tunable_count = sizeof(wrr_tunables) / sizeof(wrr_tunables[0]),
     .presets = wrr_presets,
     .by_number = "linux",
     .preset_count = sizeof(wrr_presets) / sizeof(wrr_presets[0]),
+    .commands = &linux_commands,
     .rounds = 4,
     .task_bytes = sizeof(struct wrr_task),
     .enqueue = wrr_enqueue,
@@ -241,9 +362,10 @@ POLICY_DEFINITION policy_wrr = {
     .pick = wrr_pick,
     .tick = wrr_tick,
     .time_slice = wrr_time_slice,
+    .scheduler_init = wrr_scheduler_init,
     .task_init = wrr_task_init,
     .stopped = wrr_stopped,
-    .place = shares_place,
+    .place = wrr_place,
     .balance = wrr_balance,
     .steal = wrr_steal,
     .shares_by = wrr_shares_by,

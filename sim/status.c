@@ -141,18 +141,27 @@ static bool set_priority_shown(struct simulator *simulator, const char *pid_text
                                const char *value_text, struct simulator_error *error)
 {
     struct scheduler_view view = view_of(simulator);
+    bool weight = scheduler_shows_weight(&view);
     int64_t pid;
     int64_t value;
     if (!parse_number(pid_text, &pid) || !parse_number(value_text, &value) || pid < 1 ||
-        pid > INT32_MAX || value < 0) {
+        pid > INT32_MAX) {
         set_error(error, "%.40s %.40s: expected POLICY[:PRESET], or PID PRIORITY in numbers",
                   pid_text, value_text);
         return false;
     }
+    if (weight)
+        value = scheduler_weight(&view.choice, value);
     return simulator_set_attribute(simulator, (int32_t)pid,
-                                   scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT
-                                                                 : ATTRIBUTE_PRIORITY,
-                                   (uint64_t)value, error);
+                                   weight ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY, (uint64_t)value,
+                                   error);
+}
+
+static bool set_policy(struct simulator *simulator, const char *word, struct simulator_error *error)
+{
+    struct scheduler_view view = view_of(simulator);
+    const char *name = scheduler_chosen(&view.choice, word);
+    return !name || simulator_set_policy(simulator, name, error);
 }
 
 static bool obey_status(struct simulator *simulator, char *line, struct simulator_error *error)
@@ -162,7 +171,7 @@ static bool obey_status(struct simulator *simulator, char *line, struct simulato
     if (text_take_two(line, " \t", &first, &second))
         return set_priority_shown(simulator, first, second, error);
     if (first && !second)
-        return simulator_set_policy(simulator, first, error);
+        return set_policy(simulator, first, error);
     set_error(error, "expected POLICY[:PRESET], or PID PRIORITY");
     return false;
 }

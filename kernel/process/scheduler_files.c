@@ -84,13 +84,24 @@ static void make_status(struct text *text)
         preemption_point();
 }
 
-/* As the column PRIORITY has it. */
-static enum attribute_kind attribute_shown(void)
+/* Sets what the column PRIORITY shows. */
+static int set_shown(int64_t pid, int64_t value)
 {
     struct policy_in_use use;
     struct scheduler_view view;
     view_scheduler(&view, &use);
-    return scheduler_shows_weight(&view) ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY;
+    bool weight = scheduler_shows_weight(&view);
+    return (int)process_set_attribute((int)pid, weight ? ATTRIBUTE_WEIGHT : ATTRIBUTE_PRIORITY,
+                                      weight ? scheduler_weight(&view.choice, value) : value);
+}
+
+static int set_policy(const char *word)
+{
+    struct policy_in_use use;
+    struct scheduler_view view;
+    view_scheduler(&view, &use);
+    const char *name = scheduler_chosen(&view.choice, word);
+    return name ? scheduler_set_policy(name) : 0;
 }
 
 static int set_affinity(int64_t pid, const char *list)
@@ -113,10 +124,10 @@ static int set_attribute(const char *pid_text, const char *name, const char *val
         return -ESRCH;
     if (is_cpus)
         return set_affinity(pid, value_text);
-    uint32_t kind = name ? attribute_named(name) : (uint32_t)attribute_shown();
-    if (!kind)
-        return -EINVAL;
-    return (int)process_set_attribute((int)pid, kind, value);
+    uint32_t kind = name ? attribute_named(name) : 0;
+    if (!name)
+        return set_shown(pid, value);
+    return kind ? (int)process_set_attribute((int)pid, kind, value) : -EINVAL;
 }
 
 static int set_seed(const char *text)
@@ -151,7 +162,7 @@ static int obey_status(char *line)
     if (text_take_word(&line, " \t") || (word[3] && !is_group))
         return -EINVAL;
     if (!word[1])
-        return scheduler_set_policy(word[0]);
+        return set_policy(word[0]);
     if (is_group)
         return word[3] ? set_group(word[1], word[2], word[3]) : -EINVAL;
     if (word[2])

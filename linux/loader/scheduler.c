@@ -365,6 +365,17 @@ static int set_attribute(const char *pid_text, uint32_t kind, const char *value_
     return 0;
 }
 
+/* "PID VALUE": what the column PRIORITY shows. */
+static int set_shown(const char *pid_text, const char *value_text)
+{
+    char taken[24];
+    int64_t value;
+    if (now.shares_by != SHARES_BY_WEIGHT || !text_to_number(value_text, &value))
+        return set_attribute(pid_text, ATTRIBUTE_PRIORITY, value_text);
+    snprintf(taken, sizeof(taken), "%" PRId64, scheduler_weight(&now.choice, value));
+    return set_attribute(pid_text, ATTRIBUTE_WEIGHT, taken);
+}
+
 /* "group NUMBER FIELD VALUE" */
 static int set_group(const char *group_text, const char *name, const char *value_text)
 {
@@ -399,12 +410,11 @@ int scheduler_obey(char *line)
                    : set_group(word[1], word[2], word[3]);
     if (words == 3)
         return set_attribute(word[0], attribute_named(word[1]), word[2]);
-    if (words == 2) {
-        const char *shown = now.shares_by == SHARES_BY_WEIGHT ? "weight" : "priority";
-        return set_attribute(word[0], attribute_named(shown), word[1]);
-    }
-    int error = read_choice(word[0], &wanted);
-    return error ? error : choose(&wanted);
+    if (words == 2)
+        return set_shown(word[0], word[1]);
+    const char *name = scheduler_chosen(&now.choice, word[0]);
+    int error = name ? read_choice(name, &wanted) : 0;
+    return error || !name ? error : choose(&wanted);
 }
 
 /* ---- texts ---- */

@@ -16,6 +16,23 @@ TEXT_FUNCTION bool text_is_one_of(const char *set, char character)
     return *set != '\0';
 }
 
+TEXT_FUNCTION size_t text_length(const char *text)
+{
+    size_t length = 0;
+    while (text[length])
+        length++;
+    return length;
+}
+
+/* Is it one digit or more, and nothing else? */
+TEXT_FUNCTION bool text_is_number(const char *text)
+{
+    const char *end = text;
+    while (*end >= '0' && *end <= '9')
+        end++;
+    return end != text && *end == '\0';
+}
+
 /*
  * Returns the one line among the first `length` bytes of `written` (which has room for one
  * more), without the blanks at its ends, and ended by a 0; or null if it is empty, or more than

@@ -19,6 +19,7 @@
 #define INTEGER  __INT64_FMTd__
 #define UNSIGNED __UINT64_FMTu__
 
+#define POLICY_NUMBERS_MAX     10000 /* no policy has a number as high */
 #define SCHEDULER_NAME_BYTES   16 /* of a task, with its final 0 */
 #define SCHEDULER_CHOICE_BYTES 64 /* of a policy's name and preset, with the final 0 */
 
@@ -44,6 +45,41 @@ struct task_view {
 };
 
 /* ---- sched_status ---- */
+
+/* Returns the commands of the preset in force, or null if they are those of all. */
+TEXT_FUNCTION const struct preset_commands *scheduler_commands(const struct policy_choice *choice)
+{
+    const struct preset_commands *commands = choice->policy ? choice->policy->commands : NULL;
+    bool own = commands && choice->preset &&
+               preset_find(choice->policy, commands->preset, text_length(commands->preset)) ==
+                   choice->preset;
+    return own ? commands : NULL;
+}
+
+/* Returns the policy's name for which `word` stands: mostly itself. Null: a number to which the
+ * preset in force gives no policy. */
+TEXT_FUNCTION const char *scheduler_chosen(const struct policy_choice *choice, const char *word)
+{
+    const struct preset_commands *commands = scheduler_commands(choice);
+    bool negative = *word == '-';
+    uint32_t number = 0;
+    if (!commands || !text_is_number(word + negative))
+        return word;
+    for (const char *c = word + negative; *c && number < POLICY_NUMBERS_MAX; c++)
+        number = number * 10 + (uint32_t)(*c - '0');
+    for (uint32_t i = 0; !negative && commands->numbered[i]; i++) {
+        if (i == number)
+            return commands->numbered[i];
+    }
+    return NULL;
+}
+
+/* What a value stands for that is to be the attribute in the column PRIORITY. */
+TEXT_FUNCTION int64_t scheduler_weight(const struct policy_choice *choice, int64_t value)
+{
+    const struct preset_commands *commands = scheduler_commands(choice);
+    return commands && (value < 1 || value > WEIGHT_MAX) ? commands->weight : value;
+}
 
 /* Study 5 calls priority what we call weight: with a policy that shares by weight, PRIORITY is the
  * weight. */

@@ -748,7 +748,7 @@ static struct model *machine_with_currencies(uint32_t cpus)
 /* Trees hold what waits, each currency's in its own; sums are those of all that wait or run. */
 static void check_currencies(struct model *model)
 {
-    const struct currency_sums *sums = model->scheduler.state;
+    const struct group_sums *sums = model->scheduler.state;
     uint64_t active[GROUPS_MAX] = {0};
     for (uint32_t queue = 0; queue < model->scheduler.queues; queue++) {
         uint64_t count = 0;
@@ -766,10 +766,10 @@ static void check_currencies(struct model *model)
         bool competes = task->place == MODEL_QUEUED || task->place == MODEL_RUNNING;
         if (task->place == MODEL_ENDED)
             continue;
-        check((own->active > 0) == competes);
-        check(task->place != MODEL_QUEUED || own->active == task->task.tickets * SCALE);
-        check(task->place != MODEL_QUEUED || TICKET_NODE(&task->task)->tickets == own->active);
-        active[own->currency] += own->active;
+        check((own->member.active > 0) == competes);
+        check(task->place != MODEL_QUEUED || own->member.active == task->task.tickets * SCALE);
+        check(task->place != MODEL_QUEUED || TICKET_NODE(&task->task)->tickets == own->member.active);
+        active[own->member.group] += own->member.active;
     }
     for (uint32_t group = 0; group < GROUPS_MAX; group++)
         check(sums->active[group] == active[group]);

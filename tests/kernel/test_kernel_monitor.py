@@ -172,6 +172,28 @@ def test_steer_writes_and_sets(monitor: Monitor) -> None:
     assert monitor.ask("write sched_status rr") == ([], "ok")
 
 
+def test_study_5s_commands(monitor: Monitor) -> None:
+    """Under its presets numbers are its own, other numbers do nothing, and a stray priority is 5."""
+    for number, policy in (
+        (1, "wrr:linux"),
+        (0, "cfs:linux"),
+        (2, "lottery:linux"),
+        (0, "cfs:linux"),
+    ):
+        assert monitor.ask(f"write sched_status {number}") == ([], "ok")
+        assert f"Policy: {policy}" in monitor.ask("read sched_status")[0]
+        for stray in (3, 11, -1):
+            assert monitor.ask(f"write sched_status {stray}") == ([], "ok")
+        assert f"Policy: {policy}" in monitor.ask("read sched_status")[0]
+        for value, shown in ((10, "10"), (11, "5"), (1, "1"), (0, "5"), (2, "2"), (-7, "5")):
+            assert monitor.ask(f"write sched_status 1 {value}") == ([], "ok")
+            assert monitor.status()[1][2] == shown
+    assert monitor.ask("write sched_status wrr") == ([], "ok")
+    assert monitor.ask("write sched_status 1 11") == ([], "error 34 1 11: out of range")
+    assert monitor.ask("write sched_status 0") == ([], "ok")
+    assert "Policy: rr" in monitor.ask("read sched_status")[0]
+
+
 def test_steer_starts_and_kills(monitor: Monitor) -> None:
     """A program begins with the usual attributes, as init's child, without our input."""
     _, end = monitor.ask("start sleep 100000000")

@@ -30,6 +30,7 @@ MEASURING = (
     "lottery:transfers",
     "stride",
     "cfs",
+    "cfs:linux",
     "cfs:nice",
     "priority:passes",
 )

@@ -14,23 +14,41 @@ from schedlab.workload.words import read_words
 from simulator_command import built, simulate
 
 
-def played(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> Guest:
-    """How the workload ended on our kernel, on Spike."""
+def played(
+    folder: Path,
+    text: str,
+    policy: str = "rr",
+    cpus: int = 1,
+    tunables: str = "",
+    tick_ns: int = TICK_NS,
+) -> Guest:
+    """How the workload ended on our kernel, on Spike; `tunables` as NAME=VALUE,…"""
     build_once("image")
-    disk = make_disk(IMAGE, read_words(text, TICK_NS), built("mkfs"), folder)
-    words = f"tick=1ms policy={policy}"
+    disk = make_disk(IMAGE, read_words(text, tick_ns), built("mkfs"), folder)
+    words = f"tick={tick_ns // 1000}us policy={policy}" + (f" set={tunables}" if tunables else "")
     return run_guest(folder, COMMAND, cpus=cpus, arguments=words, traced=True, image=disk)
 
 
-def play(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
+def play(
+    folder: Path,
+    text: str,
+    policy: str = "rr",
+    cpus: int = 1,
+    tunables: str = "",
+    tick_ns: int = TICK_NS,
+) -> trace.Trace:
     """The trace of the workload on our kernel, on Spike."""
-    guest = played(folder, text, policy, cpus)
+    guest = played(folder, text, policy, cpus, tunables, tick_ns)
     assert guest.status == 0, guest.console
     return sound_trace(guest.trace)
 
 
-def simulated(folder: Path, text: str, policy: str = "rr", cpus: int = 1) -> trace.Trace:
+def simulated(
+    folder: Path, text: str, policy: str = "rr", cpus: int = 1, tunables: str = ""
+) -> trace.Trace:
+    """The trace of the workload in the simulator; `tunables` as NAME=VALUE,…"""
     path = folder / "simulated.bin"
-    done = simulate(folder, text, "--policy", policy, "--cpus", str(cpus), "--trace", str(path))
+    options = ["--policy", policy, *(("--set", tunables) if tunables else ())]
+    done = simulate(folder, text, *options, "--cpus", str(cpus), "--trace", str(path))
     assert done.returncode == 0, done.stderr
     return sound_trace(path)

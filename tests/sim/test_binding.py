@@ -440,3 +440,21 @@ def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     exec(compile(blocks[0][0], "docs/simulator.md", "exec"), {})
     assert capsys.readouterr().out == blocks[0][1]
     trace.validate(trace.read(tmp_path / "trace.bin"))
+
+
+def test_study_5s_commands_under_its_presets() -> None:
+    """Numbers are its own, other numbers do nothing, and a stray priority is 5 (its section 3.6.2)."""
+    with machine("program root\n sleep 1s\n") as simulator:
+        simulator.command("sched_status", "1")
+        for number, policy in ((0, "cfs"), (2, "lottery"), (0, "cfs"), (1, "wrr")):
+            simulator.command("sched_status", str(number))
+            simulator.command("sched_status", "3")
+            assert simulator.status().splitlines()[1] == f"Policy: {policy}:linux"
+            for value, weight in ((10, 10), (11, 5), (1, 1), (-3, 5)):
+                simulator.command("sched_status", f"1 {value}")
+                assert simulator.processes()["weight"][0] == weight
+        simulator.set_policy("wrr")
+        with pytest.raises(SimulatorError):
+            simulator.command("sched_status", "1 11")
+        simulator.command("sched_status", "0")
+        assert simulator.status().splitlines()[1] == "Policy: rr"

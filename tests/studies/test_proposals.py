@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import mean
 
+import polars as pl
 import pytest
 
+from schedlab import trace
 from schedlab.base.toolchain.policies import parse_setting, read_catalogue
 from schedlab.errors import FileRefused
-from schedlab.report.proposals import Outcome
+from schedlab.metrics import state_intervals
+from schedlab.report.proposals import Outcome, outcomes
 from schedlab.report.study_tables import Measured
+from schedlab.runs.collection import read
+from schedlab.runs.perform import perform
+from schedlab.runs.plan import Plan
 from schedlab.studies import proposals
 from schedlab.studies.pack import Study
 from schedlab.studies.proposals import Proposal, Test, plan_of_proposals
@@ -79,3 +86,61 @@ TEST = Test("a", "a.json", "rr", "wrr", "turnaround_mean_ns", "lower")
 def test_verdicts(off: tuple[float, ...], on: tuple[float, ...], verdict: str) -> None:
     proposal = Proposal(1, "a", "8.1", "b", (TEST,))
     assert Outcome(proposal, TEST, Measured(off), Measured(on)).verdict == verdict
+
+
+@pytest.fixture(scope="module")
+def of_study_5(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Outcome]:
+    """What the tests of its future work say, in quick runs: by proposal and what is looked at."""
+    folder = tmp_path_factory.mktemp("proposals")
+    perform(plan_of_proposals(folder, "quick", (5,), 1, "sim"))
+    found = (one for one in outcomes(read([folder])) if one.proposal.study == 5 and one.was_run)
+    return {(one.proposal.name, one.test.shows): one for one in found}
+
+
+@pytest.mark.parametrize("name", ["groups", "nice"])
+def test_study_5s_future_work_helps(of_study_5: dict[tuple[str, str], Outcome], name: str) -> None:
+    found = [one for (proposal, _), one in of_study_5.items() if proposal == name]
+    assert found and {one.verdict for one in found} == {"helps"}
+
+
+def test_shares_of_groups_and_nice_levels_are_exact(
+    of_study_5: dict[tuple[str, str], Outcome],
+) -> None:
+    """Ann has a third of the CPU with her two processes; nice 10 has 110 of 2158 beside two of nice 0."""
+    for words in (
+        "share of the CPU of a process of nice 10 beside two of nice 0",
+        "the same: lottery",
+    ):
+        assert mean(of_study_5["nice", words].on.values) == pytest.approx(110 / 2158, abs=0.01)
+
+
+def test_nearness_helps_little_by_memory_and_more_by_cores(
+    of_study_5: dict[tuple[str, str], Outcome],
+) -> None:
+    memory, cores = (one for (name, _), one in of_study_5.items() if name == "numa")
+    for one, least, most in ((memory, 0.002, 0.02), (cores, 0.02, 0.1)):
+        assert least < 1 - mean(one.on.values) / mean(one.off.values) < most
+    assert cores.verdict == "helps"
+
+
+def test_wrr_that_knows_nodes_moves_less_between_them(tmp_path: Path) -> None:
+    """Moves of tasks from one of the two nodes to the other, by the same workload."""
+    moves = []
+    for near in ((), (("near", 1),)):
+        folder = tmp_path / str(len(near))
+        planned = plan_of_proposals(folder, "quick", (5,), 1, "sim").runs
+        (run,) = (
+            each
+            for each in planned
+            if "two-nodes" in each.label and each.settings == near and each.seed == 1
+        )
+        (done,) = perform(Plan(folder, (run,)))
+        ran = state_intervals(trace.read(done.folder / "trace.bin"))
+        ran = ran.filter(pl.col("state") == "running").sort("pid", "begin_ns")
+        node = pl.col("cpu") // 16
+        moves.append(
+            ran.select((node != node.shift(1)) & (pl.col("pid") == pl.col("pid").shift(1)))
+            .sum()
+            .item()
+        )
+    assert moves[1] < moves[0] / 2

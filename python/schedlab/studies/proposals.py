@@ -17,6 +17,7 @@ from schedlab.paths import ROOT
 from schedlab.runs.plan import Plan
 from schedlab.studies.experiment import TICK_NS, Depth
 from schedlab.studies.pack import Study, merged, read_list, studies
+from schedlab.workload.shapes import reading as shapes
 from schedlab.workload.workload_files import read
 
 PROPOSALS = "proposals.yaml"
@@ -45,6 +46,9 @@ class Test:
     group: str = ""
     """The group whose column it is; empty: the run's."""
     cpus: str = "1"
+    shape: str = ""
+    """The shape of the simulated machine, which has as many CPUs: one that ships, or a file of the
+    study's folder; empty: all CPUs are alike."""
 
     @property
     def machine(self) -> Machine:
@@ -54,7 +58,8 @@ class Test:
     def label(self) -> str:
         """The name of its runs: tests of one workload share those that are alike."""
         stem = self.workload.removesuffix(".json").replace(" ", "-")
-        return f"{_LABEL}{stem}"
+        shape = f"-{self.shape.removesuffix('.json')}" if self.shape else ""
+        return f"{_LABEL}{stem}{shape}"
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,7 @@ def _runs(proposal: Proposal, test: Test, depth: Depth, seed: int) -> Iterator[R
         limit_ns=_LIMIT_TICKS * TICK_NS,
         memory_mib=512,
         label=test.label,
+        shape=shapes.choose(test.shape, ROOT / f"studies/{proposal.study}") if test.shape else None,
     )
     if test.machine == SIMULATOR:
         place = f"studies/{proposal.study}/{test.workload}"
