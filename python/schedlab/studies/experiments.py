@@ -40,7 +40,7 @@ _LOTTERY_TESTS_OTHERS_QUICK = ("basic", "starve")
 _STUDY_TICK_NS = 10_000_000
 _BURST = 8300
 """Iterations from one yield to the next, with which our CPU does as much in a tick as the study's
-one CPU did when it made table 6 (docs/policies.md)."""
+one CPU did when it made table 6 (bench/measurements.md)."""
 STARVE_BURSTS = {1: _BURST, 2: 10_000, 3: 15_000, 4: 25_000, 5: 25_000}
 """The same by the number of CPUs, for the test whose processes end after so many bursts: of the
 lengths that were tried, those with which our column of table 6 is nearest to the study's."""
