@@ -49,7 +49,7 @@ SIZES = {
     "test": Size(84, 340),
 }
 _CURE = "name a folder in XDG_CACHE_HOME that you may write to: XDG_CACHE_HOME=/tmp/cache ./schedlab ..."
-_COMPLETING = "_SCHEDLAB_COMPLETE"
+COMPLETING = "_SCHEDLAB_COMPLETE"
 """Set while a shell completes a word, which installs nothing."""
 
 
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str]) -> None:
         need_execution(environment.folder, _CURE)
         _place_temporary_programs()
         if not environment.has(BASE):
-            if _COMPLETING in os.environ:
+            if COMPLETING in os.environ:
                 return
             environment.add(BASE)
         start = str(ROOT / "python" / "start.py")

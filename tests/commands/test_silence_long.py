@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""How long commands are silent where there is no terminal: in a fresh clone, and on runs that were kept."""
+"""How long commands are silent, in a fresh clone and on runs that were kept."""
 
 from __future__ import annotations
 
 import itertools
+import lzma
 import os
+import pty
 import selectors
+import signal
 import subprocess
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,52 +19,90 @@ import pytest
 from conftest import ROOT
 from schedlab.base.display.working import SILENCE_SECONDS
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("silence")]  # one after the other
 
+
+@dataclass(frozen=True)
+class Case:
+    """A command, and where it is started."""
+
+    words: str
+    until: bytes = b""
+    """The output at which a command that waits for its user is ended."""
+    terminal: bool = False
+
+
+SERVED = b"http://"
 IN_A_FRESH_CLONE = (
-    "check rr",
-    "explore policy rr --tasks 2 --depth 3",
-    "grade round-robin labs/round-robin/solution.c",
+    Case("monitor --no-browser", until=SERVED),
+    Case("new-policy my-own"),
+    Case("check rr"),
+    Case("explore policy rr --tasks 2 --depth 3"),
+    Case("grade round-robin labs/round-robin/solution.c"),
+    Case("calibrate --policy rr --cpus 1"),
+    Case("page"),
 )
+"""The first of them build what the others need, too."""
 ON_RUNS = (
-    "report {runs}",
-    "compare {runs} {runs}",
-    "explain {run}",
-    "replay {run} --out {out}",
-    "verify {run}",
-    "analyse deadlines",
-    "sweep --machine sim --workload cpu-bound --policy rr,mlfq --seeds 2 --out {out}",
+    Case("report {runs}"),
+    Case("compare {runs} {runs}"),
+    Case("explain {run}"),
+    Case("replay {run} --out {out}"),
+    Case("verify {run}"),
+    Case("analyse deadlines"),
+    Case("sweep --machine sim --workload cpu-bound --policy rr,mlfq --seeds 2 --out {out}"),
+    Case("score mlfq"),
+    Case("monitor {run} --no-browser", until=SERVED),
+    Case("monitor --machine sim --no-browser", until=SERVED),
+    Case("top {run}", until=b"mlfq", terminal=True),
+    Case("branch {branched} --at 20ms --policy mlfq --out {out}"),
+    Case("import {recording} --out {out}"),
+    Case("reproduce study-4 --machine sim --out {out}"),
 )
 
 
-def silences(root: Path, words: list[str]) -> list[float]:
+def silences(root: Path, case: Case) -> list[float]:
     """Runs a command and returns the seconds until its first output, between outputs, and until its end."""
+    parent, child = pty.openpty() if case.terminal else os.pipe()
+    source = child if case.terminal else subprocess.DEVNULL
+    words = ["./schedlab", *case.words.split()]
+    heard = b""
+    times = [time.monotonic()]
     with (
-        subprocess.Popen(
-            ["./schedlab", *words],
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process,
+        subprocess.Popen(words, cwd=root, stdin=source, stdout=child, stderr=child) as process,
         selectors.DefaultSelector() as selector,
     ):
-        assert process.stdout
-        selector.register(process.stdout, selectors.EVENT_READ)
-        times = [time.monotonic()]
-        while selector.select() and os.read(process.stdout.fileno(), 1 << 16):
+        os.close(child)
+        selector.register(parent, selectors.EVENT_READ)
+        while selector.select() and (output := read_some(parent)):
             times.append(time.monotonic())
+            heard += output
+            if case.until and case.until in heard:
+                process.send_signal(signal.SIGINT)
+                break
+        os.close(parent)
+    if not case.until:
         times.append(time.monotonic())
-    assert process.returncode in (0, 1)
+        assert process.returncode in (0, 1), heard.decode()
+    else:
+        assert case.until in heard, heard.decode()
     return [later - earlier for earlier, later in itertools.pairwise(times)]
 
 
-def check_silence(root: Path, command: str) -> None:
+def read_some(descriptor: int) -> bytes:
+    """A terminal that its program has left cannot be read."""
+    try:
+        return os.read(descriptor, 1 << 16)
+    except OSError:
+        return b""
+
+
+def check_silence(root: Path, case: Case) -> None:
     """A busy host may take as long again for each import as for all of a command that does nothing."""
-    slack = 3 * sum(silences(root, ["runs", "ls"]))
-    first, *others = silences(root, command.split())
+    slack = 3 * sum(silences(root, Case("runs ls")))
+    first, *others = silences(root, case)
     assert first < SILENCE_SECONDS + slack
-    assert max(others) < SILENCE_SECONDS + slack / 3
+    assert max(others, default=0) < SILENCE_SECONDS + slack / 3
 
 
 @pytest.fixture(scope="module")
@@ -70,20 +112,33 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("command", IN_A_FRESH_CLONE)
-def test_commands_that_build_in_a_fresh_clone(clone: Path, command: str) -> None:
-    check_silence(clone, command)
+@pytest.mark.parametrize("case", IN_A_FRESH_CLONE, ids=lambda case: case.words)
+def test_commands_that_build_in_a_fresh_clone(clone: Path, case: Case) -> None:
+    check_silence(clone, case)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("runs") / "kept"
-    asked = ("--machine", "sim", "--workload", "mixed", "--policy", "rr,mlfq", "--cpus", "1")
-    subprocess.run([ROOT / "schedlab", "run", *asked, "-q", "--out", place], check=True)
-    return place
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """What commands are called on."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, words in {
+        "runs": ("--machine", "sim", "--workload", "mixed", "--policy", "rr,mlfq"),
+        "branched": ("--workload", "mixed -n 6 -g 80", "--policy", "rr"),
+    }.items():
+        command = [str(ROOT / "schedlab"), "run", *words, "--cpus", "1", "-q"]
+        subprocess.run([*command, "--out", str(folder / name)], check=True)
+    recording = folder / "sched.data"
+    packed = ROOT / "tests" / "recordings" / "sched.data.xz"
+    recording.write_bytes(lzma.decompress(packed.read_bytes()))
+    return {
+        "runs": folder / "runs",
+        "run": next((folder / "runs").glob("mlfq*")),
+        "branched": next((folder / "branched").glob("rr*")),
+        "recording": recording,
+    }
 
 
-@pytest.mark.parametrize("command", ON_RUNS)
-def test_commands_that_compute(runs: Path, tmp_path: Path, command: str) -> None:
-    run = next(runs.glob("rr*"))
-    check_silence(ROOT, command.format(runs=runs, run=run, out=tmp_path / "out"))
+@pytest.mark.parametrize("case", ON_RUNS, ids=lambda case: case.words.split()[0])
+def test_commands_that_compute(places: dict[str, Path], tmp_path: Path, case: Case) -> None:
+    words = case.words.format(**places, out=tmp_path / "out")
+    check_silence(ROOT, Case(words, case.until, case.terminal))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from io import StringIO
 from typing import Any
 
@@ -13,11 +14,13 @@ import click
 
 from schedlab import __version__
 from schedlab.base.display.terminal import say, word_messages
+from schedlab.base.display.working import starting
 from schedlab.base.host.isolated import hear_signals
 from schedlab.base.toolchain.needs import install_what_is_missing
 from schedlab.commands.environment import check_environment, describe
 from schedlab.commands.guided import Guided, Modules
 from schedlab.commands.wording import worded
+from schedlab.environment import COMPLETING
 from schedlab.errors import SchedlabError, refusal
 
 COMMANDS: Any = Modules(
@@ -76,14 +79,21 @@ def cli() -> None:
     """
 
 
+def _voice() -> AbstractContextManager[None]:
+    """What says that a command starts; nothing does while a shell completes a word."""
+    completes = COMPLETING in os.environ
+    return nullcontext() if completes else starting(f"starting {' '.join(sys.argv[1:2])}")
+
+
 def main() -> None:
     """Runs a command, and turns what goes wrong into one message and an exit status."""
     hear_signals()
     word_messages(worded)
     try:
         check_environment()
-        install_what_is_missing()
-        cli(prog_name="schedlab", standalone_mode=False)
+        with _voice():
+            install_what_is_missing()
+            cli(prog_name="schedlab", standalone_mode=False)
     except click.exceptions.Abort:
         say("schedlab: interrupted")
         sys.exit(128 + signal.SIGINT)

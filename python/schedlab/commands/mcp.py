@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from schedlab.base.display.working import begin_display
 from schedlab.commands.options import FOLDER
 
 
@@ -31,4 +32,5 @@ def mcp(folder: Path, trust: bool) -> None:
     if not trust:
         need_sandbox()
     folder.mkdir(parents=True, exist_ok=True)
+    begin_display()
     serve(Laboratory(folder.resolve(), trust))

@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from schedlab.base.display.working import begin_display
 from schedlab.commands.options import FILE_THERE
 from schedlab.errors import WrongUsage
 
@@ -27,6 +28,7 @@ def python(file: Path | None, arguments: tuple[str, ...]) -> None:
     `import schedlab` works in it, and so do polars, altair and duckdb. Of a notebook (.ipynb) the cells are run one
     after the other, and what they give is printed. Without FILE, Python asks for lines. docs/tables.md has examples.
     """
+    begin_display()
     if file is None:
         code.interact(local={})
         return

@@ -22,7 +22,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 from schedlab.base.files.whole import alone
 from schedlab.base.host.interpreter import PYTHON
@@ -146,6 +145,8 @@ _DEFLATED = 8
 
 def fetched_part(part: Part, url: str) -> bytes:
     """Returns the bytes of a part. Raises OSError if the server does not give parts, or nothing."""
+    from urllib.request import Request, urlopen  # it takes a fifth of the start of most commands
+
     last = part.first + part.size - 1
     request = Request(url, headers={"Range": f"bytes={part.first}-{last}"})
     with urlopen(request, timeout=TIMEOUT_S) as answer:

@@ -15,6 +15,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from schedlab.base.display.terminal import results, say
+from schedlab.base.display.working import begin_display
 from schedlab.base.host.supervision import cancelled_by_signals
 from schedlab.errors import SchedlabError
 from schedlab.monitor.session import Session
@@ -112,6 +113,7 @@ def has_screen() -> bool:
 
 
 def _announce(url: str, is_local: bool) -> None:
+    begin_display()
     results().print(url, markup=False, soft_wrap=True)
     say("schedlab: the monitor is at this address, for all that have it. Ctrl-C ends it.")
     if not is_local:

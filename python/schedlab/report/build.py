@@ -87,7 +87,7 @@ def write(
     if "html" in formats:
         from schedlab.report.html import write_pages
 
-        first = write_pages(report, folder, pictures=pictures)
+        first = write_pages(report, folder, progress, pictures=pictures)
     if "markdown" in formats:
         from schedlab.report.markdown import write_document
 
@@ -136,15 +136,20 @@ def make_pages(
         agreement.NAME: lambda: agreement.page(collection),
         runs.NAME: lambda: runs.page(collection),
     }
+    of_workloads = runs.workload_makers(collection)
+    total = len(makers) + len(of_workloads) + 1
     pages: list[Page] = []
     for number, (name, maker) in enumerate(makers.items()):
-        progress("pages", number, len(makers))
         if only is None or any(each == name or each.startswith(f"{name}-") for each in only):
+            progress(f"making page {name}", number, total)
             page = maker()
             pages += divided(page) if page else []
-    pages += runs.workload_pages(collection, only)
-    progress("pages", len(makers), len(makers))
+    for number, (name, make) in enumerate(of_workloads.items(), len(makers)):
+        if only is None or name in only:
+            progress(f"making page {name}", number, total)
+            pages.append(make())
     if only is None or index.NAME in only:
+        progress(f"making page {index.NAME}", total - 1, total)
         pages.insert(0, index.page(collection, found()))
     return pages
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -39,10 +39,17 @@ STYLES = (*THEME, "style.css", "blocks.css", "media.css")
 _COPIED = (*STYLES, "report.js", "traces.js", HAND_OVER)
 
 
-def write_pages(report: Report, folder: Path, *, pictures: bool = False) -> Path:
+def write_pages(
+    report: Report,
+    folder: Path,
+    progress: Callable[[str, int, int], None] = lambda what, done, of: None,
+    *,
+    pictures: bool = False,
+) -> Path:
     """Writes the pages beside the `files` that exist, and returns the first page. `pictures`: charts are among them."""
     numbering = Numbering(report)
     for number, page in enumerate(report.pages):
+        progress(f"writing page {page.name}", number, len(report.pages))
         html = _PageWriter(report, page, numbering, pictures).html()
         (folder / file_of(report, page)).write_text(html)
         if number == 0:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -70,16 +71,12 @@ def page(collection: Collection) -> Page:
     )
 
 
-def workload_pages(collection: Collection, only: Container[str] | None = None) -> list[Page]:
-    """Returns a page for each workload: what it gave under each policy, and how it is run again. `only`: those
-    of these names."""
+def workload_makers(collection: Collection) -> dict[str, Callable[[], Page]]:
+    """Returns what makes a page for each workload, by the page's name: what it gave under each policy, and how it
+    is run again."""
     found = workloads(collection)
     drawn = [each for each in found if each.first.experiment not in EXPERIMENTS][:_DRAWN]
-    return [
-        _workload(collection, each, each in drawn)
-        for each in found
-        if only is None or page_name(each) in only
-    ]
+    return {page_name(each): partial(_workload, collection, each, each in drawn) for each in found}
 
 
 def _lead(collection: Collection, failed: Sequence[Kept]) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -36,6 +37,18 @@ _collecting: list[_Notes] = []
 """Of calls of the Python API that are under way; the last one collects."""
 _wording: list[Callable[[str], str]] = []
 """What changes messages before they are printed."""
+_heard_s = [time.monotonic()]
+"""When the user last heard of this process."""
+
+
+def note_words(ago_s: float = 0) -> None:
+    """Notes that the user hears something now, or did so some seconds ago."""
+    _heard_s[0] = time.monotonic() - ago_s
+
+
+def silence_s() -> float:
+    """Returns the seconds since the user last heard of this process."""
+    return time.monotonic() - _heard_s[0]
 
 
 @contextmanager
@@ -105,6 +118,7 @@ def say(text: str) -> None:
     if _collecting:
         _collecting[-1].texts.append(text)
         return
+    note_words()
     for wording in _wording:
         text = wording(text)
     messages().print(text, soft_wrap=True)
@@ -118,6 +132,7 @@ def say_progress(text: str) -> None:
 
 def tell(text: str) -> None:
     """Prints one line of a result, of any text."""
+    note_words()
     results().print(text, soft_wrap=True)
 
 
@@ -132,6 +147,7 @@ def whole_width(table: Table) -> int:
 
 def print_whole(table: Table) -> None:
     """Prints a table. Where the output is no terminal, it is as wide as it is, and nothing in it is cut off."""
+    note_words()
     if results().is_terminal:
         results().print(table)
     else:

@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from schedlab.base.display.numbers import host_time
-from schedlab.base.display.terminal import is_live, messages, say_progress, shows_progress
+from schedlab.base.display.terminal import (
+    is_live,
+    messages,
+    note_words,
+    say_progress,
+    shows_progress,
+    silence_s,
+)
 
 SILENCE_SECONDS = 2.0
 
@@ -47,6 +54,27 @@ class _Work:
                     self.show(self.texts[-1][0])
 
 
+_begun = threading.Event()
+"""Set once the command shows its work."""
+
+
+@contextmanager
+def starting(what: str) -> Iterator[None]:
+    """Says what starts, as `working` does where there is no terminal, until the command shows its work or ends. Its
+    silence began with the process, which has taken nothing but CPU time since then."""
+    note_words(time.process_time())
+    threading.Thread(target=repeat, args=(_begun.wait, lambda: what), daemon=True).start()
+    try:
+        yield
+    finally:
+        begin_display()
+
+
+def begin_display() -> None:
+    """Notes that from here on the command shows its work, waits for its user, or has another program do so."""
+    _begun.set()
+
+
 _outer: list[_Work] = []
 """The work that is shown: a terminal shows one line, also for work within work."""
 
@@ -76,6 +104,7 @@ def working(what: str) -> Iterator[Update]:
 
 
 def _shown(what: str, show: Update) -> Iterator[Update]:
+    begin_display()
     work = _Work(show)
     _outer.append(work)
     try:
@@ -86,7 +115,10 @@ def _shown(what: str, show: Update) -> Iterator[Update]:
 
 
 def repeat(wait: Callable[[float], bool], what: Callable[[], str]) -> None:
-    """Says what is done, and for how long it has been, until `wait` returns true: it is done."""
+    """Says what is done, and for how long it has been, whenever the user has heard nothing for SILENCE_SECONDS, until
+    `wait` returns true: it is done."""
     began = time.monotonic()
-    while not wait(SILENCE_SECONDS):
-        say_progress(f"{what()}  {host_time(time.monotonic() - began)}")
+    while not wait(max(SILENCE_SECONDS - silence_s(), 0)):
+        if silence_s() >= SILENCE_SECONDS:
+            say_progress(f"{what()}  {host_time(time.monotonic() - began)}")
+            note_words()

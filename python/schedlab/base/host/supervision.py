@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from schedlab.base.display.working import begin_display
 from schedlab.base.host.disk import LOOK_SECONDS, DiskWatch
 from schedlab.errors import SchedlabError
 
@@ -57,6 +58,7 @@ def supervise(
 def attend(command: Sequence[str], disk: DiskWatch) -> int:
     """Runs a program in this terminal, whose keys are the program's. Returns its exit status. Raises SchedlabError if
     it had to be ended since the disk has a problem."""
+    begin_display()
     process = subprocess.Popen(command)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

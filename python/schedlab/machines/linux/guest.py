@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from schedlab.base.display.terminal import say
+from schedlab.base.display.working import begin_display
 from schedlab.base.host.processor import need_linux_guests
 from schedlab.base.host.supervision import supervise
 from schedlab.base.host.tied import tie, tied
@@ -321,6 +322,7 @@ def interact(job: GuestJob, folder: Path) -> int:
     Ctrl-A X switches it off; Ctrl-C goes to the guest.
     """
     prepared = prepare(job, folder, SHELL)
+    begin_display()
     with subprocess.Popen(prepared.command, cwd=folder) as process:
         try:
             return process.wait()

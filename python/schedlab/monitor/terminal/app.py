@@ -19,6 +19,7 @@ from textual.widgets import Footer, RichLog, Static, TabbedContent, TabPane
 
 from schedlab.analysis.explanation.waits import QUEUED
 from schedlab.base.display.names import visible
+from schedlab.base.display.working import begin_display
 from schedlab.errors import SchedlabError
 from schedlab.monitor.commands import perform
 from schedlab.monitor.frames import Explanation, Frame
@@ -389,6 +390,7 @@ class MonitorApp(App[None]):
 
 async def run_app(session: Session) -> None:
     """Runs until the user leaves."""
+    begin_display()
     app = MonitorApp(session)
     try:
         await app.run_async()
