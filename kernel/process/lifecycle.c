@@ -261,6 +261,9 @@ _Noreturn void process_exit(int status)
         print("init has ended with status %d\n", status);
         shutdown(MACHINE_FAILED);
     }
+    if (process->prints_time)
+        print("%s, PID %d: %lu ticks\n", process->name, process->pid,
+              clock_ticks() - process->created / clock_tick_ns());
     file_table_destroy(process->files);
     process->files = NULL;
     channel_set_leave(process->channels);

@@ -37,6 +37,7 @@ struct process {
     enum urgency urgent;        /* runs before all others, if not 0: the policy never sees it */
     struct list held;           /* in the run queue's urgent ones, or while policies are switched */
     uint64_t created;
+    bool prints_time; /* when it ends: from its creation until then; set by the process itself */
     uint64_t first_run;
     uint64_t waiting_time;
     uint64_t voluntary_switches;

@@ -3,16 +3,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from built_once import build_once
-from guest_machine import run_guest
+from guest_machine import run_guest, sound_trace
 from schedlab.base.toolchain.build import IMAGE
 from schedlab.machines.outcome import PANIC
 from schedlab.paths import BUILD, ROOT
+from schedlab.trace import Kind
+
+MS = 1_000_000
 
 NAMES = (
     "settickets",
@@ -28,6 +33,7 @@ NAMES = (
     "getppid",
     "process_count",
     "yield",
+    "printtime",
 )
 COURSE_CALLS = ",".join(f"{number}:{name}" for number, name in enumerate(NAMES, 22))
 ARGUMENTS = f"calls={COURSE_CALLS} call-priorities=20..0"
@@ -41,6 +47,27 @@ def test_a_program_of_a_course_runs_as_built(tmp_path: Path, cpus: int, policy: 
     assert guest.status == 0, guest.console
     assert "\nok xv6-course" in guest.console
     assert "\nPID PARENT STATE CPU NAME\n" in guest.console
+
+
+@pytest.mark.spike
+def test_study_4s_printtime_prints_when_its_callers_end(tmp_path: Path) -> None:
+    """Section 4.2: the tick at exit() minus the tick at the fork, of those alone that called it themselves."""
+    guest = run_guest(tmp_path, "xv6-course", arguments=f"tick=1ms {ARGUMENTS}", traced=True)
+    assert guest.status == 0, guest.console
+    printed = re.findall(r"^xv6-course, PID (\d+): (\d+) ticks$", guest.console, re.MULTILINE)
+    events = sound_trace(guest.trace).events
+    lived = {
+        pid: exit_ns // MS - fork_ns // MS
+        for pid, fork_ns, exit_ns in events.filter(pl.col("kind") == Kind.FORK)
+        .join(events.filter(pl.col("kind") == Kind.EXIT), left_on="first", right_on="process")
+        .select("first", "time_ns", "time_ns_right")
+        .iter_rows()
+    }
+    assert len(printed) == 2
+    assert {int(pid): int(ticks) for pid, ticks in printed} == {
+        int(pid): lived[int(pid)] for pid, _ in printed
+    }
+    assert [int(ticks) for _, ticks in printed] == pytest.approx([7, 11], abs=1)
 
 
 @pytest.mark.spike

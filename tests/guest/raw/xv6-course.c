@@ -21,6 +21,7 @@ enum {
     GET_PARENT,
     COUNT,
     YIELD,
+    PRINT_TIME,
     NOT_THERE,
 
     PROCESSES = 64,
@@ -145,6 +146,23 @@ static void try_family(void)
     expect(call(NOT_THERE, 0, 0, 0) == -1, "a number without a call");
 }
 
+/* Of three children that sleep one after the other, the first and its own child do not print. */
+static void try_print_time(void)
+{
+    for (int asks = 0; asks < 3; asks++) {
+        if (call(FORK, 0, 0, 0) == 0) {
+            call(SLEEP, 3 + 4 * asks, 0, 0);
+            if (asks > 0)
+                expect(call(PRINT_TIME, 0, 0, 0) == 0, "printtime");
+            if (call(FORK, 0, 0, 0) == 0)
+                call(EXIT, 0, 0, 0);
+            call(WAIT, 0, 0, 0);
+            call(EXIT, 0, 0, 0);
+        }
+        call(WAIT, 0, 0, 0);
+    }
+}
+
 void begin(void);
 
 void begin(void)
@@ -155,6 +173,7 @@ void begin(void)
     try_priorities(child);
     try_waiting(child, go);
     try_family();
+    try_print_time();
     if (!failures)
         print("ok xv6-course\n");
     call(EXIT, failures != 0, 0, 0);
